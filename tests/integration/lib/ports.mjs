@@ -1,0 +1,22 @@
+// Free TCP ports for servers that cannot choose their own.
+import net from 'node:net';
+
+/**
+ * A port nobody listens on. Taken below the kernel's ephemeral range, so that no outgoing
+ * connection of a parallel test can sit on it by chance.
+ */
+export async function freePort() {
+  for (let tries = 0; tries < 50; tries++) {
+    const port = 12_000 + Math.floor(Math.random() * 18_000);
+    if (await canListen(port)) return port;
+  }
+  throw new Error('no free port between 12000 and 30000');
+}
+
+function canListen(port) {
+  return new Promise((resolve) => {
+    const server = net.createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
