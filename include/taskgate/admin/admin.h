@@ -1,0 +1,41 @@
+/*
+ * The operators' side: health, readiness, metrics, the tasks API, the event stream and the
+ * page, on a port of its own. Contract "Admin", reference §7.
+ *
+ * Lives on one loop. Decisions are store_task_change() alone: what follows from them (the
+ * execution, waiters) happens where the store's observers are.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/http/server.h"
+#include "taskgate/loop/loop.h"
+#include "taskgate/store/store.h"
+
+struct admin;
+
+struct admin_options {
+    const char *bind;
+    uint16_t port;
+    struct store *store;
+    /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
+     * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
+    char extra_token_sha256[65];
+    /* Whether some upstream has answered lately; any state is allowed for readiness. */
+    bool (*upstream_reachable)(void *context);
+    void *context;
+};
+
+/* Listens at once and subscribes to the store. Tokens, hosts and origins come from the
+ * snapshot in force at each request. NULL on failure. */
+struct admin *admin_create(struct loop *loop, const struct admin_options *options,
+                           struct error *error);
+uint16_t admin_port(const struct admin *admin);
+/* What /ready tells of the last reload: NULL after a good one. Copied. On the loop. */
+void admin_set_config_error(struct admin *admin, const char *message);
+/* From now on /ready is 503 and event streams end. */
+void admin_shut_down(struct admin *admin, loop_callback idle, void *context);
+void admin_destroy(struct admin *admin); /* NULL is allowed */

@@ -1,0 +1,180 @@
+/*
+ * The configuration: ThoughtGate's schema 1 with taskgate's keys, read from YAML and the
+ * environment, validated whole, then immutable and reference-counted.
+ *
+ * Every key is one row of the table in src/config/keys.c, from which the reader, the
+ * unknown-key check and docs/configuration.md are made. Sources: contract "Configuration",
+ * reference §1. Loading reads files and belongs on no loop; the value itself may be read
+ * from any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+/* What a rule says; seed 002 §5.3. ACTION_POLICY is for the engine that decides by attributes. */
+enum config_action { ACTION_FORWARD, ACTION_APPROVE, ACTION_DENY, ACTION_POLICY };
+/* "forward", "approve", "deny", "policy". */
+const char *config_action_name(enum config_action action);
+bool config_action_parse(struct str name, enum config_action *action);
+
+enum config_expose_mode { EXPOSE_ALL, EXPOSE_ALLOWLIST, EXPOSE_BLOCKLIST };
+enum config_execution { EXECUTION_ON_APPROVAL, EXECUTION_ON_RESULT };
+enum config_pending_status {
+    PENDING_STATUS_AUTO,
+    PENDING_STATUS_INPUT_REQUIRED,
+    PENDING_STATUS_WORKING
+};
+enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
+enum config_role { ROLE_VIEWER = 1, ROLE_APPROVER = 2, ROLE_CALLER = 4 }; /* bits */
+
+struct config_strings {
+    char **items;
+    size_t count;
+};
+
+struct config_source_header {
+    char *name;
+    char *value; /* resolved from the environment at load; a secret: never logged */
+};
+
+struct config_source {
+    char *id;
+    char *url;         /* THOUGHTGATE_UPSTREAM already applied */
+    char *prefix;      /* or NULL */
+    char *description; /* or NULL */
+    bool enabled;
+    bool identity_session; /* `identity: session`: the session owns, not Authorization */
+    enum config_expose_mode expose_mode;
+    struct config_strings expose;         /* globs */
+    struct config_source_header *headers; /* static credentials toward upstream */
+    size_t header_count;
+};
+
+struct config_rule {
+    char *match;
+    enum config_action action;
+    struct config_strings sources; /* empty: all */
+    char *policy_id;               /* or NULL */
+    char *approval;                /* workflow name, or NULL for the only one */
+    char *description;             /* or NULL */
+    bool has_execution;
+    enum config_execution execution;
+    int line; /* of the rule in its file */
+};
+
+struct config_workflow {
+    char *name;
+    int64_t timeout_ms;
+    struct config_strings redact_fields; /* dot paths into the arguments */
+    bool admin_only;                     /* destination {type: admin} or none */
+};
+
+struct config_token {
+    char *name;
+    char sha256[65]; /* lower-case hex of the token */
+    unsigned roles;  /* ROLE_… bits; ROLE_APPROVER includes ROLE_VIEWER */
+};
+
+struct config_client {
+    char *match; /* glob on clientInfo.name */
+    enum config_client_tasks tasks;
+    bool has_pending_status;
+    enum config_pending_status pending_status;
+};
+
+struct config_limits {
+    int64_t pending_per_principal, pending_total;
+    int64_t body_bytes, result_bytes;
+    int64_t sessions, connections;
+    int64_t requests_per_second; /* per peer address; 0 is off */
+};
+
+struct config_times {
+    int64_t task_default_ttl_ms, task_max_ttl_ms;
+    int64_t sync_forward_timeout_ms, execution_timeout_ms, connect_timeout_ms;
+    int64_t approval_validity_ms;
+    int64_t tools_fetch_timeout_ms;
+    int64_t tools_max_pages;
+    int64_t shutdown_timeout_ms; /* at most 25 s are used to drain */
+};
+
+struct config {
+    char *path; /* of the file it was read from */
+    struct config_source *sources;
+    size_t source_count;
+    enum config_action default_action;
+    struct config_rule *rules;
+    size_t rule_count;
+    struct config_workflow *workflows; /* at least one: `default` */
+    size_t workflow_count;
+    struct config_strings force_required; /* tool names, file and environment merged */
+    char *store_path;
+    bool store_path_is_default;
+    int workers;
+    char *proxy_bind;
+    uint16_t proxy_port;
+    struct config_strings proxy_allowed_hosts, proxy_allowed_origins;
+    char *admin_bind;
+    uint16_t admin_port;
+    struct config_token *tokens;
+    size_t token_count;
+    struct config_strings admin_allowed_hosts, admin_allowed_origins;
+    enum config_execution execution;
+    enum config_pending_status pending_status;
+    struct config_client *clients;
+    size_t client_count;
+    struct config_strings methods_allow; /* globs */
+    struct config_limits limits;
+    struct config_times times;
+};
+
+/* One thing that is wrong, or worth a warning, where it stands. */
+struct config_problem {
+    bool is_warning;
+    char *file;       /* or the variable's name when the environment is at fault */
+    int line, column; /* 1-based; 0 when there is no place */
+    char *key;        /* "governance.rules[2].action" */
+    char *message;    /* with the rule's id where the reference gives one: "V-007 …" */
+    char *hint;       /* or NULL */
+};
+
+struct config_problems {
+    struct config_problem *items;
+    size_t count, errors; /* errors: those that are no warnings */
+};
+
+void config_problems_finish(struct config_problems *problems);
+/* "FILE:LINE:COLUMN: key.path: what is wrong; hint\n" for each, warnings with "warning: ". */
+void config_problems_write(const struct config_problems *problems, struct buffer *out);
+
+/* Environment access, so that tests need not change the process's own. NULL: getenv(). */
+typedef const char *(*config_getenv)(const char *name);
+
+/* Finds and reads the file: `path`, else $THOUGHTGATE_CONFIG, else
+ * /etc/thoughtgate/config.yaml, else ./config.yaml. On failure NULL and every error in
+ * `problems`; on success warnings may be there. The caller holds one reference. */
+struct config *config_load(const char *path, config_getenv environment,
+                           struct config_problems *problems);
+/* As config_load() on text already in memory; `name` stands for the file. */
+struct config *config_parse(struct str text, const char *name, config_getenv environment,
+                            struct config_problems *problems);
+struct config *config_ref(struct config *config);
+void config_unref(struct config *config); /* NULL is allowed */
+
+/* NULL when there is none of that name. */
+const struct config_source *config_source_find(const struct config *config, struct str id);
+const struct config_workflow *config_workflow_find(const struct config *config, struct str name);
+/* The workflow an approve decision of `rule` (NULL: the default action) runs through. */
+const struct config_workflow *config_workflow_of(const struct config *config,
+                                                 const struct config_rule *rule);
+/* The first `clients` entry whose glob matches, or NULL. */
+const struct config_client *config_client_find(const struct config *config, struct str client_name);
+
+/* The key table as Markdown, for docs/configuration.md. */
+void config_write_reference(struct buffer *out);

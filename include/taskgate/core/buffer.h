@@ -1,0 +1,34 @@
+/*
+ * A growing byte buffer, owned by whoever holds the struct. One thread at a time.
+ */
+#pragma once
+
+#include "taskgate/core/str.h"
+
+struct buffer {
+    char *bytes;     /* owned; NULL until the first append */
+    size_t length;   /* bytes in use */
+    size_t capacity; /* bytes allocated */
+};
+
+void buffer_init(struct buffer *buffer);
+void buffer_finish(struct buffer *buffer);
+/* Empties it and keeps its memory. */
+void buffer_clear(struct buffer *buffer);
+/* Drops the first `count` bytes, moving the rest down. */
+void buffer_drop(struct buffer *buffer, size_t count);
+void buffer_reserve(struct buffer *buffer, size_t extra);
+void buffer_append(struct buffer *buffer, struct str s);
+void buffer_append_text(struct buffer *buffer, const char *text);
+void buffer_append_char(struct buffer *buffer, char c);
+void buffer_append_format(struct buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* As a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, control characters are
+ * escaped, and so are bidirectional controls and U+2028/2029, so that a log line or a
+ * terminal cannot be led astray. */
+void buffer_append_json_string(struct buffer *buffer, struct str s);
+/* A view of the content, valid until the next change. */
+struct str buffer_str(const struct buffer *buffer);
+/* Gives the bytes away, NUL-terminated (the NUL is not counted); the buffer is empty
+ * afterwards. */
+char *buffer_take(struct buffer *buffer, size_t *length);

@@ -1,0 +1,20 @@
+/*
+ * Time. Wall-clock milliseconds are what is stored and shown; monotonic ones measure and
+ * drive timers. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/str.h"
+
+#define CLOCK_TEXT_BYTES 32
+
+/* Milliseconds since 1970-01-01T00:00:00Z. */
+int64_t clock_now_ms(void);
+/* Milliseconds (microseconds) of a clock that never goes back; its zero has no meaning. */
+int64_t clock_monotonic_ms(void);
+int64_t clock_monotonic_us(void);
+/* "2026-01-12T22:30:00.000Z" into `text`; returns it. RFC 3339. */
+const char *clock_format(int64_t wall_ms, char text[CLOCK_TEXT_BYTES]);

@@ -1,0 +1,39 @@
+/*
+ * Metrics: one table of names, labels and buckets (include/taskgate/core/metrics_table.h),
+ * values that any thread may change, text for Prometheus. Source: reference §7.2, contract
+ * "Admin".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+enum metric {
+#define METRIC_ROW(symbol, ...) METRIC_##symbol,
+#include "taskgate/core/metrics_table.h"
+#undef METRIC_ROW
+    METRIC_COUNT
+};
+
+#define METRICS_MAX_LABELS 3
+
+/* Label values in the table's order; copied when first seen. tool_name beyond 200 values
+ * becomes "__other__" (reference §7.2). */
+#define METRIC_LABELS(...) ((const struct str[METRICS_MAX_LABELS]){__VA_ARGS__})
+
+void metrics_add(enum metric metric, double amount, const struct str *labels);
+void metrics_set(enum metric metric, double value, const struct str *labels);
+void metrics_observe(enum metric metric, double value, const struct str *labels);
+/* Drops every series of a gauge, so that what is gone is not reported for ever. */
+void metrics_reset(enum metric metric);
+#define metrics_count(metric, ...) metrics_add(metric, 1, METRIC_LABELS(__VA_ARGS__))
+
+/* Prometheus text 0.0.4, or OpenMetrics 1.0.0 with its "# EOF". */
+void metrics_write(struct buffer *out, bool open_metrics);
+/* The table as Markdown, for docs/metrics.md. */
+void metrics_write_reference(struct buffer *out);
+/* Frees everything, for a leak-free end. */
+void metrics_finish(void);

@@ -1,0 +1,13 @@
+/*
+ * Randomness of the system's CSPRNG (getrandom). Aborts if the kernel has none: an id that
+ * can be guessed is worse than no gateway. Any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define RANDOM_UUID_BYTES 37
+
+void random_bytes(void *bytes, size_t count);
+/* A version 4 UUID, lower case, NUL-terminated (122 random bits). */
+void random_uuid(char text[RANDOM_UUID_BYTES]);

@@ -1,0 +1,46 @@
+/*
+ * Strings with a length, borrowed.
+ *
+ * A `struct str` never owns its bytes and is never NUL-terminated by contract: what comes
+ * off the wire may hold NUL. Functions here allocate nothing and are callable from any
+ * thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct str {
+    const char *bytes; /* may be NULL when length is 0 */
+    size_t length;     /* in bytes */
+};
+
+#define STR_EMPTY ((struct str){NULL, 0})
+/* A str of a string literal. */
+#define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
+/* For printf's "%.*s". */
+#define STR_ARGS(s) (int)(s).length, ((s).length ? (s).bytes : "")
+
+struct str str_from(const char *terminated); /* NULL gives the empty str */
+struct str str_slice(const char *bytes, size_t length);
+
+bool str_equal(struct str a, struct str b);
+/* ASCII case only. */
+bool str_equal_ignore_case(struct str a, struct str b);
+/* Time depends on the lengths alone: for secrets and their digests. */
+bool str_equal_constant_time(struct str a, struct str b);
+bool str_starts_with(struct str s, struct str prefix);
+bool str_ends_with(struct str s, struct str suffix);
+/* Byte-wise order, shorter first on a tie; as memcmp's sign. */
+int str_compare(struct str a, struct str b);
+/* Without leading and trailing ASCII white space. */
+struct str str_trim(struct str s);
+/* Cuts `s` at the first `separator`; the rest goes to `rest` (empty when there is none).
+ * Returns whether the separator was found. */
+bool str_cut(struct str s, char separator, struct str *before, struct str *rest);
+/* Decimal digits only, no sign, no white space; false on anything else or overflow. */
+bool str_to_u64(struct str s, uint64_t *value);
+bool str_is_utf8(struct str s);
+/* FNV-1a with a per-process seed, for hash tables. */
+uint64_t str_hash(struct str s);

@@ -1,0 +1,102 @@
+/*
+ * The HTTP server side: a request comes in as one exchange, goes out as a response or a
+ * stream. Knows nothing of MCP or of paths.
+ *
+ * Everything here runs on the loop of the server that accepted the connection; an exchange
+ * never changes threads. h2o reads the body whole, bounded by `max_body_bytes` (413 above).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+#include "taskgate/loop/loop.h"
+
+struct http_server;
+struct http_exchange;
+
+struct http_header {
+    struct str name; /* lower case where it was read, any case where it is written */
+    struct str value;
+};
+
+/* Called once per request. The handler must answer, now or later, by exactly one of
+ * http_respond() or http_stream_start() … http_stream_end()/http_stream_abort(). */
+typedef void (*http_handler)(struct http_exchange *exchange, void *context);
+
+struct http_server_options {
+    struct str address; /* "127.0.0.1", "::1", "0.0.0.0" */
+    uint16_t port;      /* 0 lets the system choose */
+    bool reuse_port;    /* several servers, one per loop, on the same port */
+    size_t max_body_bytes;
+    int max_connections;      /* above it nothing is accepted until one closes; 0: no limit */
+    int64_t read_timeout_ms;  /* for a request's headers and body, and idle keep-alive */
+    size_t stream_high_water; /* bytes; see http_stream_write() */
+    http_handler handler;
+    void *context;
+};
+
+/* Listens at once. NULL on failure (address in use, …), with `error` naming the address. */
+struct http_server *http_server_create(struct loop *loop, const struct http_server_options *options,
+                                       struct error *error);
+uint16_t http_server_port(const struct http_server *server);
+/* Changes the cap on request bodies for requests that come later. */
+void http_server_set_max_body(struct http_server *server, size_t max_body_bytes);
+/* Stops accepting, closes idle connections; those with a request close when it is answered.
+ * `idle` runs on the loop once no connection is left (at once when there is none). */
+void http_server_drain(struct http_server *server, loop_callback idle, void *context);
+int http_server_connections(const struct http_server *server);
+/* Cuts what is left. The loop may run a last round before loop_destroy(). NULL is allowed. */
+void http_server_destroy(struct http_server *server);
+
+/* ---- the request; valid until the exchange ends ---- */
+struct str http_method(const struct http_exchange *exchange);
+struct str http_path(const struct http_exchange *exchange);      /* without the query, as sent */
+struct str http_query(const struct http_exchange *exchange);     /* after '?', or empty */
+struct str http_authority(const struct http_exchange *exchange); /* the Host header */
+struct str http_body(const struct http_exchange *exchange);
+/* Of this connection's local end: on 127.0.0.0/8 or ::1. */
+bool http_is_loopback(const struct http_exchange *exchange);
+/* First header of that name (lower case), or an empty str with bytes == NULL. Host,
+ * Content-Length and the transfer headers are not among them. */
+struct str http_header(const struct http_exchange *exchange, const char *name);
+size_t http_header_count(const struct http_exchange *exchange);
+struct http_header http_header_at(const struct http_exchange *exchange, size_t index);
+int64_t http_received_ms(const struct http_exchange *exchange); /* monotonic */
+struct loop *http_loop(const struct http_exchange *exchange);
+
+/* ---- the client goes away ---- */
+/* `gone` runs once if the client leaves before the response is complete; nothing may be
+ * sent afterwards and the exchange is invalid when it returns. Not called after a complete
+ * response. A client that half-closes counts as gone (libh2o.md). NULL takes it back. */
+void http_on_gone(struct http_exchange *exchange, loop_callback gone, void *context);
+
+/* ---- a whole response; ends the exchange ---- */
+/* Copies headers and body. Sets Content-Length itself; content-type is among `headers`. */
+void http_respond(struct http_exchange *exchange, int status, const struct http_header *headers,
+                  size_t header_count, struct str body);
+/* Convenience: a body with one content type ("application/json"). */
+void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
+                       struct str body);
+
+/* ---- a streamed response ---- */
+/* Status and headers are sent with the first bytes (for SSE start with a comment so that
+ * they go out). content_length < 0: unknown, chunked (any status). Copies the headers. */
+void http_stream_start(struct http_exchange *exchange, int status,
+                       const struct http_header *headers, size_t header_count,
+                       int64_t content_length);
+/* Copies `bytes` and sends them as soon as the connection takes them, each write flushed.
+ * Returns false when more than the high-water mark is now waiting: the caller should stop
+ * producing until `drained` (http_on_drained) runs; what it writes meanwhile is kept. */
+bool http_stream_write(struct http_exchange *exchange, struct str bytes);
+size_t http_stream_backlog(const struct http_exchange *exchange); /* bytes not yet taken */
+/* `drained` runs each time the backlog falls below half of the mark after it was above. */
+void http_on_drained(struct http_exchange *exchange, loop_callback drained, void *context);
+/* Ends the exchange: after what is waiting has gone out. No `gone` afterwards. */
+void http_stream_end(struct http_exchange *exchange);
+/* Ends the exchange by cutting the connection: the client must not take what it has for
+ * the whole. */
+void http_stream_abort(struct http_exchange *exchange);

@@ -1,0 +1,69 @@
+/*
+ * The hot-path reader of one JSON-RPC message: one pass, no tree, no copy.
+ *
+ * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
+ * depth (compared after unescaping), no key of the envelope, `params`, `task` or `_meta`
+ * that differs from a protocol key only by letter case. What was judged is what is sent:
+ * spans point into the bytes that were read (design invariant 1).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+#define ENVELOPE_MAX_DEPTH 128
+
+enum envelope_kind {
+    ENVELOPE_REQUEST,      /* method and id */
+    ENVELOPE_NOTIFICATION, /* method, no id */
+    ENVELOPE_RESPONSE,     /* id with result or error */
+};
+
+enum envelope_status {
+    ENVELOPE_OK,
+    ENVELOPE_PARSE_ERROR,     /* -32700: not JSON, bad UTF-8, trailing bytes, too deep */
+    ENVELOPE_INVALID_REQUEST, /* -32600: batch, duplicate or case-variant key, not JSON-RPC 2.0 */
+    ENVELOPE_INVALID_PARAMS,  /* -32602: `params` is not an object; `id` is readable */
+};
+
+/* A member of `params`. */
+struct envelope_member {
+    struct str raw;  /* the value's JSON text; empty when the member is absent */
+    struct str text; /* decoded, when the value is a string; bytes == NULL when it is not */
+};
+
+struct envelope {
+    enum envelope_kind kind;
+    struct str id;     /* JSON text of a string or an integer; empty without one */
+    struct str method; /* decoded; empty in a response */
+    struct str params; /* JSON text of the object; empty when absent */
+    struct str result; /* JSON text, in a response */
+    struct str error;  /* JSON text, in a response */
+    /* Members of params, whatever the method. */
+    struct envelope_member name, uri, task_id, cursor, arguments, task, meta;
+    /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
+    struct str progress_token, task_ttl;
+    /* What envelope_write_executable() needs. */
+    struct str body;
+    struct str task_member; /* from the key's quote to the end of the value */
+    /* Holds decoded texts that had escapes; freed by envelope_finish(). */
+    struct buffer decoded;
+};
+
+/* Reads `body`, which must outlive `envelope`. Always call envelope_finish() afterwards.
+ * On failure `error` says what and at which byte; `envelope->id` is set when it could be
+ * read (only ENVELOPE_INVALID_REQUEST for a wrong `jsonrpc`, and ENVELOPE_INVALID_PARAMS,
+ * leave it set: other refusals answer without id, contract "Proxy"). */
+enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error);
+void envelope_finish(struct envelope *envelope);
+
+/* The body as it is executed: the client's own bytes but for the `task` member (with one
+ * joining comma and the white space beside it) and the id, which becomes the JSON string
+ * `id`. With keep_task the task member stays (an upstream whose own annotation is required). */
+void envelope_write_executable(const struct envelope *envelope, struct str id, bool keep_task,
+                               struct buffer *out);

@@ -1,0 +1,58 @@
+/*
+ * Walking and editing JSON text in place, without a tree: what is not touched stays byte
+ * for byte what it was.
+ *
+ * All functions but json_check() expect text that json_check() or envelope_read() has
+ * accepted. Any thread; nothing is owned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+/* Whether `text` is one strict JSON value (RFC 8259, UTF-8, depth at most ENVELOPE_MAX_DEPTH,
+ * no duplicate keys) with nothing but white space around it. */
+bool json_check(struct str text, struct error *error);
+
+enum json_type {
+    JSON_NONE,
+    JSON_OBJECT,
+    JSON_ARRAY,
+    JSON_STRING,
+    JSON_NUMBER,
+    JSON_TRUE,
+    JSON_FALSE,
+    JSON_NULL
+};
+/* JSON_NONE for empty text. */
+enum json_type json_type(struct str value);
+
+/* The value of the member `key` of an object (key given decoded), trimmed of white space;
+ * empty when `object` is no object or has no such member. */
+struct str json_member(struct str object, const char *key);
+/* json_member() along a path: json_path(text, "result", "capabilities", NULL). */
+struct str json_path(struct str value, ...) __attribute__((sentinel));
+
+/* Iteration. Start with *position 0. `key` is the raw text between the quotes. */
+bool json_next_member(struct str object, size_t *position, struct str *key, struct str *value);
+bool json_next_element(struct str array, size_t *position, struct str *element);
+size_t json_count(struct str array_or_object);
+
+/* Decodes a JSON string's text (with its quotes) into `out`. False when it is no string. */
+bool json_decode_string(struct str value, struct buffer *out);
+/* The same as a new NUL-terminated text that the caller frees; NULL when it is no string.
+ * An embedded NUL cuts nothing: `length` (may be NULL) tells. */
+char *json_string_text(struct str value, size_t *length);
+/* Whether a JSON string equals `text` once decoded. */
+bool json_string_equals(struct str value, struct str text);
+
+/* Writes `object` with the member `key` set to the JSON text `value`: replaced where it
+ * stands, else added at the end. An empty or non-object `object` counts as {}. */
+void json_write_with_member(struct buffer *out, struct str object, const char *key,
+                            struct str value);
+/* Writes `object` without the member `key`. */
+void json_write_without_member(struct buffer *out, struct str object, const char *key);

@@ -1,0 +1,60 @@
+/*
+ * One event loop: h2o's evloop with timers of any length and messages between threads.
+ *
+ * A loop belongs to the thread that calls loop_run(); only loop_post() and loop_stop() may
+ * be called from other threads. Nothing that runs on a loop may block (design invariant 8).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+
+struct loop;
+
+typedef void (*loop_callback)(void *context);
+
+struct loop *loop_create(struct error *error); /* NULL on failure */
+/* After loop_run() has returned and everything on the loop is gone. Messages not yet
+ * delivered are run first, so that what they own is freed. NULL is allowed. */
+void loop_destroy(struct loop *loop);
+/* Runs until loop_stop(). */
+void loop_run(struct loop *loop);
+/* Runs one round: waits at most `timeout_ms` for something to do. For tests and shutdown. */
+void loop_run_once(struct loop *loop, int timeout_ms);
+void loop_stop(struct loop *loop); /* any thread */
+/* Runs `callback` on the loop's thread, soon, in the order posted. Any thread. */
+void loop_post(struct loop *loop, loop_callback callback, void *context);
+/* Whether the calling thread is the one that runs the loop. */
+bool loop_is_current(const struct loop *loop);
+/* The h2o_evloop_t, for the http and upstream modules alone. */
+void *loop_native(struct loop *loop);
+
+/*
+ * Timers: one-shots in a heap, so that thousands of waiters cost the loop nothing while
+ * they wait. A timer is embedded in its owner; the owner stops it before it goes.
+ */
+struct loop_timer {
+    struct loop *loop;      /* set by loop_timer_init */
+    loop_callback callback; /* called once per start, on the loop's thread */
+    void *context;
+    int64_t due_ms;    /* monotonic; meaning only while running */
+    uint32_t position; /* in the heap, 1-based; 0 is not running */
+};
+
+void loop_timer_init(struct loop_timer *timer, struct loop *loop, loop_callback callback,
+                     void *context);
+/* Starts, or starts again with a new delay. 0 means the next round. */
+void loop_timer_start(struct loop_timer *timer, int64_t delay_ms);
+void loop_timer_stop(struct loop_timer *timer); /* safe when not running */
+bool loop_timer_is_running(const struct loop_timer *timer);
+
+/*
+ * Watches a descriptor that is itself an epoll or eventfd, level-triggered for reading.
+ * The descriptor stays the caller's and must outlive the watch.
+ */
+struct loop_watch;
+struct loop_watch *loop_watch_create(struct loop *loop, int fd, loop_callback readable,
+                                     void *context);
+void loop_watch_destroy(struct loop_watch *watch);

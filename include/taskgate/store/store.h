@@ -1,0 +1,143 @@
+/*
+ * The store: tasks, sessions and the audit trail, durable in SQLite.
+ *
+ * One thread owns the database. Every call here only queues; the answer comes as a message
+ * on the caller's loop, after the commit that holds it (design invariant 2). Calls that wait
+ * together are committed together. Callable from any loop thread; never blocks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+#include "taskgate/loop/loop.h"
+#include "taskgate/task/task.h"
+
+struct store;
+
+/* Opens or creates the database (mode 0600), takes the process lock, migrates, ends what a
+ * crash left in `executing` as failed "outcome unknown". Blocks: call it before the loops
+ * run. NULL on failure; `error` tells a database in use from one that cannot be opened. */
+struct store *store_open(const char *path, struct error *error);
+/* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
+ * before. NULL is allowed. */
+void store_close(struct store *store);
+/* false after the database has failed; then every call answers STORE_FAILED. Any thread. */
+bool store_is_healthy(const struct store *store);
+
+enum store_status {
+    STORE_OK,
+    STORE_NOT_FOUND,
+    STORE_CONFLICT,        /* the task is in a state that does not allow the change */
+    STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
+    STORE_LIMIT_TOTAL,
+    STORE_FAILED, /* the database; nothing was changed */
+};
+
+struct store_session;
+struct store_audit_entry;
+
+/* What an answer holds; freed after the callback, except what it takes a reference of. */
+struct store_reply {
+    enum store_status status;
+    struct task *task;   /* get, create, change: the task as it is now (also on conflict) */
+    struct task **tasks; /* list: newest first */
+    size_t task_count;
+    int64_t *sequences; /* list: the row number of each task, for the next page */
+    bool has_more;      /* list: there are older ones */
+    const struct store_session *session;
+    const struct store_audit_entry *audit; /* audit list */
+    size_t audit_count;
+};
+typedef void (*store_callback)(void *context, const struct store_reply *reply);
+
+/* Where the answer goes. A NULL callback means nobody waits. */
+struct store_call {
+    struct loop *loop;
+    store_callback callback;
+    void *context;
+};
+
+/* Who acted, for the audit trail. */
+struct store_actor {
+    const char *kind; /* "client", "operator", "gateway" */
+    const char *name; /* token name or owner; never a secret */
+};
+
+struct store_limits {
+    int64_t pending_per_principal, pending_total;
+};
+
+/* Inserts `task` (one reference is taken over) unless a limit on undecided tasks is reached. */
+void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
+                       struct store_call call);
+/* Reads one task. A deadline that has passed is applied first, and durably. */
+void store_task_get(struct store *store, struct str id, struct store_call call);
+/* Compare-and-set: applies `change` (copied) if the table allows it from the state the task is
+ * in now, deadlines applied first; else STORE_CONFLICT with the task as it is. Writes the
+ * audit entry in the same transaction. */
+void store_task_change(struct store *store, struct str id, const struct task_change *change,
+                       const struct store_actor *actor, struct store_call call);
+/* Remembers upstream's own task id of an executing task, before it is polled. */
+void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
+                             struct store_call call);
+
+struct store_task_query {
+    struct str owner;   /* empty: any (operators) */
+    struct str session; /* also tasks of this session digest, whatever their owner; may be empty */
+    struct str source;  /* empty: any */
+    struct str tool;    /* exact; empty: any */
+    unsigned states;    /* bit mask 1u << state; 0: any */
+    int64_t before_sequence; /* only rows older than this; 0: from the newest */
+    size_t limit;
+};
+void store_task_list(struct store *store, const struct store_task_query *query,
+                     struct store_call call);
+/* Cancels every undecided (pending or approved) task that this session's digest owns (owner
+ * "session:<digest>"); tasks owned by an Authorization stay. Contract "Sessions, owners". */
+void store_task_cancel_session(struct store *store, struct str source, struct str session,
+                               struct store_call call);
+
+/* ---- changes, as they are committed ---- */
+typedef void (*store_observer)(void *context, struct task *task, bool created);
+/* `observer` runs on `loop` for every task created or changed, in the order of commits; it
+ * may take a reference. Subscribe before the loops run; there is no end but store_close(). */
+void store_observe(struct store *store, struct loop *loop, store_observer observer, void *context);
+/* Deadlines are swept at least every 10 s, and at each deadline that is nearer. */
+
+/* ---- sessions: what survives a restart of what upstream's sessions negotiated ---- */
+struct store_session {
+    char *source;
+    char *id_digest; /* SHA-256 hex of the session id: the id itself is never stored */
+    char *version;   /* negotiated protocol version */
+    char *client_name, *client_version;
+    char *client_capabilities;         /* JSON text */
+    bool upstream_tasks, upstream_sse; /* as detected at its initialize */
+    int64_t seen_ms;
+};
+void store_session_put(struct store *store, const struct store_session *session,
+                       struct store_call call);
+void store_session_get(struct store *store, struct str source, struct str id_digest,
+                       struct store_call call);
+void store_session_delete(struct store *store, struct str source, struct str id_digest,
+                          struct store_call call);
+/* A (session, token) pair that upstream has accepted; digests only. */
+void store_pair_put(struct store *store, struct str source, struct str session_digest,
+                    struct str token_digest, int64_t accepted_ms, struct store_call call);
+/* STORE_OK when the pair was accepted at some time, else STORE_NOT_FOUND. */
+void store_pair_get(struct store *store, struct str source, struct str session_digest,
+                    struct str token_digest, struct store_call call);
+
+/* ---- audit: append-only ---- */
+struct store_audit_entry {
+    int64_t sequence, at_ms;
+    char *task_id, *event, *from_state, *to_state, *actor_kind, *actor_name, *reason;
+};
+/* Of one task, oldest first. */
+void store_audit_list(struct store *store, struct str task_id, struct store_call call);
+
+/* ---- counts for metrics and readiness; the store keeps them current; any thread ---- */
+int64_t store_pending_count(const struct store *store);

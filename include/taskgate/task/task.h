@@ -1,0 +1,123 @@
+/*
+ * Tasks: calls that the gateway owns while a human decides.
+ *
+ * A task is a value; its life is the table in src/task/transitions.c. Nothing here touches
+ * SQL or the wire. A task that has been published (task_ref'd by more than one holder) is
+ * not changed any more: a change makes a copy. Any thread; nothing blocks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+#define TASK_ID_BYTES 40 /* "tg_" + UUID + NUL */
+
+/* Design §5. The order is stored: append only. */
+enum task_state {
+    TASK_PENDING,
+    TASK_APPROVED,
+    TASK_EXECUTING,
+    TASK_COMPLETED,
+    TASK_FAILED,
+    TASK_CANCELLED,
+    TASK_REJECTED,
+    TASK_EXPIRED,
+};
+#define TASK_STATE_COUNT 8
+
+/* What makes `failed` out of a task, so that tasks/result can answer as the contract has it. */
+enum task_failure {
+    TASK_FAILURE_NONE,
+    TASK_FAILURE_UPSTREAM,        /* an error or isError result is stored */
+    TASK_FAILURE_GATEWAY,         /* the gateway's own JSON-RPC error is stored */
+    TASK_FAILURE_OUTCOME_UNKNOWN, /* the process died while executing */
+};
+enum task_outcome { TASK_OUTCOME_NONE, TASK_OUTCOME_RESULT, TASK_OUTCOME_ERROR };
+
+struct task {
+    char id[TASK_ID_BYTES];
+    enum task_state state;
+    /* Bound at creation, never changed. */
+    char *source;    /* source id */
+    char *owner;     /* opaque: "auth:<hex>", "session:<hex>" or "anonymous" */
+    char *session;   /* hex digest of the session id, or "" */
+    char *principal; /* what operators see: client name and a short owner digest */
+    char *tool;      /* may hold NUL? no: refused before */
+    char *workflow;  /* or "" for an accelerated task */
+    char *action;    /* the policy outcome it was created under: "approve", "forward" */
+    char *request;   /* the client's body, byte for byte */
+    size_t request_length;
+    char *arguments;            /* JSON text of params.arguments, "{}" when absent */
+    char arguments_digest[65];  /* canonical SHA-256 */
+    char definition_digest[65]; /* of the tool's cached definition; "" when unknown */
+    char *progress_token;       /* JSON text of the create's token, or "" */
+    bool on_result;             /* executes at the owner's tasks/result only */
+    bool accelerated;           /* started approved */
+    bool keep_task;             /* upstream's own annotation is required: execute with `task` */
+    int64_t ttl_ms;
+    int64_t poll_interval_ms;
+    int64_t created_ms;   /* wall clock, as all below */
+    int64_t decide_by_ms; /* 0 for an accelerated task */
+    /* Changed by transitions. */
+    int64_t updated_ms;
+    int64_t execute_by_ms; /* 0 until approved */
+    int64_t decided_ms;    /* 0 until decided */
+    int64_t ended_ms;      /* 0 until terminal */
+    char *decided_by;      /* or "" */
+    char *reason;          /* or "" */
+    char *status_message;  /* or "" */
+    char *upstream_task;   /* upstream's task id while keep_task executes, or "" */
+    enum task_failure failure;
+    enum task_outcome outcome;
+    char *outcome_text; /* JSON text of `result` or `error`, verbatim; NULL without */
+    size_t outcome_length;
+};
+
+/* A new task with a fresh random id, state as given, all strings "" and one reference. */
+struct task *task_create(enum task_state state);
+struct task *task_ref(struct task *task); /* any thread */
+void task_unref(struct task *task);       /* NULL is allowed */
+/* A deep copy with one reference. */
+struct task *task_copy(const struct task *task);
+
+const char *task_state_name(enum task_state state); /* "pending" … */
+bool task_state_parse(struct str name, enum task_state *state);
+bool task_state_is_terminal(enum task_state state);
+/* Whether an id is one of ours by its form: begins with "tg_". Seed 002 §6.5. */
+bool task_id_is_ours(struct str id);
+
+/* Whether the table allows the move. */
+bool task_can_move(enum task_state from, enum task_state to);
+
+/* What a change brings along; fields left zero or NULL stay as they are. */
+struct task_change {
+    enum task_state to;
+    const char *by; /* who decided */
+    const char *reason;
+    const char *status_message;
+    int64_t execute_by_ms;
+    enum task_failure failure;
+    enum task_outcome outcome;
+    struct str outcome_text;
+    const char *upstream_task;
+};
+
+/* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
+ * the clocks. false: `task` is untouched and `error` says from where to where. Source: seed
+ * 002 F-005.6, SEP-1686 "Task Status Lifecycle". */
+bool task_transition(struct task *task, const struct task_change *change, int64_t now_ms,
+                     struct error *error);
+
+/* The clocks. Contract "Tasks": deadlines hold on every read. If `task` is past a deadline at
+ * `now_ms`, fills `change` with the move that is due (to TASK_EXPIRED) and returns true. */
+bool task_due(const struct task *task, int64_t now_ms, struct task_change *change);
+/* When task_due() will be true if nothing happens; INT64_MAX when never. */
+int64_t task_next_deadline_ms(const struct task *task);
+/* When the row may be deleted; INT64_MAX before the end. */
+int64_t task_purge_ms(const struct task *task);
+/* Suggested pollInterval by the time that is left (reference §4.2). */
+int64_t task_poll_interval_ms(int64_t remaining_ms);

@@ -1,0 +1,179 @@
+/* A growing byte buffer, and JSON string escaping into it. */
+#include "taskgate/core/buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+
+void buffer_init(struct buffer *buffer)
+{
+    *buffer = (struct buffer){NULL, 0, 0};
+}
+
+void buffer_finish(struct buffer *buffer)
+{
+    free(buffer->bytes);
+    buffer_init(buffer);
+}
+
+void buffer_clear(struct buffer *buffer)
+{
+    buffer->length = 0;
+}
+
+void buffer_drop(struct buffer *buffer, size_t count)
+{
+    if (count >= buffer->length) {
+        buffer->length = 0;
+        return;
+    }
+    memmove(buffer->bytes, buffer->bytes + count, buffer->length - count);
+    buffer->length -= count;
+}
+
+void buffer_reserve(struct buffer *buffer, size_t extra)
+{
+    size_t needed = buffer->length + extra;
+    if (needed <= buffer->capacity)
+        return;
+    size_t capacity = buffer->capacity ? buffer->capacity : 256;
+    while (capacity < needed)
+        capacity *= 2;
+    buffer->bytes = memory_grow_array(buffer->bytes, capacity, 1);
+    buffer->capacity = capacity;
+}
+
+void buffer_append(struct buffer *buffer, struct str s)
+{
+    if (s.length == 0)
+        return;
+    buffer_reserve(buffer, s.length);
+    memcpy(buffer->bytes + buffer->length, s.bytes, s.length);
+    buffer->length += s.length;
+}
+
+void buffer_append_text(struct buffer *buffer, const char *text)
+{
+    buffer_append(buffer, str_from(text));
+}
+
+void buffer_append_char(struct buffer *buffer, char c)
+{
+    buffer_reserve(buffer, 1);
+    buffer->bytes[buffer->length++] = c;
+}
+
+/* Writes behind the content; returns the whole length of the formatted text. */
+static size_t format_behind(struct buffer *buffer, const char *format, va_list arguments)
+{
+    size_t room = buffer->capacity - buffer->length;
+    int length = vsnprintf(buffer->bytes + buffer->length, room, format, arguments);
+    return length > 0 ? (size_t)length : 0;
+}
+
+void buffer_append_format(struct buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    buffer_reserve(buffer, 64);
+    va_start(arguments, format);
+    size_t length = format_behind(buffer, format, arguments);
+    va_end(arguments);
+    if (length >= buffer->capacity - buffer->length) {
+        buffer_reserve(buffer, length + 1);
+        va_start(arguments, format);
+        format_behind(buffer, format, arguments);
+        va_end(arguments);
+    }
+    buffer->length += length;
+}
+
+/* Reads one code point; an ill-formed byte gives U+FFFD and a length of 1. */
+static size_t next_code_point(struct str s, unsigned *code_point)
+{
+    const unsigned char *p = (const unsigned char *)s.bytes;
+    for (size_t length = 1; length <= 4 && length <= s.length; length++) {
+        if (!str_is_utf8(str_slice(s.bytes, length)))
+            continue;
+        static const unsigned char mask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+        unsigned value = p[0] & mask[length];
+        for (size_t i = 1; i < length; i++)
+            value = value << 6 | (p[i] & 0x3Fu);
+        *code_point = value;
+        return length;
+    }
+    *code_point = 0xFFFD;
+    return 1;
+}
+
+/* Characters that change how a line or a terminal reads what is around them. */
+static bool is_misleading(unsigned c)
+{
+    return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F ||
+           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+static void append_escaped(struct buffer *buffer, unsigned c)
+{
+    switch (c) {
+    case '"':
+        buffer_append(buffer, STR("\\\""));
+        return;
+    case '\\':
+        buffer_append(buffer, STR("\\\\"));
+        return;
+    case '\n':
+        buffer_append(buffer, STR("\\n"));
+        return;
+    case '\r':
+        buffer_append(buffer, STR("\\r"));
+        return;
+    case '\t':
+        buffer_append(buffer, STR("\\t"));
+        return;
+    default:
+        buffer_append_format(buffer, "\\u%04x", c);
+    }
+}
+
+void buffer_append_json_string(struct buffer *buffer, struct str s)
+{
+    buffer_reserve(buffer, s.length + 2);
+    buffer_append_char(buffer, '"');
+    size_t plain = 0; /* start of the run that needs no escape */
+    for (size_t i = 0; i < s.length;) {
+        unsigned char byte = (unsigned char)s.bytes[i];
+        if (byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\') {
+            i++;
+            continue;
+        }
+        unsigned c;
+        size_t length = next_code_point(str_slice(s.bytes + i, s.length - i), &c);
+        bool replaced = c == 0xFFFD && length == 1;
+        if (replaced || c == '"' || c == '\\' || is_misleading(c)) {
+            buffer_append(buffer, str_slice(s.bytes + plain, i - plain));
+            append_escaped(buffer, c);
+            plain = i + length;
+        }
+        i += length;
+    }
+    buffer_append(buffer, str_slice(s.bytes ? s.bytes + plain : NULL, s.length - plain));
+    buffer_append_char(buffer, '"');
+}
+
+struct str buffer_str(const struct buffer *buffer)
+{
+    return str_slice(buffer->bytes, buffer->length);
+}
+
+char *buffer_take(struct buffer *buffer, size_t *length)
+{
+    buffer_append_char(buffer, '\0');
+    char *bytes = buffer->bytes;
+    if (length)
+        *length = buffer->length - 1;
+    buffer_init(buffer);
+    return bytes;
+}

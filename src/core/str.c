@@ -1,0 +1,179 @@
+/* Strings with a length: comparison, cutting, numbers, UTF-8, hashing. */
+#include "taskgate/core/str.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "taskgate/core/random.h"
+
+struct str str_from(const char *terminated)
+{
+    return terminated ? (struct str){terminated, strlen(terminated)} : STR_EMPTY;
+}
+
+struct str str_slice(const char *bytes, size_t length)
+{
+    return (struct str){bytes, length};
+}
+
+bool str_equal(struct str a, struct str b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+}
+
+static unsigned char lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+bool str_equal_ignore_case(struct str a, struct str b)
+{
+    if (a.length != b.length)
+        return false;
+    for (size_t i = 0; i < a.length; i++) {
+        if (lower(a.bytes[i]) != lower(b.bytes[i]))
+            return false;
+    }
+    return true;
+}
+
+bool str_equal_constant_time(struct str a, struct str b)
+{
+    if (a.length != b.length)
+        return false;
+    unsigned char difference = 0;
+    for (size_t i = 0; i < a.length; i++)
+        difference = (unsigned char)(difference | (a.bytes[i] ^ b.bytes[i]));
+    return difference == 0;
+}
+
+bool str_starts_with(struct str s, struct str prefix)
+{
+    return s.length >= prefix.length && str_equal(str_slice(s.bytes, prefix.length), prefix);
+}
+
+bool str_ends_with(struct str s, struct str suffix)
+{
+    return s.length >= suffix.length &&
+           str_equal(str_slice(s.bytes + (s.length - suffix.length), suffix.length), suffix);
+}
+
+int str_compare(struct str a, struct str b)
+{
+    size_t common = a.length < b.length ? a.length : b.length;
+    int order = common ? memcmp(a.bytes, b.bytes, common) : 0;
+    if (order != 0)
+        return order;
+    return (a.length > b.length) - (a.length < b.length);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.length && is_space(s.bytes[0])) {
+        s.bytes++;
+        s.length--;
+    }
+    while (s.length && is_space(s.bytes[s.length - 1]))
+        s.length--;
+    return s;
+}
+
+bool str_cut(struct str s, char separator, struct str *before, struct str *rest)
+{
+    const char *at = s.length ? memchr(s.bytes, separator, s.length) : NULL;
+    if (!at) {
+        *before = s;
+        *rest = STR_EMPTY;
+        return false;
+    }
+    size_t length = (size_t)(at - s.bytes);
+    *before = str_slice(s.bytes, length);
+    *rest = str_slice(at + 1, s.length - length - 1);
+    return true;
+}
+
+bool str_to_u64(struct str s, uint64_t *value)
+{
+    uint64_t sum = 0;
+    if (s.length == 0)
+        return false;
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.bytes[i] < '0' || s.bytes[i] > '9')
+            return false;
+        uint64_t digit = (uint64_t)(s.bytes[i] - '0');
+        if (sum > (UINT64_MAX - digit) / 10)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
+/* Length of the well-formed sequence at `p`, or 0. Unicode 15, table 3-7. */
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+    unsigned char low = 0x80, high = 0xBF;
+    size_t length;
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] >= 0xC2 && p[0] <= 0xDF) {
+        length = 2;
+    } else if (p[0] >= 0xE0 && p[0] <= 0xEF) {
+        length = 3;
+        if (p[0] == 0xE0)
+            low = 0xA0;
+        if (p[0] == 0xED)
+            high = 0x9F;
+    } else if (p[0] >= 0xF0 && p[0] <= 0xF4) {
+        length = 4;
+        if (p[0] == 0xF0)
+            low = 0x90;
+        if (p[0] == 0xF4)
+            high = 0x8F;
+    } else {
+        return 0;
+    }
+    if (left < length || p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++) {
+        if (p[i] < 0x80 || p[i] > 0xBF)
+            return 0;
+    }
+    return length;
+}
+
+bool str_is_utf8(struct str s)
+{
+    const unsigned char *p = (const unsigned char *)s.bytes;
+    for (size_t i = 0; i < s.length;) {
+        size_t length = utf8_sequence(p + i, s.length - i);
+        if (length == 0)
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+static uint64_t hash_seed;
+
+static void choose_seed(void)
+{
+    random_bytes(&hash_seed, sizeof hash_seed);
+}
+
+uint64_t str_hash(struct str s)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose_seed);
+    uint64_t hash = UINT64_C(14695981039346656037) ^ hash_seed;
+    for (size_t i = 0; i < s.length; i++) {
+        hash ^= (unsigned char)s.bytes[i];
+        hash *= UINT64_C(1099511628211);
+    }
+    return hash ^ (hash >> 32);
+}

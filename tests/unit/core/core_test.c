@@ -1,0 +1,174 @@
+/* Strings, buffers, maps, clock, digest, ids. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
+
+static void expect_str(struct str actual, const char *expected)
+{
+    ck_assert_msg(str_equal(actual, str_from(expected)), "got \"%.*s\", want \"%s\"",
+                  STR_ARGS(actual), expected);
+}
+
+START_TEST(utf8_is_checked_strictly)
+{
+    ck_assert(str_is_utf8(STR("plain")));
+    ck_assert(str_is_utf8(STR("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80")));
+    ck_assert(!str_is_utf8(STR("\xC0\xAF")));         /* overlong */
+    ck_assert(!str_is_utf8(STR("\xED\xA0\x80")));     /* surrogate */
+    ck_assert(!str_is_utf8(STR("\xF4\x90\x80\x80"))); /* beyond U+10FFFF */
+    ck_assert(!str_is_utf8(STR("\xE2\x82")));         /* cut */
+}
+END_TEST
+
+START_TEST(numbers_are_digits_only)
+{
+    uint64_t value = 7;
+    ck_assert(str_to_u64(STR("18446744073709551615"), &value));
+    ck_assert_uint_eq(value, UINT64_MAX);
+    ck_assert(!str_to_u64(STR("18446744073709551616"), &value));
+    ck_assert(!str_to_u64(STR("-1"), &value));
+    ck_assert(!str_to_u64(STR(" 1"), &value));
+    ck_assert(!str_to_u64(STR_EMPTY, &value));
+}
+END_TEST
+
+START_TEST(cut_splits_at_the_first_separator)
+{
+    struct str before, rest;
+    ck_assert(str_cut(STR("a=b=c"), '=', &before, &rest));
+    expect_str(before, "a");
+    expect_str(rest, "b=c");
+    ck_assert(!str_cut(STR("abc"), '=', &before, &rest));
+    expect_str(before, "abc");
+    ck_assert_uint_eq(rest.length, 0);
+}
+END_TEST
+
+START_TEST(json_strings_hide_nothing_and_mislead_nobody)
+{
+    struct buffer buffer;
+    buffer_init(&buffer);
+    buffer_append_json_string(&buffer, STR("a\"\\\n\x01\x7F\xC2\x9B\xE2\x80\xAE\xFF\xC3\xA9"));
+    expect_str(buffer_str(&buffer), "\"a\\\"\\\\\\n\\u0001\\u007f\\u009b\\u202e\\ufffd\xC3\xA9\"");
+    buffer_finish(&buffer);
+}
+END_TEST
+
+START_TEST(buffer_grows_drops_and_gives_away)
+{
+    struct buffer buffer;
+    buffer_init(&buffer);
+    for (int i = 0; i < 1000; i++)
+        buffer_append_format(&buffer, "%03d", i);
+    ck_assert_uint_eq(buffer.length, 3000);
+    buffer_drop(&buffer, 2997);
+    expect_str(buffer_str(&buffer), "999");
+    size_t length;
+    char *bytes = buffer_take(&buffer, &length);
+    ck_assert_str_eq(bytes, "999");
+    ck_assert_uint_eq(length, 3);
+    ck_assert_ptr_null(buffer.bytes);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(map_survives_growth_and_removal)
+{
+    struct map *map = map_create();
+    static int values[2000];
+    char key[16];
+    for (int i = 0; i < 2000; i++) {
+        snprintf(key, sizeof key, "key-%d", i);
+        ck_assert_ptr_null(map_put(map, str_from(key), &values[i]));
+    }
+    for (int i = 0; i < 2000; i += 2) {
+        snprintf(key, sizeof key, "key-%d", i);
+        ck_assert_ptr_eq(map_remove(map, str_from(key)), &values[i]);
+    }
+    ck_assert_uint_eq(map_count(map), 1000);
+    for (int i = 0; i < 2000; i++) {
+        snprintf(key, sizeof key, "key-%d", i);
+        ck_assert_ptr_eq(map_get(map, str_from(key)), i % 2 ? &values[i] : NULL);
+    }
+    size_t position = 0, seen = 0;
+    while (map_next(map, &position, NULL, NULL))
+        seen++;
+    ck_assert_uint_eq(seen, 1000);
+    map_destroy(map, NULL);
+}
+END_TEST
+
+START_TEST(clock_writes_rfc_3339)
+{
+    char text[CLOCK_TEXT_BYTES];
+    ck_assert_str_eq(clock_format(1768257000123, text), "2026-01-12T22:30:00.123Z");
+    ck_assert_str_eq(clock_format(-1, text), "1969-12-31T23:59:59.999Z");
+}
+END_TEST
+
+START_TEST(digest_is_sha256)
+{
+    char hex[DIGEST_HEX_BYTES];
+    digest_sha256_hex(STR("abc"), hex);
+    ck_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+END_TEST
+
+START_TEST(uuid_is_version_4)
+{
+    char a[RANDOM_UUID_BYTES], b[RANDOM_UUID_BYTES];
+    random_uuid(a);
+    random_uuid(b);
+    ck_assert_uint_eq(strlen(a), 36);
+    ck_assert_int_eq(a[14], '4');
+    ck_assert_ptr_nonnull(strchr("89ab", a[19]));
+    ck_assert_str_ne(a, b);
+}
+END_TEST
+
+START_TEST(errors_take_a_prefix_and_are_cut)
+{
+    struct error error;
+    ck_assert(!error_set(&error, "%s", "what"));
+    error_prefix(&error, "where");
+    ck_assert_str_eq(error.message, "where: what");
+    char longer[2 * ERROR_MESSAGE_BYTES];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    error_set(&error, "%s", longer);
+    error_prefix(&error, "where");
+    ck_assert_uint_eq(strlen(error.message), ERROR_MESSAGE_BYTES - 1);
+    ck_assert(!error_set(NULL, "nobody listens"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("core");
+    TCase *tests = tcase_create("core");
+    tcase_add_test(tests, utf8_is_checked_strictly);
+    tcase_add_test(tests, numbers_are_digits_only);
+    tcase_add_test(tests, cut_splits_at_the_first_separator);
+    tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
+    tcase_add_test(tests, buffer_grows_drops_and_gives_away);
+    tcase_add_test(tests, map_survives_growth_and_removal);
+    tcase_add_test(tests, clock_writes_rfc_3339);
+    tcase_add_test(tests, digest_is_sha256);
+    tcase_add_test(tests, uuid_is_version_4);
+    tcase_add_test(tests, errors_take_a_prefix_and_are_cut);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
