@@ -1,0 +1,31 @@
+/*
+ * The `initialize` reply of the legacy era: what upstream can do, and what the client is
+ * told. Byte-true: only what is injected changes. Source: seed 002 §5.4, §6.1, F-001; design
+ * §6; clients.md "Capabilities".
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+struct mcp_capabilities {
+    bool tasks;       /* tools can be called as tasks, in any spelling: requests["tools/call"] or
+                         ["tools.call"] true or an object, requests.tools.call an object or true */
+    bool task_status; /* notifications.tasks.status, true or an object */
+    bool tasks_list, tasks_cancel;
+    bool resources;
+};
+
+/* `result` is the JSON text of an InitializeResult. */
+void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabilities);
+/* Writes `result` with the superset of design §6 injected: tasks.list and tasks.cancel as
+ * objects, tasks.requests with "tools/call": true beside tools: {call: {}}; what upstream has
+ * there otherwise stays (true where SDK clients need an object becomes {}).
+ * notifications.tasks.status is there exactly when upstream has it; other members stay. */
+void mcp_capabilities_inject(struct buffer *out, struct str result,
+                             const struct mcp_capabilities *upstream);
+/* Whether the client's `initialize` params declare capabilities.tasks. */
+bool mcp_client_declares_tasks(struct str params);

@@ -1,0 +1,61 @@
+/*
+ * How a task looks on the wire in the legacy era (SEP-1686, up to 2025-11-25): the seed's flat
+ * shapes and the published nested ones at once, as a superset that the official SDK clients
+ * accept. A later era gets a file of its own beside dialect_legacy.c. Source: seed 002 §6.6,
+ * §6.7; clients.md "Task"; contract "Tasks".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+#include "taskgate/mcp/jsonrpc.h"
+#include "taskgate/task/task.h"
+
+/* What `pending` looks like: design §5 says input_required; contract "pending_status" has when
+ * it is working. */
+enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING };
+
+/* "input_required", "working", "completed", "failed", "cancelled". */
+const char *dialect_status(enum task_state state, enum dialect_pending pending);
+/* The text of statusMessage: "Awaiting approval" while pending, the reason at the end
+ * (rejected: who and why; expired: which clock), else the stored one. Never empty while
+ * pending; appended raw (not as JSON). */
+void dialect_status_message(const struct task *task, struct buffer *out);
+
+/* One flat Task object: taskId, status, statusMessage?, createdAt, lastUpdatedAt, ttl,
+ * pollInterval, and toolName (seed's list entry). */
+void dialect_write_task(struct buffer *out, const struct task *task, enum dialect_pending pending);
+/* The result of a create: the flat fields, `task` with the same, and _meta related-task. */
+void dialect_write_create_result(struct buffer *out, const struct task *task,
+                                 enum dialect_pending pending);
+/* The result of tasks/get and tasks/cancel: a flat Task with _meta related-task. */
+void dialect_write_get_result(struct buffer *out, const struct task *task,
+                              enum dialect_pending pending);
+/* The answer of tasks/result for a terminal task: upstream's result with related-task _meta
+ * added (other bytes verbatim), upstream's error verbatim, or the gateway's error for
+ * rejected, expired, cancelled, unknown outcome (contract "Tasks"). A whole JSON-RPC message. */
+void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task);
+/* The data of the seed's `event: task_status`. */
+void dialect_write_status_event(struct buffer *out, const struct task *task,
+                                enum dialect_pending pending, int64_t now_ms);
+/* A JSON-RPC notifications/tasks/status message with a full Task as params. */
+void dialect_write_status_notification(struct buffer *out, const struct task *task,
+                                       enum dialect_pending pending);
+/* notifications/progress with `token` (JSON text), `progress` whole seconds, a message, and
+ * related-task _meta. */
+void dialect_write_progress(struct buffer *out, struct str token, int64_t progress,
+                            struct str message, struct str task_id);
+/* Upstream's progress notification (a whole message) with its token replaced by `token` (JSON
+ * text) and related-task _meta added; the rest verbatim. */
+void dialect_rewrite_progress(struct buffer *out, struct str message, struct str token,
+                              struct str task_id);
+
+/* params.task: an object with an optional positive integer ttl. Contract "Tasks": `{}` takes
+ * the default, null, string, fraction, 0, negative are refused, above the maximum is clamped
+ * (any integer literal). */
+enum dialect_ttl { DIALECT_TTL_OK, DIALECT_TTL_CLAMPED, DIALECT_TTL_INVALID };
+enum dialect_ttl dialect_read_ttl(struct str task, int64_t default_ms, int64_t max_ms,
+                                  int64_t *ttl_ms);

@@ -1,0 +1,35 @@
+/*
+ * The table of JSON-RPC errors that the gateway itself answers:
+ * ERROR_ROW(symbol, code, error_type, message, when). Included many times; no guard on
+ * purpose. Source: reference §3, contract "Proxy"; the messages of -32009 and -32010 are
+ * seed 002 §6.8, literally.
+ */
+/* clang-format off */
+#ifndef ERROR_ROW
+#error "define ERROR_ROW before including this table"
+#endif
+ERROR_ROW(PARSE_ERROR, -32700, "parse_error", "Parse error", "The body is not strict JSON.")
+ERROR_ROW(INVALID_REQUEST, -32600, "invalid_request", "Invalid request", "Not a JSON-RPC 2.0 message, a batch, duplicate or case-variant keys.")
+ERROR_ROW(METHOD_NOT_FOUND, -32601, "method_not_found", "Method not found", "A method outside the closed table.")
+ERROR_ROW(INVALID_PARAMS, -32602, "invalid_params", "Invalid params", "Malformed params, task field or cursor.")
+ERROR_ROW(TASK_NOT_FOUND, -32602, "task_not_found", "Task not found", "No such task, or another owner's.")
+ERROR_ROW(TASK_TERMINAL, -32602, "invalid_params", "Task has already ended", "tasks/cancel of an ended task.")
+ERROR_ROW(INTERNAL, -32603, "internal", "Internal error", "A fault of the gateway.")
+ERROR_ROW(OUTCOME_UNKNOWN, -32603, "outcome_unknown", "The outcome of the call is unknown", "The process died while the call was under way; it may have run.")
+ERROR_ROW(UPSTREAM_FAILED, -32000, "upstream_connection_failed", "Upstream connection failed", "Upstream refused the connection or went away.")
+ERROR_ROW(UPSTREAM_TIMEOUT, -32001, "upstream_timeout", "UpstreamTimeout", "Upstream was silent for longer than the limit.")
+ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "Upstream's reply could not be read.")
+ERROR_ROW(POLICY_DENIED, -32003, "policy_denied", "Policy denied", "The policy engine rejected the call.")
+ERROR_ROW(TASK_EXPIRED, -32005, "task_expired", "Task expired", "Approved, but not run in time.")
+ERROR_ROW(TASK_CANCELLED, -32006, "task_cancelled", "Task cancelled", "tasks/result of a cancelled task.")
+ERROR_ROW(APPROVAL_REJECTED, -32007, "approval_rejected", "Approval rejected", "A human said no.")
+ERROR_ROW(APPROVAL_TIMEOUT, -32008, "approval_timeout", "Approval timeout", "No human decided in time.")
+ERROR_ROW(TASK_REQUIRED, -32009, "task_required", "TaskRequired", "The tool must be called as a task.")
+ERROR_ROW(TASK_FORBIDDEN, -32010, "task_forbidden", "TaskForbidden", "The tool must not be called as a task.")
+ERROR_ROW(POLICY_DRIFT, -32011, "policy_drift", "Policy changed since the approval", "The policy evaluated again before execution decides otherwise.")
+ERROR_ROW(TRANSFORM_DRIFT, -32012, "transform_drift", "Tool definition changed since the approval", "The tool is not the one that was approved.")
+ERROR_ROW(UNAVAILABLE, -32013, "service_unavailable", "Service unavailable", "The store is down, or the gateway is shutting down.")
+ERROR_ROW(RATE_LIMITED, -32013, "rate_limited", "Too many requests or pending tasks", "A limit was reached; `retry_after` says when to come back, in seconds.")
+ERROR_ROW(RULE_DENIED, -32014, "governance_rule_denied", "Denied by a governance rule", "A rule says deny, or approve where nothing can wait.")
+ERROR_ROW(NOT_EXPOSED, -32015, "tool_not_exposed", "Not exposed", "`expose` or `enabled` hides it.")
+/* clang-format on */

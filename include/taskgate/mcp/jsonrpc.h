@@ -1,0 +1,42 @@
+/*
+ * JSON-RPC answers of the gateway's own. Writers append to a buffer; ids are JSON text as
+ * envelope_read() gave them. Any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+enum jsonrpc_error {
+#define ERROR_ROW(symbol, ...) JSONRPC_##symbol,
+#include "taskgate/mcp/error_table.h"
+#undef ERROR_ROW
+    JSONRPC_ERROR_COUNT
+};
+
+int jsonrpc_error_code(enum jsonrpc_error error);
+const char *jsonrpc_error_type(enum jsonrpc_error error);
+const char *jsonrpc_error_message(enum jsonrpc_error error);
+/* The table as Markdown, for docs/errors.md. */
+void jsonrpc_write_error_reference(struct buffer *out);
+
+/* What goes into `error.data`, in this order; empty members are left out. `error_type` and a
+ * random `correlation_id` are always added at the end. */
+struct jsonrpc_error_data {
+    struct str tool, reason, hint; /* first, as seed 002 §6.8 has them */
+    struct str gate;               /* "visibility", "governance", "policy", "approval" */
+    struct str details;
+    int64_t retry_after; /* seconds; 0: left out */
+};
+
+/* {"code", "message", "data"}: `message` empty takes the table's; cut at 1 KB. */
+void jsonrpc_write_error_object(struct buffer *out, enum jsonrpc_error error, struct str message,
+                                const struct jsonrpc_error_data *data);
+/* The whole response; without `id` the member is left out (clients reject null). */
+void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error error,
+                         struct str message, const struct jsonrpc_error_data *data);
+/* {"jsonrpc":"2.0","id":…,"result":…}; `result` is JSON text, as is `error`. */
+void jsonrpc_write_result(struct buffer *out, struct str id, struct str result);
+void jsonrpc_write_error_text(struct buffer *out, struct str id, struct str error);

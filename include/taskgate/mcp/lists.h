@@ -1,0 +1,37 @@
+/*
+ * tools/list, resources/list and prompts/list replies: reading the items, writing the list
+ * anew without what is hidden and with `taskSupport` in both spellings (annotations and
+ * execution). Everything else stays byte for byte. Source: seed 002 §6.2, F-003; contract
+ * "tools/list"; clients.md "tools/list".
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+#include "taskgate/policy/policy.h"
+
+struct mcp_tool {
+    struct str name; /* decoded, as far as the reader lives */
+    struct str raw;  /* the tool's JSON text */
+    bool has_own;    /* upstream says taskSupport, in execution (first) or annotations */
+    enum policy_annotation own;
+};
+
+/* What becomes of one item: false hides it. For tools `announce` is filled. */
+typedef bool (*mcp_tool_judge)(void *context, const struct mcp_tool *tool,
+                               enum policy_annotation *announce);
+typedef bool (*mcp_name_judge)(void *context, struct str name);
+
+/* Writes `result` (a ListToolsResult) with every tool judged in order. An item without a
+ * readable name is hidden. A null nextCursor is left out (clients reject it). An own
+ * taskSupport in upstream's item is replaced in both places. */
+void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context);
+/* Reads only: calls `judge` for each tool, its answer ignored. False when there is no list. */
+bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context);
+/* `list` is "resources" or "prompts", `key` "uri" or "name". */
+void mcp_list_filter(struct buffer *out, struct str result, const char *list, const char *key,
+                     mcp_name_judge judge, void *context);
+/* result.nextCursor as JSON text; empty when absent or null. */
+struct str mcp_next_cursor(struct str result);

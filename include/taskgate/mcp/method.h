@@ -1,0 +1,36 @@
+/*
+ * The closed table of methods: what a client may send, and what the gateway does with it.
+ * Source: the 2025-11-25 schema, seed 002, contract "Proxy".
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/str.h"
+
+enum mcp_treatment {
+    MCP_RELAY, /* as it is */
+    MCP_INITIALIZE,
+    MCP_TOOLS_LIST,
+    MCP_TOOLS_CALL,
+    MCP_RESOURCES_LIST,           /* filtered by `expose` on uri */
+    MCP_RESOURCES_TEMPLATES_LIST, /* relayed: templates name no resource */
+    MCP_PROMPTS_LIST,             /* filtered by `expose` on name */
+    MCP_GATED_URI,  /* resources/read, resources/subscribe, (unsubscribe is relayed) */
+    MCP_GATED_NAME, /* prompts/get */
+    MCP_TASKS_GET,
+    MCP_TASKS_RESULT,
+    MCP_TASKS_CANCEL,
+    MCP_TASKS_LIST,
+    MCP_SERVER_DISCOVER, /* HTTP 400 and -32601: this is the legacy era */
+    MCP_UNKNOWN,
+};
+
+struct mcp_method {
+    const char *name;
+    enum mcp_treatment treatment;
+    bool is_notification;
+};
+
+/* Never NULL: an unknown method gets the MCP_UNKNOWN row. */
+const struct mcp_method *mcp_method_find(struct str name);

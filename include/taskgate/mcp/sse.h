@@ -1,0 +1,40 @@
+/*
+ * Server-sent events (WHATWG HTML §9.2): splitting a byte stream at event boundaries,
+ * reading an event's fields, writing events. Pure functions on bytes; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+/* Finds where events end, in a stream that arrives in pieces of any size. LF, CR and CRLF
+ * end lines; a BOM at the start of the stream is skipped by sse_event_read(). */
+struct sse_splitter {
+    bool line_is_empty; /* no byte of the present line yet */
+    bool after_cr;
+};
+void sse_splitter_init(struct sse_splitter *splitter);
+/* Consumes `bytes`; returns the number of bytes up to and including the last event boundary
+ * in them, 0 when there is none. `first` (may be NULL) gets the end of the first one. */
+size_t sse_splitter_feed(struct sse_splitter *splitter, struct str bytes, size_t *first);
+
+struct sse_event {
+    struct str name;    /* `event:`, empty for "message" */
+    struct str id;      /* `id:`; bytes == NULL when there is none */
+    struct buffer data; /* data lines joined by LF */
+    bool has_data;
+};
+/* Reads one whole event (its lines, with or without the closing empty line). */
+void sse_event_read(struct sse_event *event, struct str raw);
+void sse_event_finish(struct sse_event *event);
+
+/* Writes one event; `name` and `id` may be empty; data with line ends becomes several data
+ * lines; CR and LF in name and id are dropped (no injection). */
+void sse_write_event(struct buffer *out, struct str name, struct str id, struct str data);
+/* ":text\n\n" */
+void sse_write_comment(struct buffer *out, struct str text);
+/* Writes `raw`, one whole event, with its data replaced, its name, id and retry kept. */
+void sse_write_with_data(struct buffer *out, struct str raw, struct str data);
