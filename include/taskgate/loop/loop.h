@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "taskgate/core/error.h"
@@ -15,18 +16,21 @@ struct loop;
 
 typedef void (*loop_callback)(void *context);
 
-struct loop *loop_create(struct error *error); /* NULL on failure */
+/* NULL on failure. SIGPIPE is ignored in the process from here on: a peer that leaves is an
+ * error of write(), never a signal. */
+struct loop *loop_create(struct error *error);
 /* After loop_run() has returned and everything on the loop is gone. Messages not yet
  * delivered are run first, so that what they own is freed. NULL is allowed. */
 void loop_destroy(struct loop *loop);
-/* Runs until loop_stop(). */
+/* Runs until loop_stop(); the calling thread becomes the loop's. */
 void loop_run(struct loop *loop);
 /* Runs one round: waits at most `timeout_ms` for something to do. For tests and shutdown. */
 void loop_run_once(struct loop *loop, int timeout_ms);
 void loop_stop(struct loop *loop); /* any thread */
-/* Runs `callback` on the loop's thread, soon, in the order posted. Any thread. */
+/* Runs `callback` on the loop's thread, soon, in the order posted. Any thread. What is
+ * posted from such a callback runs in a later round, so that posting cannot starve the loop. */
 void loop_post(struct loop *loop, loop_callback callback, void *context);
-/* Whether the calling thread is the one that runs the loop. */
+/* Whether the calling thread is the loop's: the one that ran it last, or created it. */
 bool loop_is_current(const struct loop *loop);
 /* The h2o_evloop_t, for the http and upstream modules alone. */
 void *loop_native(struct loop *loop);
@@ -40,21 +44,24 @@ struct loop_timer {
     loop_callback callback; /* called once per start, on the loop's thread */
     void *context;
     int64_t due_ms;    /* monotonic; meaning only while running */
-    uint32_t position; /* in the heap, 1-based; 0 is not running */
+    uint64_t sequence; /* of the start: timers due at once run in the order started */
+    size_t position;   /* in the heap, 1-based; 0 is not running */
 };
 
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, loop_callback callback,
                      void *context);
-/* Starts, or starts again with a new delay. 0 means the next round. */
+/* Starts, or starts again with a new delay. 0 means the next round, never this one. */
 void loop_timer_start(struct loop_timer *timer, int64_t delay_ms);
 void loop_timer_stop(struct loop_timer *timer); /* safe when not running */
 bool loop_timer_is_running(const struct loop_timer *timer);
 
 /*
- * Watches a descriptor that is itself an epoll or eventfd, level-triggered for reading.
- * The descriptor stays the caller's and must outlive the watch.
+ * Watches a descriptor, level-triggered for reading; `readable` reads from it. The
+ * descriptor stays the caller's and becomes non-blocking. A watch may be destroyed in its
+ * own callback; NULL is allowed.
  */
 struct loop_watch;
+/* NULL when the process has no descriptors left. */
 struct loop_watch *loop_watch_create(struct loop *loop, int fd, loop_callback readable,
                                      void *context);
 void loop_watch_destroy(struct loop_watch *watch);

@@ -1,0 +1,38 @@
+/*
+ * What the files of the loop module share.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <h2o.h>
+
+#include "taskgate/core/list.h"
+#include "taskgate/loop/loop.h"
+
+/* A binary heap of running timers, the one due first at the top. */
+struct timer_heap {
+    struct loop_timer **timers; /* positions are 1-based: timers[position - 1] */
+    size_t count;
+    size_t capacity;
+    uint64_t sequence; /* of the last start */
+};
+
+void timer_heap_finish(struct timer_heap *heap);
+/* Milliseconds until the first timer is due, at most `limit_ms`. */
+int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms);
+/* Runs what is due, but nothing that is started meanwhile. */
+void timer_heap_run_due(struct timer_heap *heap);
+
+struct loop {
+    h2o_evloop_t *native;
+    struct timer_heap heap;
+    _Atomic(pthread_t) thread; /* the loop's own: see loop_is_current() */
+    atomic_bool stopping;
+
+    int wake_fd; /* eventfd: something was posted, or the loop shall stop */
+    struct loop_watch *wake_watch;
+    pthread_mutex_t posted_lock;
+    struct list posted; /* of struct message, under posted_lock */
+};
