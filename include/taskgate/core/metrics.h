@@ -20,8 +20,9 @@ enum metric {
 
 #define METRICS_MAX_LABELS 3
 
-/* Label values in the table's order; copied when first seen. tool_name beyond 200 values
- * becomes "__other__" (reference §7.2). */
+/* Label values in the table's order, NULL for a metric without labels; copied when first
+ * seen, cut at 128 bytes. tool_name beyond 200 values and method beyond 100 become
+ * "__other__" (reference §7.2). */
 #define METRIC_LABELS(...) ((const struct str[METRICS_MAX_LABELS]){__VA_ARGS__})
 
 void metrics_add(enum metric metric, double amount, const struct str *labels);
