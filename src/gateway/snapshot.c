@@ -1,0 +1,56 @@
+/* The configuration in force, behind one lock that is held only to count a reference. */
+#include "taskgate/gateway/snapshot.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+
+static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct snapshot *current; /* under current_mutex; holds one reference */
+
+struct snapshot *snapshot_create(struct config *config, struct error *error)
+{
+    struct policy *policy = policy_create(config, error);
+    if (!policy) {
+        config_unref(config);
+        return NULL;
+    }
+    struct snapshot *snapshot = memory_alloc(sizeof *snapshot);
+    *snapshot = (struct snapshot){.config = config, .policy = policy, .references = 1};
+    return snapshot;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    __atomic_add_fetch(&snapshot->references, 1, __ATOMIC_RELAXED);
+    return snapshot;
+}
+
+void snapshot_unref(struct snapshot *snapshot)
+{
+    if (!snapshot || __atomic_sub_fetch(&snapshot->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    policy_destroy(snapshot->policy);
+    config_unref(snapshot->config);
+    free(snapshot);
+}
+
+struct snapshot *snapshot_current(void)
+{
+    /* Reading the pointer and counting the reference must be one step: between the two an
+     * install could free what was read. */
+    pthread_mutex_lock(&current_mutex);
+    struct snapshot *snapshot = current ? snapshot_ref(current) : NULL;
+    pthread_mutex_unlock(&current_mutex);
+    return snapshot;
+}
+
+void snapshot_install(struct snapshot *snapshot)
+{
+    pthread_mutex_lock(&current_mutex);
+    struct snapshot *previous = current;
+    current = snapshot;
+    pthread_mutex_unlock(&current_mutex);
+    snapshot_unref(previous);
+}
