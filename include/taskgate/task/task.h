@@ -15,6 +15,8 @@
 #include "taskgate/core/str.h"
 
 #define TASK_ID_BYTES 40 /* "tg_" + UUID + NUL */
+/* The execute-by clock of a move to approved that brings none (contract "Configuration"). */
+#define TASK_EXECUTE_WITHIN_MS INT64_C(300000)
 
 /* Design §5. The order is stored: append only. */
 enum task_state {
@@ -77,12 +79,18 @@ struct task {
     size_t outcome_length;
 };
 
-/* A new task with a fresh random id, state as given, all strings "" and one reference. */
+/* A new task with a fresh random id, state as given, all strings "" and one reference. The
+ * clocks are the caller's to set: created, updated, ttl, and decide-by of a pending one or
+ * execute-by of an approved one. */
 struct task *task_create(enum task_state state);
 struct task *task_ref(struct task *task); /* any thread */
 void task_unref(struct task *task);       /* NULL is allowed */
 /* A deep copy with one reference. */
 struct task *task_copy(const struct task *task);
+
+/* Frees what stands in a text of a task that is still its maker's alone, and copies `text`. */
+void task_set_text(char **field, struct str text);
+void task_set_request(struct task *task, struct str body);
 
 const char *task_state_name(enum task_state state); /* "pending" … */
 bool task_state_parse(struct str name, enum task_state *state);
@@ -92,14 +100,23 @@ bool task_id_is_ours(struct str id);
 
 /* Whether the table allows the move. */
 bool task_can_move(enum task_state from, enum task_state to);
+/* What the audit trail calls it: "approve", "expire" …; NULL when there is no such move. */
+const char *task_move_name(enum task_state from, enum task_state to);
+/* What holds for every task in its state, after creation and after each move. false: `error`
+ * says what does not. */
+bool task_check(const struct task *task, struct error *error);
 
-/* What a change brings along; fields left zero or NULL stay as they are. */
+/* What a change brings along; fields left zero or NULL stay as they are, but for the status
+ * message: the old one spoke of the old state, so NULL gives the new state's own ("Rejected by
+ * NAME: REASON", "Approval timed out after 600 s", "Approved, but not run within 300 s",
+ * "Cancelled", else ""). A move to failed must say what failed, one to completed must bring
+ * the result. */
 struct task_change {
     enum task_state to;
-    const char *by; /* who decided */
+    const char *by; /* who approved, rejected or cancelled; kept only of a pending task's move */
     const char *reason;
     const char *status_message;
-    int64_t execute_by_ms;
+    int64_t execute_by_ms; /* 0 on approval: TASK_EXECUTE_WITHIN_MS from now */
     enum task_failure failure;
     enum task_outcome outcome;
     struct str outcome_text;
@@ -107,8 +124,10 @@ struct task_change {
 };
 
 /* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
- * the clocks. false: `task` is untouched and `error` says from where to where. Source: seed
- * 002 F-005.6, SEP-1686 "Task Status Lifecycle". */
+ * the clocks. false: `task` is untouched and `error` says from where to where, or what the
+ * change lacks. executing goes back to approved when upstream refused the credentials before
+ * it looked at the call; execute-by then runs on. Source: seed 002 F-005.6, SEP-1686 "Task
+ * Status Lifecycle", contract "Tasks". */
 bool task_transition(struct task *task, const struct task_change *change, int64_t now_ms,
                      struct error *error);
 

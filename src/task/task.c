@@ -1,0 +1,127 @@
+/* The task as a value: creation, references, copies, names. */
+#include "taskgate/task/task.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+
+/* The count lives beside the value, so that the header shows nothing a caller may not touch. */
+struct counted_task {
+    atomic_uint references;
+    struct task task;
+};
+
+/* Every text a task owns, but for request and outcome_text, which have lengths. */
+static const size_t texts[] = {
+    offsetof(struct task, source),         offsetof(struct task, owner),
+    offsetof(struct task, session),        offsetof(struct task, principal),
+    offsetof(struct task, tool),           offsetof(struct task, workflow),
+    offsetof(struct task, action),         offsetof(struct task, arguments),
+    offsetof(struct task, progress_token), offsetof(struct task, decided_by),
+    offsetof(struct task, reason),         offsetof(struct task, status_message),
+    offsetof(struct task, upstream_task),
+};
+#define TEXT_COUNT (sizeof texts / sizeof *texts)
+
+static const char *const state_names[TASK_STATE_COUNT] = {
+    [TASK_PENDING] = "pending",     [TASK_APPROVED] = "approved", [TASK_EXECUTING] = "executing",
+    [TASK_COMPLETED] = "completed", [TASK_FAILED] = "failed",     [TASK_CANCELLED] = "cancelled",
+    [TASK_REJECTED] = "rejected",   [TASK_EXPIRED] = "expired",
+};
+
+static char **text_at(struct task *task, size_t i)
+{
+    return (char **)(void *)((char *)task + texts[i]);
+}
+
+static struct counted_task *counted(struct task *task)
+{
+    return (struct counted_task *)(void *)((char *)task - offsetof(struct counted_task, task));
+}
+
+static struct task *allocate(void)
+{
+    struct counted_task *holder = memory_alloc(sizeof *holder);
+    atomic_init(&holder->references, 1);
+    return &holder->task;
+}
+
+struct task *task_create(enum task_state state)
+{
+    struct task *task = allocate();
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    snprintf(task->id, sizeof task->id, "tg_%s", uuid);
+    task->state = state;
+    for (size_t i = 0; i < TEXT_COUNT; i++)
+        *text_at(task, i) = memory_copy_text("");
+    task->request = memory_copy_text("");
+    return task;
+}
+
+struct task *task_ref(struct task *task)
+{
+    atomic_fetch_add_explicit(&counted(task)->references, 1, memory_order_relaxed);
+    return task;
+}
+
+void task_unref(struct task *task)
+{
+    if (!task || atomic_fetch_sub_explicit(&counted(task)->references, 1, memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < TEXT_COUNT; i++)
+        free(*text_at(task, i));
+    free(task->request);
+    free(task->outcome_text);
+    free(counted(task));
+}
+
+struct task *task_copy(const struct task *task)
+{
+    struct task *copy = allocate();
+    *copy = *task;
+    for (size_t i = 0; i < TEXT_COUNT; i++)
+        *text_at(copy, i) = memory_copy_text(*text_at(copy, i));
+    copy->request = memory_copy_str(str_slice(task->request, task->request_length));
+    if (task->outcome_text)
+        copy->outcome_text = memory_copy_str(str_slice(task->outcome_text, task->outcome_length));
+    return copy;
+}
+
+void task_set_text(char **field, struct str text)
+{
+    char *copy = memory_copy_str(text);
+    free(*field);
+    *field = copy;
+}
+
+void task_set_request(struct task *task, struct str body)
+{
+    task_set_text(&task->request, body);
+    task->request_length = body.length;
+}
+
+const char *task_state_name(enum task_state state)
+{
+    return (unsigned)state < TASK_STATE_COUNT ? state_names[state] : "unknown";
+}
+
+bool task_state_parse(struct str name, enum task_state *state)
+{
+    for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {
+        if (str_equal(name, str_from(state_names[i]))) {
+            *state = (enum task_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool task_id_is_ours(struct str id)
+{
+    return str_starts_with(id, STR("tg_"));
+}

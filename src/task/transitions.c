@@ -1,0 +1,228 @@
+/*
+ * The life of a task: one table of moves, and what holds after each of them.
+ *
+ *                 +----------------------------> failed, cancelled
+ *                 |            +---------------> failed, cancelled, expired
+ *                 |            |           +---> failed, cancelled, completed
+ *                 |            |           |
+ *     (new) --> pending --> approved --> executing
+ *                 | |          ^  ^        |
+ *                 | |          |  +--------+  given back: upstream refused the credentials
+ *                 | |          |              before it looked at the call
+ *                 | |        (new, accelerated)
+ *                 | +-> expired
+ *                 +---> rejected
+ *
+ * Source: design §5, contract "Tasks", seed 002 F-005.6.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/task/task.h"
+
+enum move_flag {
+    MOVE_DECIDES = 1 << 0, /* sets decided_ms and decided_by */
+    MOVE_ARMS = 1 << 1,    /* starts the execute-by clock */
+    MOVE_ENDS = 1 << 2,    /* sets ended_ms; nothing follows */
+};
+
+struct move {
+    const char *name; /* what the audit trail calls it; NULL: there is no such move */
+    unsigned flags;
+};
+
+static const struct move moves[TASK_STATE_COUNT][TASK_STATE_COUNT] = {
+    [TASK_PENDING] =
+        {
+            [TASK_APPROVED] = {"approve", MOVE_DECIDES | MOVE_ARMS},
+            [TASK_REJECTED] = {"reject", MOVE_DECIDES | MOVE_ENDS},
+            [TASK_CANCELLED] = {"cancel", MOVE_DECIDES | MOVE_ENDS},
+            [TASK_EXPIRED] = {"expire", MOVE_ENDS},
+            [TASK_FAILED] = {"fail", MOVE_ENDS},
+        },
+    [TASK_APPROVED] =
+        {
+            [TASK_EXECUTING] = {"execute", 0},
+            [TASK_CANCELLED] = {"cancel", MOVE_ENDS},
+            [TASK_EXPIRED] = {"expire", MOVE_ENDS},
+            [TASK_FAILED] = {"fail", MOVE_ENDS},
+        },
+    [TASK_EXECUTING] =
+        {
+            [TASK_COMPLETED] = {"complete", MOVE_ENDS},
+            [TASK_FAILED] = {"fail", MOVE_ENDS},
+            [TASK_CANCELLED] = {"cancel", MOVE_ENDS},
+            [TASK_APPROVED] = {"give_back", 0},
+        },
+};
+
+static bool is_state(enum task_state state)
+{
+    return (unsigned)state < TASK_STATE_COUNT;
+}
+
+static const struct move *find_move(enum task_state from, enum task_state to)
+{
+    if (!is_state(from) || !is_state(to) || !moves[from][to].name)
+        return NULL;
+    return &moves[from][to];
+}
+
+bool task_can_move(enum task_state from, enum task_state to)
+{
+    return find_move(from, to) != NULL;
+}
+
+const char *task_move_name(enum task_state from, enum task_state to)
+{
+    const struct move *move = find_move(from, to);
+    return move ? move->name : NULL;
+}
+
+bool task_state_is_terminal(enum task_state state)
+{
+    for (unsigned to = 0; to < TASK_STATE_COUNT; to++) {
+        if (task_can_move(state, (enum task_state)to))
+            return false;
+    }
+    return is_state(state);
+}
+
+bool task_check(const struct task *task, struct error *error)
+{
+    const bool runs = task->state == TASK_APPROVED || task->state == TASK_EXECUTING;
+    const struct {
+        bool holds;
+        const char *what;
+    } rules[] = {
+        {is_state(task->state), "its state is unknown"},
+        {task_id_is_ours(str_from(task->id)), "its id is not one of ours"},
+        {task->created_ms > 0 && task->updated_ms > 0, "it has no time of creation or change"},
+        {task->ttl_ms > 0, "it has no time to live"},
+        {task_state_is_terminal(task->state) == (task->ended_ms > 0),
+         "its end is set exactly when it has ended"},
+        {task->state != TASK_PENDING || (task->decide_by_ms > 0 && task->decided_ms == 0),
+         "a pending task is undecided and has a decide-by"},
+        {!runs || task->execute_by_ms > 0, "an approved task has an execute-by"},
+        {task->state != TASK_REJECTED || task->decided_ms > 0, "a rejected task was decided"},
+        {(task->state == TASK_FAILED) == (task->failure != TASK_FAILURE_NONE),
+         "a failed task, and no other, says what failed"},
+        {task->state != TASK_COMPLETED || task->outcome == TASK_OUTCOME_RESULT,
+         "a completed task has a result"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (!rules[i].holds)
+            return error_set(error, "task %s (%s): %s", task->id, task_state_name(task->state),
+                             rules[i].what);
+    }
+    return true;
+}
+
+/* What the target state needs and the caller must bring, so that task_check() holds after. */
+static bool check_change(const struct task *task, const struct task_change *change,
+                         struct error *error)
+{
+    if (change->to == TASK_FAILED && change->failure == TASK_FAILURE_NONE)
+        return error_set(error, "task %s: a move to failed must say what failed", task->id);
+    if (change->to != TASK_FAILED && change->failure != TASK_FAILURE_NONE)
+        return error_set(error, "task %s: only a move to failed brings a failure", task->id);
+    if (change->to == TASK_COMPLETED && change->outcome != TASK_OUTCOME_RESULT)
+        return error_set(error, "task %s: a move to completed must bring a result", task->id);
+    return true;
+}
+
+static char *format_duration(int64_t ms)
+{
+    if (ms % 1000 == 0)
+        return memory_format("%" PRId64 " s", ms / 1000);
+    return memory_format("%" PRId64 " ms", ms);
+}
+
+static char *expiry_message(const struct task *task)
+{
+    const bool undecided = task->state == TASK_PENDING;
+    int64_t start_ms = undecided || task->decided_ms == 0 ? task->created_ms : task->decided_ms;
+    int64_t end_ms = undecided ? task->decide_by_ms : task->execute_by_ms;
+    char *duration = format_duration(end_ms - start_ms);
+    char *message = memory_format(
+        undecided ? "Approval timed out after %s" : "Approved, but not run within %s", duration);
+    free(duration);
+    return message;
+}
+
+/* A failed task must explain itself: many clients never fetch its result (SEP-1686 clients
+ * of the SDK show `statusMessage` alone). */
+static char *default_message(const struct task *task, const struct task_change *change)
+{
+    const bool reasoned = change->reason && *change->reason;
+    const char *by = change->by && *change->by ? change->by : "an operator";
+    switch (change->to) {
+    case TASK_EXPIRED:
+        return expiry_message(task);
+    case TASK_REJECTED:
+        return reasoned ? memory_format("Rejected by %s: %s", by, change->reason)
+                        : memory_format("Rejected by %s", by);
+    case TASK_CANCELLED:
+        return reasoned ? memory_format("Cancelled: %s", change->reason)
+                        : memory_copy_text("Cancelled");
+    default:
+        return memory_copy_text("");
+    }
+}
+
+static void replace(char **field, const char *text)
+{
+    if (text)
+        task_set_text(field, str_from(text));
+}
+
+static void set_clocks(struct task *task, const struct move *move, const struct task_change *change,
+                       int64_t now_ms)
+{
+    /* The wall clock may be set back; the order of a task's own times stays. */
+    if (now_ms < task->updated_ms)
+        now_ms = task->updated_ms;
+    task->updated_ms = now_ms;
+    if (change->execute_by_ms)
+        task->execute_by_ms = change->execute_by_ms;
+    else if (move->flags & MOVE_ARMS)
+        task->execute_by_ms = now_ms + TASK_EXECUTE_WITHIN_MS;
+    if (move->flags & MOVE_DECIDES)
+        task->decided_ms = now_ms;
+    if (move->flags & MOVE_ENDS)
+        task->ended_ms = now_ms;
+}
+
+bool task_transition(struct task *task, const struct task_change *change, int64_t now_ms,
+                     struct error *error)
+{
+    const struct move *move = find_move(task->state, change->to);
+    if (!move)
+        return error_set(error, "task %s cannot go from %s to %s", task->id,
+                         task_state_name(task->state), task_state_name(change->to));
+    if (!check_change(task, change, error))
+        return false;
+
+    char *message = change->status_message ? memory_copy_text(change->status_message)
+                                           : default_message(task, change);
+    free(task->status_message);
+    task->status_message = message;
+    replace(&task->reason, change->reason);
+    replace(&task->upstream_task, change->upstream_task);
+    if (move->flags & MOVE_DECIDES)
+        replace(&task->decided_by, change->by);
+    if (change->outcome != TASK_OUTCOME_NONE) {
+        free(task->outcome_text);
+        task->outcome = change->outcome;
+        task->outcome_text = memory_copy_str(change->outcome_text);
+        task->outcome_length = change->outcome_text.length;
+    }
+    task->failure = change->failure;
+    set_clocks(task, move, change, now_ms);
+    task->state = change->to;
+    assert(task_check(task, NULL));
+    return true;
+}
