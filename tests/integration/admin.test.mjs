@@ -1,0 +1,331 @@
+// The operators' API: shapes, codes, roles, live events, health and metrics.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { AdminClient, sample } from './lib/admin.mjs';
+import { ADMIN_TOKEN, startGateway, workflow } from './lib/gateway.mjs';
+import { exchange } from './lib/http.mjs';
+import { scene } from './lib/scene.mjs';
+import { startUpstream, tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
+
+const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+const UNKNOWN = 'tg_00000000-0000-4000-8000-000000000000';
+
+test('a pending task has every member of the contract', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect({ token: 'agent-secret' });
+  const args = { user_id: '123', n: 1.5, nested: { html: '<script>alert(1)</script>', list: [1, null, true] } };
+  const { taskId } = await client.createTask('delete_user', args, { ttl: 60_000 });
+  const task = await admin.task(taskId);
+  assert.deepEqual([task.id, task.state, task.status, task.source, task.tool, task.workflow], [taskId, 'pending', 'input_required', 'up', 'delete_user', 'default']);
+  assert.deepEqual(task.arguments, args);
+  assert.match(task.argumentsDigest, /^(sha256:)?[0-9a-f]{64}$/);
+  assert.ok(typeof task.principal === 'string' && task.principal.length > 0);
+  assert.doesNotMatch(JSON.stringify(task), /agent-secret/);
+  assert.match(task.createdAt, RFC3339);
+  assert.equal(Date.parse(task.decideBy) - Date.parse(task.createdAt), 60_000);
+  assert.equal(typeof task.statusMessage, 'string');
+  for (const key of ['executeBy', 'decidedAt', 'decidedBy', 'reason']) assert.ok(task[key] === undefined || task[key] === null, key);
+});
+
+test('arguments that differ only in key order have the same digest, others another', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect();
+  const digest = async (args) => (await admin.task((await client.createTask('delete_user', args)).taskId)).argumentsDigest;
+  const first = await digest({ a: 1, b: { c: 2, d: 3 } });
+  assert.equal(await digest({ b: { d: 3, c: 2 }, a: 1 }), first);
+  assert.notEqual(await digest({ a: 1, b: { c: 2, d: 4 } }), first);
+});
+
+test('a decision is answered with the task, and kept with who, when and why', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
+  const answer = await admin.decide('approve', taskId, 'asked Ada');
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers['content-type'], /^application\/json/);
+  for (const task of [answer.json, await admin.inState(taskId, 'completed')]) {
+    assert.deepEqual([task.id, task.decidedBy, task.reason], [taskId, 'admin', 'asked Ada']);
+    assert.match(task.decidedAt, RFC3339);
+    assert.equal(Math.round((Date.parse(task.executeBy) - Date.parse(task.decidedAt)) / 1000), 300);
+  }
+  const rejected = (await client.createTask('delete_user')).taskId;
+  assert.deepEqual([(await admin.reject(rejected)).state, (await admin.task(rejected)).status], ['rejected', 'failed']);
+  const cancelled = (await client.createTask('delete_user')).taskId;
+  assert.deepEqual([(await admin.cancel(cancelled, 'never mind')).state, (await admin.task(cancelled)).status], ['cancelled', 'cancelled']);
+});
+
+test('approve answers after the commit and before the execution', async (t) => {
+  const { upstream, admin, connect } = await stage(t);
+  upstream.handlers['tools/call'] = () => {};
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
+  const answer = await admin.decide('approve', taskId);
+  assert.equal(answer.status, 200);
+  assert.ok(['approved', 'executing'].includes(answer.json.state), answer.json.state);
+  await admin.inState(taskId, 'executing');
+});
+
+test('decisions that come too late are 409 and name the state', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
+  await admin.reject(taskId);
+  for (const verb of ['approve', 'reject', 'cancel']) {
+    const answer = await admin.decide(verb, taskId);
+    assert.equal(answer.status, 409, verb);
+    assert.equal(answer.json.error.state, 'rejected');
+    assert.equal(typeof answer.json.error.message, 'string');
+    assert.ok(['string', 'number'].includes(typeof answer.json.error.code));
+  }
+});
+
+test('codes: 400 body, 401 token, 404 task and path, 415 type, 405 verb', async (t) => {
+  const { admin, connect } = await stage(t);
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const approve = `/api/v1/tasks/${taskId}/approve`;
+  const status = async (answer) => {
+    const { status, json } = await answer;
+    assert.equal(typeof json?.error?.message, 'string', `${status} has an error body`);
+    assert.notEqual(json.error.code, undefined);
+    return status;
+  };
+  for (const body of ['{', '[]', '"x"', '{"reason":5}', '{"reason":"a"}x']) assert.equal(await status(admin.post(approve, body)), 400, body);
+  assert.equal(await status(admin.post(approve, '{}', { 'content-type': 'text/plain' })), 415);
+  assert.equal(await status(admin.as('wrong').get('/api/v1/tasks')), 401);
+  assert.equal(await status(admin.as(undefined).get('/api/v1/tasks')), 401);
+  assert.equal(await status(admin.as(`${ADMIN_TOKEN}x`).decide('approve', taskId)), 401);
+  assert.equal(await status(admin.get('/api/v1/tasks', { authorization: `Basic ${ADMIN_TOKEN}` })), 401);
+  assert.equal(await status(admin.get(`/api/v1/tasks/${UNKNOWN}`)), 404);
+  assert.equal(await status(admin.decide('approve', UNKNOWN)), 404);
+  assert.equal((await admin.get('/api/v1/nothing')).status, 404);
+  assert.equal((await admin.get(approve)).status, 405);
+  assert.equal((await admin.task(taskId)).state, 'pending', 'none of it decided anything');
+});
+
+test('the token is never taken from the query', async (t) => {
+  const { admin } = await stage(t);
+  assert.equal((await admin.as(undefined).get(`/api/v1/tasks?token=${ADMIN_TOKEN}`)).status, 401);
+  assert.equal((await admin.as(undefined).get(`/api/v1/tasks?access_token=${ADMIN_TOKEN}`)).status, 401);
+});
+
+test('roles: a viewer sees, an approver decides and sees, a caller does neither', async (t) => {
+  const sha = createHash('sha256').update('viewer-token').digest('hex');
+  const { admin, connect } = await stage(t, {
+    config: { admin: { tokens: [{ name: 'eye', token_sha256: sha, roles: ['viewer'] }, { name: 'hand', token_env: 'HAND_TOKEN', roles: ['approver'] }, { name: 'voice', token_env: 'VOICE_TOKEN', roles: ['caller'] }] } },
+    env: { HAND_TOKEN: 'hand-token', VOICE_TOKEN: 'voice-token' },
+  });
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const [viewer, approver, caller] = ['viewer-token', 'hand-token', 'voice-token'].map((token) => admin.as(token));
+  assert.equal((await viewer.task(taskId)).state, 'pending');
+  for (const verb of ['approve', 'reject', 'cancel']) {
+    const answer = await viewer.decide(verb, taskId);
+    assert.equal(answer.status, 403);
+    assert.equal(typeof answer.json.error.message, 'string');
+    assert.equal((await caller.decide(verb, taskId)).status, 403);
+  }
+  assert.equal((await caller.get('/api/v1/tasks')).status, 403);
+  assert.equal((await approver.list()).tasks.length, 1);
+  assert.equal((await approver.approve(taskId)).decidedBy, 'hand');
+});
+
+test('without any token one is generated into a file only its owner reads; the log says where, never what', async (t) => {
+  const upstream = await startUpstream(t);
+  const gateway = await startGateway(t, { upstream: upstream.url, adminToken: null });
+  const file = path.join(gateway.folder, 'admin-token');
+  const token = fs.readFileSync(file, 'utf8').trim();
+  assert.ok(token.length >= 32);
+  assert.equal(fs.statSync(file).mode & 0o777, 0o600);
+  assert.equal(fs.statSync(gateway.storePath).mode & 0o777, 0o600);
+  assert.deepEqual((await new AdminClient(gateway.adminUrl, token).list()).tasks, []);
+  assert.ok(gateway.child.stderr.includes(file));
+  assert.ok(!(gateway.child.stderr + gateway.child.stdout).includes(token));
+  await gateway.restart();
+  assert.equal(fs.readFileSync(file, 'utf8').trim(), token, 'kept over a restart');
+});
+
+test('a foreign Host, and a foreign Origin, are refused even with a good token', async (t) => {
+  const { admin, connect } = await stage(t);
+  const { taskId } = await (await connect()).createTask('delete_user');
+  for (const headers of [{ host: 'evil.example' }, { host: 'localhost.evil.example' }, { origin: 'https://evil.example' }]) {
+    assert.equal((await admin.get('/api/v1/tasks', headers)).status, 403, JSON.stringify(headers));
+    assert.equal((await admin.post(`/api/v1/tasks/${taskId}/approve`, {}, headers)).status, 403, JSON.stringify(headers));
+  }
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  for (const route of ['/health', '/ready', '/metrics']) assert.equal((await admin.as(undefined).get(route, { host: 'pod-7.cluster' })).status, 200, route);
+});
+
+test('lists are filtered by state, source and tool, and paged without loss', async (t) => {
+  const { admin, connect } = await stage(t, { rules: [['*', 'approve']] });
+  const client = await connect();
+  const ids = [];
+  for (let i = 0; i < 7; i++) ids.unshift((await client.createTask(i % 2 ? 'read' : 'delete_user', { i })).taskId);
+  await admin.reject(ids[0]);
+  assert.deepEqual((await admin.list()).tasks.map((x) => x.id), ids, 'newest first');
+  assert.deepEqual((await admin.list({ state: 'rejected' })).tasks.map((x) => x.id), [ids[0]]);
+  assert.equal((await admin.list({ state: 'pending' })).tasks.length, 6);
+  assert.equal((await admin.list({ tool: 'read' })).tasks.length, 3);
+  assert.equal((await admin.list({ source: 'up' })).tasks.length, 7);
+  assert.equal((await admin.list({ source: 'other' })).tasks.length, 0);
+  const seen = [];
+  let cursor;
+  do {
+    const page = await admin.list({ limit: 3, ...(cursor ? { cursor } : {}) });
+    assert.ok(page.tasks.length <= 3);
+    seen.push(...page.tasks.map((x) => x.id));
+    cursor = page.nextCursor;
+  } while (cursor);
+  assert.deepEqual(seen, ids);
+  for (const query of ['limit=0', 'limit=x', 'cursor=nonsense', 'state=nonsense']) assert.equal((await admin.get(`/api/v1/tasks?${query}`)).status, 400, query);
+});
+
+test('events: every change of a task, live, numbered upwards', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect();
+  const events = await admin.events();
+  const { taskId } = await client.createTask('delete_user', { k: 'v' });
+  const states = [];
+  const numbers = [];
+  const take = async () => {
+    const event = await events.next((e) => e.event === 'task', 'a task event');
+    assert.equal(event.json.id, taskId);
+    assert.equal(event.json.tool, 'delete_user');
+    assert.deepEqual(event.json.arguments, { k: 'v' });
+    states.push(event.json.state);
+    numbers.push(Number(event.id));
+    return event.json.state;
+  };
+  assert.equal(await take(), 'pending');
+  await admin.approve(taskId);
+  while ((await take()) !== 'completed');
+  assert.deepEqual(states.filter((s, i) => s !== states[i - 1]), ['pending', 'approved', 'executing', 'completed'].filter((s) => states.includes(s)));
+  assert.ok(numbers.every((n, i) => Number.isInteger(n) && (i === 0 || n > numbers[i - 1])), numbers.join());
+  events.abort();
+  assert.equal((await admin.as(undefined).get('/api/v1/events')).status, 401);
+});
+
+test('redact_fields hide values on the API, the events and the command line', async (t) => {
+  const { gateway, admin, connect } = await stage(t, { approval: workflow('10m', { redact_fields: ['password', 'card.number'] }) });
+  const client = await connect();
+  const events = await admin.events();
+  const { taskId } = await client.createTask('delete_user', { password: 'hunter2', card: { number: '4111', name: 'Ada' }, user: 'ada' });
+  const expected = { password: '[REDACTED]', card: { number: '[REDACTED]', name: 'Ada' }, user: 'ada' };
+  assert.deepEqual((await admin.task(taskId)).arguments, expected);
+  assert.deepEqual((await admin.list()).tasks[0].arguments, expected);
+  assert.deepEqual((await events.next((e) => e.event === 'task')).json.arguments, expected);
+  events.abort();
+  const shown = await gateway.cli(['tasks', 'show', taskId, '--json']);
+  assert.doesNotMatch(shown.stdout, /hunter2|4111/);
+  assert.doesNotMatch(gateway.child.stderr, /hunter2|4111/);
+});
+
+test('redacted values are still what is executed', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { approval: workflow('10m', { redact_fields: ['password'] }) });
+  const { taskId } = await (await connect()).createTask('delete_user', { password: 'hunter2' });
+  await admin.approve(taskId);
+  await admin.inState(taskId, 'completed');
+  assert.deepEqual(upstream.calls[0].rpc.params.arguments, { password: 'hunter2' });
+});
+
+test('/health and /ready: shapes of the contract, without a token', async (t) => {
+  const { upstream, admin } = await stage(t);
+  const health = await admin.as(undefined).get('/health');
+  assert.equal(health.status, 200);
+  assert.equal(health.json.status, 'healthy');
+  assert.equal(typeof health.json.version, 'string');
+  assert.equal(typeof health.json.uptime_seconds, 'number');
+  const ready = await until(async () => {
+    const answer = await admin.as(undefined).get('/ready');
+    return answer.json?.checks?.upstream_reachable === true && answer;
+  }, 'upstream to be seen');
+  assert.equal(ready.status, 200);
+  assert.equal(ready.json.status, 'ready');
+  assert.equal(ready.json.checks.config_loaded, true);
+  assert.ok(ready.json.checks.store);
+  assert.equal(ready.json.config_error, undefined);
+  assert.equal(upstream.of('initialize').length >= 1, true);
+});
+
+test('/ready is 200 while upstream is down, and says so', async (t) => {
+  const upstream = await startUpstream(t);
+  await upstream.stop();
+  const { admin } = await startGateway(t, { upstream: upstream.url });
+  const ready = await until(async () => {
+    const answer = await admin.get('/ready');
+    return answer.json?.checks?.upstream_reachable === false && answer;
+  }, 'upstream to be missed');
+  assert.deepEqual([ready.status, ready.json.status], [200, 'ready']);
+});
+
+test('/metrics: Prometheus text, OpenMetrics when asked, no token, each counter one _total', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect();
+  await client.result('tools/call', { name: 'read' });
+  const text = await admin.as(undefined).get('/metrics');
+  assert.match(text.headers['content-type'], /^text\/plain; version=0\.0\.4/);
+  const open = await admin.as(undefined).get('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
+  assert.match(open.headers['content-type'], /^application\/openmetrics-text; version=1\.0\.0/);
+  assert.match(open.text, /\n# EOF\n$/);
+  for (const body of [text.text, open.text]) {
+    assert.doesNotMatch(body, /_total_total/);
+    const families = body.split('\n').filter((line) => line.startsWith('# TYPE ')).map((line) => line.split(' ')[2]);
+    assert.equal(new Set(families).size, families.length, 'a family twice');
+    assert.ok(families.every((name) => name.startsWith('thoughtgate_') || /^(process|go)_/.test(name)), families.join());
+  }
+});
+
+test('metrics count what happens', async (t) => {
+  const { admin, connect } = await stage(t, { rules: [['delete_*', 'approve'], ['drop_*', 'deny']] });
+  const client = await connect();
+  const created = await client.createTask('delete_user');
+  await client.createTask('delete_user');
+  await client.error('tools/call', { name: 'drop_x' });
+  await client.result('tools/call', { name: 'read' });
+  let samples = await admin.metrics();
+  assert.equal(sample(samples, 'thoughtgate_tasks_created_total'), 2);
+  assert.equal(sample(samples, 'thoughtgate_tasks_pending'), 2);
+  assert.ok(sample(samples, 'thoughtgate_requests_total', { method: 'tools/call' }) >= 4);
+  assert.ok(sample(samples, 'thoughtgate_decisions_total', { outcome: 'deny' }) >= 1);
+  assert.ok(sample(samples, 'thoughtgate_upstream_requests_total') >= 1);
+  assert.ok(sample(samples, 'thoughtgate_request_duration_ms_count') >= 4);
+  await admin.approve(created.taskId);
+  await admin.inState(created.taskId, 'completed');
+  await until(async () => sample((samples = await admin.metrics()), 'thoughtgate_tasks_completed_total') === 1, 'the completion counted');
+  assert.equal(sample(samples, 'thoughtgate_tasks_pending'), 1);
+});
+
+test('the page at / needs no token, holds no data, and has a strict policy', async (t) => {
+  const { admin, connect } = await stage(t);
+  await (await connect()).createTask('delete_user', { secretish: 'needle-in-page' });
+  const page = await exchange(`${admin.url}/`);
+  const text = await page.text();
+  assert.equal(page.status, 200);
+  assert.match(page.headers['content-type'], /^text\/html/);
+  const policy = page.headers['content-security-policy'];
+  assert.match(policy, /default-src 'none'|default-src 'self'/);
+  assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval|\*/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.equal(page.headers['x-content-type-options'], 'nosniff');
+  assert.doesNotMatch(text, /needle-in-page|tg_[0-9a-f]{8}/);
+  assert.doesNotMatch(text, /(src|href)="https?:/);
+});
+
+test('log lines are JSON with time, level and msg; arguments and tokens are never logged', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect({ token: 'agent-token-needle' });
+  const { taskId } = await client.createTask('delete_user', { pw: 'argument-needle' });
+  await admin.approve(taskId, 'line one\nline two \u001b[31m');
+  await admin.inState(taskId, 'completed');
+  for (const entry of gateway.logs) {
+    assert.match(entry.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)$/);
+    assert.equal(typeof entry.level, 'string');
+    assert.equal(typeof entry.msg, 'string');
+  }
+  assert.doesNotMatch(gateway.child.stderr, /argument-needle|agent-token-needle/);
+  assert.ok(!gateway.child.stderr.includes(ADMIN_TOKEN));
+  assert.ok(!gateway.child.stderr.includes('\u001b'));
+});

@@ -1,0 +1,211 @@
+// The process: shutdown that loses nothing, one process per store, crashes in every state of a task.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { Child } from './lib/child.mjs';
+import { BINARY, workflow } from './lib/gateway.mjs';
+import { freePort } from './lib/ports.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+import { until, within } from './lib/wait.mjs';
+
+const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
+
+test('SIGTERM: a waiting client gets -32013 at once, the task stays as it is, exit 0', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
+  const stream = await client.stream('tasks/result', { taskId });
+  const plain = client.send('tasks/result', { taskId }, { headers: { accept: 'application/json' } });
+  await until(async () => (await client.result('tasks/get', { taskId })).status === 'input_required', 'the waiters to wait');
+  const started = performance.now();
+  await gateway.stop();
+  assert.ok(performance.now() - started < 5_000, `it took ${performance.now() - started} ms`);
+  const answer = await stream.message((m) => m.id === stream.id);
+  assert.equal(answer.error.code, -32013);
+  assert.equal((await plain).message.error.code, -32013);
+  client.close();
+  await gateway.launch();
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  await admin.approve(taskId);
+});
+
+test('SIGTERM lets a call in flight finish', async (t) => {
+  const { upstream, gateway, connect } = await stage(t);
+  const client = await connect();
+  let release;
+  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [{ type: 'text', text: 'done' }] }));
+  const flying = client.call('tools/call', { name: 'read' });
+  await upstream.received('tools/call');
+  gateway.child.signal('SIGTERM');
+  await until(async () => (await gateway.admin.get('/ready').catch(() => ({ status: 0 }))).status !== 200, 'the gateway to stop being ready');
+  release();
+  assert.equal((await flying).result.content[0].text, 'done');
+  await gateway.stop();
+});
+
+test('SIGTERM ends open GET streams and exits 0 without waiting for them', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const client = await connect();
+  const stream = await client.listen();
+  const events = await gateway.admin.events();
+  const started = performance.now();
+  await gateway.stop();
+  await stream.end();
+  await events.end();
+  assert.ok(performance.now() - started < 10_000);
+});
+
+test('a second process on the same store exits 1 and says why', async (t) => {
+  const { gateway } = await stage(t);
+  const second = new Child(BINARY, ['serve', '--config', gateway.configPath], {
+    cwd: gateway.folder,
+    env: { ...gateway.environment(), THOUGHTGATE_OUTBOUND_PORT: String(await freePort()), THOUGHTGATE_ADMIN_PORT: String(await freePort()) },
+    name: 'second taskgate',
+  });
+  const exit = await within(second.exited, 'the second process to give up', 15_000);
+  assert.equal(exit.code, 1, second.output());
+  assert.match(second.stderr, /taskgate\.db/);
+  second.assertNoSanitizerReport();
+  assert.equal((await gateway.admin.get('/health')).status, 200);
+});
+
+test('restart: a pending task is still pending, approvable, and fetched by its owner', async (t) => {
+  const { upstream, gateway, admin, connect } = await stage(t);
+  const client = await connect({ token: 'A' });
+  const { taskId, createdAt, ttl } = await client.createTask('delete_user', { keep: 'me' }, { ttl: 120_000 });
+  await gateway.restart();
+  const task = await client.result('tasks/get', { taskId });
+  assert.deepEqual([task.status, task.createdAt, task.ttl], ['input_required', createdAt, ttl]);
+  assert.deepEqual((await admin.task(taskId)).arguments, { keep: 'me' });
+  await admin.approve(taskId);
+  await until(async () => (await client.result('tasks/get', { taskId })).status === 'completed', 'the execution');
+  assert.deepEqual((await client.result('tasks/result', { taskId })).structuredContent.arguments, { keep: 'me' });
+  assert.equal(upstream.calls.length, 1);
+});
+
+test('approved after a restart, before the owner is back: it runs with what the owner brings', async (t) => {
+  const { upstream, gateway, admin, connect } = await stage(t);
+  const client = await connect({ token: 'A' });
+  const { taskId } = await client.createTask('delete_user');
+  await gateway.restart();
+  await admin.approve(taskId);
+  assert.equal((await admin.task(taskId)).state, 'approved');
+  assert.equal(upstream.calls.length, 0, 'credentials are not on disk');
+  const result = await client.result('tasks/result', { taskId });
+  assert.ok(result.content);
+  assert.equal(upstream.calls[0].headers.authorization, 'Bearer A');
+});
+
+test('expiry goes on while the gateway is down', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user', {}, { ttl: 1000 });
+  const created = performance.now();
+  await gateway.stop();
+  await until(() => performance.now() - created > 1200, 'the ttl to pass');
+  client.close();
+  await gateway.launch();
+  assert.equal((await admin.decide('approve', taskId)).status, 409);
+  assert.equal((await client.result('tasks/get', { taskId })).status, 'failed');
+  assert.equal((await client.error('tasks/result', { taskId })).code, -32008);
+});
+
+test('nothing secret is on disk', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const client = await connect({ token: 'needle-credential' });
+  await client.createTask('delete_user');
+  await gateway.stop();
+  for (const name of fs.readdirSync(gateway.folder)) {
+    const bytes = fs.readFileSync(`${gateway.folder}/${name}`);
+    assert.ok(!bytes.includes('needle-credential'), name);
+    assert.ok(!bytes.includes(client.session), `${name} holds the session id in clear`);
+  }
+});
+
+// kill -9 in each state, then a restart with the same store.
+const crash = {
+  async pending({ admin, client, taskId, upstream }) {
+    assert.equal((await admin.task(taskId)).state, 'pending');
+    await admin.approve(taskId);
+    await until(async () => (await client.result('tasks/get', { taskId })).status === 'completed', 'the execution');
+    assert.equal(upstream.calls.length, 1);
+  },
+  async approved({ admin, client, taskId, upstream }) {
+    assert.equal((await admin.task(taskId)).state, 'approved');
+    assert.equal(upstream.calls.length, 0);
+    assert.ok((await client.result('tasks/result', { taskId })).content);
+    assert.equal(upstream.calls.length, 1);
+  },
+  async executing({ admin, client, taskId, upstream }) {
+    const task = await admin.inState(taskId, 'failed');
+    assert.match(task.statusMessage, /outcome unknown/);
+    const seen = await client.result('tasks/get', { taskId });
+    assert.equal(seen.status, 'failed');
+    assert.match(seen.statusMessage, /outcome unknown/);
+    const error = await client.error('tasks/result', { taskId });
+    assert.deepEqual([error.code, error.data.error_type], [-32603, 'outcome_unknown']);
+    assert.equal((await admin.decide('approve', taskId)).status, 409);
+    assert.equal(upstream.calls.length, 1, 'it is never run again by itself');
+  },
+  async completed({ client, taskId, upstream }) {
+    assert.equal((await client.result('tasks/get', { taskId })).status, 'completed');
+    assert.ok((await client.result('tasks/result', { taskId })).content);
+    assert.equal(upstream.calls.length, 1);
+  },
+  async rejected({ client, taskId }) {
+    assert.equal((await client.error('tasks/result', { taskId })).code, -32007);
+    assert.match((await client.result('tasks/get', { taskId })).statusMessage, /because/);
+  },
+  async cancelled({ client, taskId }) {
+    assert.equal((await client.result('tasks/get', { taskId })).status, 'cancelled');
+    assert.equal((await client.error('tasks/result', { taskId })).code, -32006);
+  },
+  async expired({ client, taskId }) {
+    assert.equal((await client.error('tasks/result', { taskId })).code, -32008);
+  },
+};
+
+for (const [state, afterwards] of Object.entries(crash)) {
+  test(`kill -9 while ${state}, then a restart`, async (t) => {
+    const { upstream, gateway, admin, connect } = await stage(t, state === 'approved' ? { rules: [{ match: 'delete_*', action: 'approve', execution: 'on_result' }] } : {});
+    const client = await connect({ token: 'A' });
+    if (state === 'executing') upstream.handlers['tools/call'] = () => {};
+    const { taskId } = await client.createTask('delete_user', {}, { ttl: state === 'expired' ? 1000 : 60_000 });
+    if (['approved', 'executing', 'completed'].includes(state)) await admin.approve(taskId);
+    if (state === 'rejected') await admin.reject(taskId, 'because');
+    if (state === 'cancelled') await client.result('tasks/cancel', { taskId });
+    if (state === 'executing') await upstream.received('tools/call');
+    await admin.inState(taskId, state);
+    await gateway.kill9();
+    delete upstream.handlers['tools/call'];
+    client.close();
+    await gateway.launch();
+    await afterwards({ upstream, admin, client, taskId });
+  });
+}
+
+test('a create that was answered survives kill -9 at once after the answer', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect({ token: 'A' });
+  for (let round = 0; round < 4; round++) {
+    const ids = (await Promise.all(Array.from({ length: 5 }, () => client.createTask('delete_user')))).map((x) => x.taskId);
+    await gateway.kill9();
+    client.close();
+    await gateway.launch();
+    for (const id of ids) assert.equal((await admin.task(id)).state, 'pending');
+  }
+});
+
+test('a decision that was answered survives kill -9 at once after the answer', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect({ token: 'A' });
+  for (let round = 0; round < 3; round++) {
+    const { taskId } = await client.createTask('delete_user');
+    await admin.reject(taskId, 'no');
+    await gateway.kill9();
+    client.close();
+    await gateway.launch();
+    assert.equal((await admin.task(taskId)).state, 'rejected');
+  }
+});

@@ -1,0 +1,102 @@
+// Limits: what is too much is refused at once, says when to come back, and costs nobody else anything.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workflow } from './lib/gateway.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+
+const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
+
+function assertBusy(error) {
+  assert.equal(error.code, -32013);
+  assert.ok(Number.isInteger(error.data.retry_after) && error.data.retry_after > 0, JSON.stringify(error));
+  assert.equal(typeof error.data.error_type, 'string');
+}
+
+test('pending_per_principal: the next create is -32013 with retry_after; others are not touched', async (t) => {
+  const { admin, connect } = await stage(t, { config: { limits: { pending_per_principal: 2 } } });
+  const [one, two] = [await connect({ token: 'A' }), await connect({ token: 'B' })];
+  const first = await one.createTask('delete_user');
+  await one.createTask('delete_user');
+  assertBusy(await one.error('tools/call', { name: 'delete_user', task: {} }));
+  await two.createTask('delete_user');
+  assert.equal((await admin.list()).tasks.length, 3);
+  await admin.reject(first.taskId);
+  await one.createTask('delete_user');
+  assert.ok(await one.result('tools/call', { name: 'read' }), 'forwarded calls are not limited');
+});
+
+test('pending_total counts all owners', async (t) => {
+  const { connect } = await stage(t, { config: { limits: { pending_total: 2 } } });
+  const clients = [await connect({ token: 'A' }), await connect({ token: 'B' }), await connect({ token: 'C' })];
+  await clients[0].createTask('delete_user');
+  await clients[1].createTask('delete_user');
+  assertBusy(await clients[2].error('tools/call', { name: 'delete_user', task: {} }));
+});
+
+test('the variables win over the keys', async (t) => {
+  const { connect } = await stage(t, { config: { limits: { pending_per_principal: 50, pending_total: 50 } }, env: { THOUGHTGATE_TASK_MAX_PENDING_PER_PRINCIPAL: '1', THOUGHTGATE_TASK_MAX_PENDING_GLOBAL: '2' } });
+  const [a, b, c] = [await connect({ token: 'A' }), await connect({ token: 'B' }), await connect({ token: 'C' })];
+  await a.createTask('delete_user');
+  assertBusy(await a.error('tools/call', { name: 'delete_user', task: {} }));
+  await b.createTask('delete_user');
+  assertBusy(await c.error('tools/call', { name: 'delete_user', task: {} }));
+});
+
+test('pending limits hold under creates that race each other', async (t) => {
+  const { admin, connect } = await stage(t, { config: { limits: { pending_per_principal: 5 } } });
+  const client = await connect({ token: 'A' });
+  const answers = await Promise.all(Array.from({ length: 30 }, () => client.call('tools/call', { name: 'delete_user', task: {} })));
+  assert.equal(answers.filter((a) => a.result).length, 5);
+  for (const { error } of answers.filter((a) => a.error)) assertBusy(error);
+  assert.equal((await admin.list({ limit: 50 })).tasks.length, 5);
+});
+
+test('a pending limit counts what the store holds, also after a restart', async (t) => {
+  const { gateway, connect } = await stage(t, { config: { limits: { pending_per_principal: 1 } } });
+  const client = await connect({ token: 'A' });
+  await client.createTask('delete_user');
+  await gateway.restart();
+  assertBusy(await client.error('tools/call', { name: 'delete_user', task: {} }));
+});
+
+test('result_bytes: a larger result is failed with -32002, not cut and not kept', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { config: { limits: { result_bytes: 65536 } } });
+  const client = await connect();
+  for (const [size, state] of [[60_000, 'completed'], [70_000, 'failed'], [5_000_000, 'failed']]) {
+    upstream.handlers['tools/call'] = ({ reply }) => reply.result({ content: [{ type: 'text', text: 'y'.repeat(size) }] });
+    const { taskId } = await client.createTask('delete_user');
+    await admin.approve(taskId);
+    await admin.inState(taskId, state);
+    if (state === 'failed') assert.equal((await client.error('tasks/result', { taskId })).code, -32002);
+    else assert.equal((await client.result('tasks/result', { taskId })).content[0].text.length, size);
+  }
+});
+
+test('a large result within the limit is stored and returned whole', async (t) => {
+  const { upstream, admin, connect } = await stage(t);
+  const client = await connect();
+  const text = 'é'.repeat(3_000_000);
+  upstream.handlers['tools/call'] = ({ reply }) => reply.result({ content: [{ type: 'text', text }] });
+  const { taskId } = await client.createTask('delete_user');
+  await admin.approve(taskId);
+  await admin.inState(taskId, 'completed');
+  assert.ok((await client.result('tasks/result', { taskId })).content[0].text === text);
+});
+
+test('requests_per_second, when set, refuses the surplus before upstream hears of it', async (t) => {
+  const { upstream, connect } = await stage(t, { config: { limits: { requests_per_second: 5 } } });
+  const client = await connect();
+  const answers = await Promise.all(Array.from({ length: 60 }, () => client.send('tools/call', { name: 'read' })));
+  const refused = answers.filter((a) => a.status === 429 || a.message?.error?.code === -32013);
+  assert.ok(refused.length > 0, 'nothing was refused');
+  for (const answer of refused) assert.ok(answer.status === 429 ? Number(answer.headers['retry-after']) > 0 : answer.message.error.data.retry_after > 0, answer.text);
+  assert.equal(upstream.calls.length + refused.length, 60);
+});
+
+test('per-IP limiting is off unless set', async (t) => {
+  const { connect } = await stage(t);
+  const client = await connect();
+  const answers = await Promise.all(Array.from({ length: 300 }, () => client.send('tools/call', { name: 'read' })));
+  assert.ok(answers.every((a) => a.message?.result));
+});

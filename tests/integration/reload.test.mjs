@@ -1,0 +1,104 @@
+// Reloading: by signal, by file, by symlink; a bad file leaves the old one in force and says why.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { configuration, workflow } from './lib/gateway.mjs';
+import { scene } from './lib/scene.mjs';
+import { until } from './lib/wait.mjs';
+import { toYaml } from './lib/yaml.mjs';
+
+const outcome = async (client) => (await client.call('tools/call', { name: 'read' })).error?.code ?? 'forwarded';
+const becomes = (client, expected, deadline = 10_000) => until(async () => (await outcome(client)) === expected, `the call to be ${expected}`, { deadline });
+
+test('SIGHUP reloads at once; sessions and tasks go on', async (t) => {
+  const { gateway, connect, admin } = await scene(t, { rules: [['write', 'approve']], approval: workflow('10m') });
+  const client = await connect();
+  const { taskId } = await client.createTask('write');
+  assert.equal(await outcome(client), 'forwarded');
+  gateway.writeConfig({ rules: [['read', 'deny'], ['write', 'approve']] });
+  gateway.hangUp();
+  await becomes(client, -32014);
+  await admin.approve(taskId);
+  await admin.inState(taskId, 'completed');
+});
+
+test('a changed file is seen within 5 seconds', async (t) => {
+  const { gateway, connect } = await scene(t);
+  const client = await connect();
+  gateway.writeConfig({ rules: [['read', 'deny']] });
+  await becomes(client, -32014, 6_000);
+});
+
+test('a swapped symlink, as of a ConfigMap, is seen within 5 seconds', async (t) => {
+  const { upstream, gateway, connect } = await scene(t);
+  const client = await connect();
+  const text = (rules) => toYaml(configuration({ upstream: upstream.url, store: gateway.storePath, rules }));
+  for (const [name, rules] of [['v1', []], ['v2', [['read', 'deny']]]]) {
+    fs.mkdirSync(path.join(gateway.folder, name));
+    fs.writeFileSync(path.join(gateway.folder, name, 'config.yaml'), text(rules));
+  }
+  fs.symlinkSync('v1', path.join(gateway.folder, '..data'));
+  fs.symlinkSync('..data/config.yaml', path.join(gateway.folder, 'link'));
+  fs.renameSync(path.join(gateway.folder, 'link'), gateway.configPath);
+  await gateway.restart();
+  assert.equal(await outcome(client), 'forwarded');
+  fs.symlinkSync('v2', path.join(gateway.folder, '..fresh'));
+  fs.renameSync(path.join(gateway.folder, '..fresh'), path.join(gateway.folder, '..data'));
+  await becomes(client, -32014, 6_000);
+});
+
+test('a bad file leaves the old rules in force, says why in /ready and the log, and a good one mends it', async (t) => {
+  const { gateway, admin, connect } = await scene(t, { rules: [['read', 'deny']] });
+  const client = await connect();
+  gateway.replaceConfig('schema: 1\nsources: []\ngovernance:\n  defaults:\n    action: forwrd\n');
+  gateway.hangUp();
+  const ready = await until(async () => {
+    const answer = await admin.get('/ready');
+    return answer.json?.config_error && answer;
+  }, 'the error in /ready');
+  assert.equal(ready.status, 200);
+  assert.match(JSON.stringify(ready.json.config_error), /config\.yaml:\d+:\d+/);
+  assert.equal(await outcome(client), -32014, 'the old rules');
+  await gateway.logged((entry) => /^(error|warn)/i.test(entry.level) && /config\.yaml:\d+:\d+|forwrd/.test(JSON.stringify(entry)));
+  gateway.writeConfig({ rules: [] });
+  gateway.hangUp();
+  await becomes(client, 'forwarded');
+  assert.equal((await admin.get('/ready')).json.config_error, undefined);
+});
+
+test('a file that is gone for a moment leaves the old rules in force', async (t) => {
+  const { gateway, admin, connect } = await scene(t, { rules: [['read', 'deny']] });
+  const client = await connect();
+  fs.rmSync(gateway.configPath);
+  gateway.hangUp();
+  await until(async () => (await admin.get('/ready')).json?.config_error, 'the error in /ready');
+  assert.equal(await outcome(client), -32014);
+});
+
+test('a call in flight keeps the rules it was judged by', async (t) => {
+  const { upstream, gateway, connect } = await scene(t);
+  const client = await connect();
+  let release;
+  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [] }));
+  const flying = client.call('tools/call', { name: 'read' });
+  await upstream.received('tools/call');
+  gateway.writeConfig({ rules: [['read', 'deny']] });
+  gateway.hangUp();
+  await until(async () => (await client.call('prompts/get', { name: 'read' })).error?.code === -32014, 'the new rules');
+  release();
+  assert.ok((await flying).result);
+});
+
+test('the metrics count loads, good and bad', async (t) => {
+  const { gateway, admin } = await scene(t);
+  const loads = async () => {
+    const samples = await admin.metrics();
+    return Object.entries(samples).filter(([name]) => name.startsWith('thoughtgate_config_load_total')).map(([, value]) => value).reduce((a, b) => a + b, 0);
+  };
+  const before = await loads();
+  assert.ok(before >= 1);
+  gateway.replaceConfig('schema: 2\n');
+  gateway.hangUp();
+  await until(async () => (await loads()) > before, 'the failed load counted');
+});
