@@ -14,6 +14,14 @@
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/task/task.h"
 
+/* Texts of -32009 and -32010: the first three are seed 002 §6.8, literally. The last is the
+ * reason for a tool that is in force_required but needs no approval. */
+#define DIALECT_REASON_REQUIRED                                                                    \
+    "This operation requires approval and must be called with task metadata"
+#define DIALECT_HINT_REQUIRED "Include task field: { \"task\": { \"ttl\": 600000 } }"
+#define DIALECT_REASON_FORBIDDEN "This tool does not support task-augmented calls"
+#define DIALECT_REASON_FORCED "This tool must be called as a task: include task metadata"
+
 /* What `pending` looks like: design §5 says input_required; contract "pending_status" has when
  * it is working. */
 enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING };

@@ -11,7 +11,9 @@
 #include "taskgate/core/str.h"
 
 /* Finds where events end, in a stream that arrives in pieces of any size. LF, CR and CRLF
- * end lines; a BOM at the start of the stream is skipped by sse_event_read(). */
+ * end lines. An event is reported at its CR; when the LF of that CRLF comes in the next piece
+ * it stands in front of the next event, where the functions below skip it, as they skip a BOM.
+ * Empty lines without fields count as events that say nothing. */
 struct sse_splitter {
     bool line_is_empty; /* no byte of the present line yet */
     bool after_cr;
@@ -27,7 +29,8 @@ struct sse_event {
     struct buffer data; /* data lines joined by LF */
     bool has_data;
 };
-/* Reads one whole event (its lines, with or without the closing empty line). */
+/* Reads one whole event (its lines, with or without the closing empty line). `name` and `id`
+ * point into `raw`. Finish it in any case. */
 void sse_event_read(struct sse_event *event, struct str raw);
 void sse_event_finish(struct sse_event *event);
 
@@ -36,5 +39,5 @@ void sse_event_finish(struct sse_event *event);
 void sse_write_event(struct buffer *out, struct str name, struct str id, struct str data);
 /* ":text\n\n" */
 void sse_write_comment(struct buffer *out, struct str text);
-/* Writes `raw`, one whole event, with its data replaced, its name, id and retry kept. */
+/* Writes `raw`, one whole event, with its data replaced, every other line kept. */
 void sse_write_with_data(struct buffer *out, struct str raw, struct str data);

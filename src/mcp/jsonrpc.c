@@ -1,0 +1,114 @@
+/* JSON-RPC answers of the gateway's own: results, errors, and the table of errors. */
+#include "taskgate/mcp/jsonrpc.h"
+
+#include "taskgate/core/random.h"
+#include "text.h"
+
+struct error_row {
+    const char *symbol;
+    int code;
+    const char *type, *message, *when;
+};
+
+static const struct error_row errors[] = {
+#define ERROR_ROW(symbol, code, type, message, when) {#symbol, code, type, message, when},
+#include "taskgate/mcp/error_table.h"
+#undef ERROR_ROW
+};
+
+int jsonrpc_error_code(enum jsonrpc_error error)
+{
+    return errors[error].code;
+}
+
+const char *jsonrpc_error_type(enum jsonrpc_error error)
+{
+    return errors[error].type;
+}
+
+const char *jsonrpc_error_message(enum jsonrpc_error error)
+{
+    return errors[error].message;
+}
+
+void jsonrpc_write_error_reference(struct buffer *out)
+{
+    buffer_append_text(out, "| Code | `error_type` | Message | When |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < JSONRPC_ERROR_COUNT; i++) {
+        buffer_append_format(out, "| %d | `%s` | %s | %s |\n", errors[i].code, errors[i].type,
+                             errors[i].message, errors[i].when);
+    }
+}
+
+static void write_data(struct buffer *out, enum jsonrpc_error error,
+                       const struct jsonrpc_error_data *data)
+{
+    static const struct jsonrpc_error_data nothing = {.retry_after = 0};
+    const struct jsonrpc_error_data *given = data ? data : &nothing;
+    const struct {
+        const char *key;
+        struct str value;
+    } texts[] = {
+        {"tool", given->tool}, {"reason", given->reason},   {"hint", given->hint},
+        {"gate", given->gate}, {"details", given->details},
+    };
+    buffer_append_char(out, '{');
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].value.length == 0)
+            continue;
+        buffer_append_format(out, "\"%s\":", texts[i].key);
+        buffer_append_json_string(out, texts[i].value);
+        buffer_append_char(out, ',');
+    }
+    if (given->retry_after > 0)
+        buffer_append_format(out, "\"retry_after\":%lld,", (long long)given->retry_after);
+    char correlation_id[RANDOM_UUID_BYTES];
+    random_uuid(correlation_id);
+    buffer_append_format(out, "\"error_type\":\"%s\",\"correlation_id\":\"%s\"}",
+                         jsonrpc_error_type(error), correlation_id);
+}
+
+void jsonrpc_write_error_object(struct buffer *out, enum jsonrpc_error error, struct str message,
+                                const struct jsonrpc_error_data *data)
+{
+    struct str text = message.length ? message : str_from(jsonrpc_error_message(error));
+    buffer_append_format(out, "{\"code\":%d,\"message\":", jsonrpc_error_code(error));
+    buffer_append_json_string(out, mcp_text_cut(text));
+    buffer_append_text(out, ",\"data\":");
+    write_data(out, error, data);
+    buffer_append_char(out, '}');
+}
+
+/* Everything up to the value of `member`. Official clients refuse `"id": null`. */
+static void write_head(struct buffer *out, struct str id, const char *member)
+{
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",");
+    if (id.length) {
+        buffer_append_text(out, "\"id\":");
+        buffer_append(out, id);
+        buffer_append_char(out, ',');
+    }
+    buffer_append_format(out, "\"%s\":", member);
+}
+
+void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error error,
+                         struct str message, const struct jsonrpc_error_data *data)
+{
+    write_head(out, id, "error");
+    jsonrpc_write_error_object(out, error, message, data);
+    buffer_append_char(out, '}');
+}
+
+void jsonrpc_write_result(struct buffer *out, struct str id, struct str result)
+{
+    write_head(out, id, "result");
+    buffer_append(out, result);
+    buffer_append_char(out, '}');
+}
+
+void jsonrpc_write_error_text(struct buffer *out, struct str id, struct str error)
+{
+    write_head(out, id, "error");
+    buffer_append(out, error);
+    buffer_append_char(out, '}');
+}

@@ -1,0 +1,152 @@
+/* Reading the fields of one event, and writing events. */
+#include "taskgate/mcp/sse.h"
+
+/* Cuts the next line off `rest`; its end (LF, CR or CRLF) is in neither. False at the end. */
+static bool next_line(struct str *rest, struct str *line)
+{
+    if (rest->length == 0)
+        return false;
+    size_t end = 0;
+    while (end < rest->length && rest->bytes[end] != '\n' && rest->bytes[end] != '\r')
+        end++;
+    *line = str_slice(rest->bytes, end);
+    size_t next = end;
+    if (next < rest->length) {
+        bool is_cr = rest->bytes[next++] == '\r';
+        if (is_cr && next < rest->length && rest->bytes[next] == '\n')
+            next++;
+    }
+    *rest = str_slice(rest->bytes + next, rest->length - next);
+    return true;
+}
+
+/* The event from its first field on. In front of it may stand a BOM, when it is the stream's
+ * first, and line ends: the LF of a CRLF that came in two pieces is one. */
+static struct str skip_prelude(struct str raw)
+{
+    const struct str ignored[] = {STR("\n"), STR("\r"), STR("\xEF\xBB\xBF")};
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0];) {
+        if (str_starts_with(raw, ignored[i])) {
+            raw = str_slice(raw.bytes + ignored[i].length, raw.length - ignored[i].length);
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+    return raw;
+}
+
+/* The next line of an event; its empty line ends it. */
+static bool next_field_line(struct str *rest, struct str *line)
+{
+    return next_line(rest, line) && line->length > 0;
+}
+
+/* `value` keeps a place in the line even when it is empty: it is there, but says nothing. */
+static void split_field(struct str line, struct str *field, struct str *value)
+{
+    size_t colon = 0;
+    while (colon < line.length && line.bytes[colon] != ':')
+        colon++;
+    *field = str_slice(line.bytes, colon);
+    size_t start = colon < line.length ? colon + 1 : colon;
+    if (start < line.length && line.bytes[start] == ' ')
+        start++;
+    *value = str_slice(line.bytes + start, line.length - start);
+}
+
+static bool has_nul(struct str s)
+{
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.bytes[i] == '\0')
+            return true;
+    }
+    return false;
+}
+
+void sse_event_read(struct sse_event *event, struct str raw)
+{
+    event->name = event->id = STR_EMPTY;
+    event->has_data = false;
+    buffer_init(&event->data);
+
+    struct str rest = skip_prelude(raw), line, field, value;
+    while (next_field_line(&rest, &line)) {
+        split_field(line, &field, &value);
+        if (str_equal(field, STR("event"))) {
+            event->name = value;
+        } else if (str_equal(field, STR("id")) && !has_nul(value)) {
+            event->id = value;
+        } else if (str_equal(field, STR("data"))) {
+            if (event->has_data)
+                buffer_append_char(&event->data, '\n');
+            buffer_append(&event->data, value);
+            event->has_data = true;
+        }
+    }
+}
+
+void sse_event_finish(struct sse_event *event)
+{
+    buffer_finish(&event->data);
+}
+
+static void append_without_line_ends(struct buffer *out, struct str s)
+{
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.bytes[i] != '\n' && s.bytes[i] != '\r')
+            buffer_append_char(out, s.bytes[i]);
+    }
+}
+
+static void write_field(struct buffer *out, const char *field, struct str value)
+{
+    buffer_append_text(out, field);
+    buffer_append_text(out, ": ");
+    append_without_line_ends(out, value);
+    buffer_append_char(out, '\n');
+}
+
+/* The data lines and the empty line that ends the event. */
+static void write_data(struct buffer *out, struct str data)
+{
+    buffer_reserve(out, data.length + sizeof "data: \n\n");
+    struct str rest = data, line;
+    bool ends_open = true; /* data is empty or ends with a line end: one more, empty line */
+    while (next_line(&rest, &line)) {
+        buffer_append_text(out, "data: ");
+        buffer_append(out, line);
+        buffer_append_char(out, '\n');
+        ends_open = line.bytes + line.length < data.bytes + data.length;
+    }
+    buffer_append_text(out, ends_open ? "data: \n\n" : "\n");
+}
+
+void sse_write_event(struct buffer *out, struct str name, struct str id, struct str data)
+{
+    if (name.length)
+        write_field(out, "event", name);
+    if (id.length)
+        write_field(out, "id", id);
+    write_data(out, data);
+}
+
+void sse_write_comment(struct buffer *out, struct str text)
+{
+    buffer_append_char(out, ':');
+    append_without_line_ends(out, text);
+    buffer_append_text(out, "\n\n");
+}
+
+void sse_write_with_data(struct buffer *out, struct str raw, struct str data)
+{
+    struct str rest = skip_prelude(raw), line, field, value;
+    while (next_field_line(&rest, &line)) {
+        split_field(line, &field, &value);
+        if (str_equal(field, STR("data")))
+            continue;
+        buffer_append(out, line);
+        buffer_append_char(out, '\n');
+    }
+    write_data(out, data);
+}
