@@ -28,7 +28,7 @@ enum envelope_status {
     ENVELOPE_OK,
     ENVELOPE_PARSE_ERROR,     /* -32700: not JSON, bad UTF-8, trailing bytes, too deep */
     ENVELOPE_INVALID_REQUEST, /* -32600: batch, duplicate or case-variant key, not JSON-RPC 2.0 */
-    ENVELOPE_INVALID_PARAMS,  /* -32602: `params` is not an object; `id` is readable */
+    ENVELOPE_INVALID_PARAMS,  /* -32602: `params` is not an object, or a NUL in its name */
 };
 
 /* A member of `params`. */
@@ -39,11 +39,12 @@ struct envelope_member {
 
 struct envelope {
     enum envelope_kind kind;
-    struct str id;     /* JSON text of a string or an integer; empty without one */
-    struct str method; /* decoded; empty in a response */
-    struct str params; /* JSON text of the object; empty when absent */
-    struct str result; /* JSON text, in a response */
-    struct str error;  /* JSON text, in a response */
+    struct str jsonrpc; /* JSON text */
+    struct str id;      /* JSON text of a string or an integer; empty without one */
+    struct str method;  /* decoded; empty in a response */
+    struct str params;  /* JSON text of the object; empty when absent */
+    struct str result;  /* JSON text, in a response */
+    struct str error;   /* JSON text, in a response */
     /* Members of params, whatever the method. */
     struct envelope_member name, uri, task_id, cursor, arguments, task, meta;
     /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
@@ -58,7 +59,8 @@ struct envelope {
 /* Reads `body`, which must outlive `envelope`. Always call envelope_finish() afterwards.
  * On failure `error` says what and at which byte; `envelope->id` is set when it could be
  * read (only ENVELOPE_INVALID_REQUEST for a wrong `jsonrpc`, and ENVELOPE_INVALID_PARAMS,
- * leave it set: other refusals answer without id, contract "Proxy"). */
+ * leave it set: other refusals answer without id, contract "Proxy"). After
+ * ENVELOPE_INVALID_PARAMS kind, method and params are set too, after other refusals nothing. */
 enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error);
 void envelope_finish(struct envelope *envelope);
 

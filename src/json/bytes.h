@@ -1,0 +1,83 @@
+/* Looking at JSON bytes a word at a time: what every reader of this layer steps with. */
+#pragma once
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#define EVERY_BYTE(byte) (UINT64_C(0x0101010101010101) * (uint64_t)(byte))
+#define HIGH_BITS EVERY_BYTE(0x80)
+
+/* The next eight bytes, the first one lowest whatever the machine's order. */
+static inline uint64_t load_word(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return le64toh(word);
+}
+
+/* Non-zero bytes become 0x00..0x7F less one, a zero byte turns its high bit on. Borrows only
+ * run upwards from such a byte, so the lowest high bit is always a true one; bytes of 0x80 and
+ * more are flagged by all of these masks. */
+static inline uint64_t zero_bytes(uint64_t word)
+{
+    return word - EVERY_BYTE(1);
+}
+
+/* The first quote, backslash, control character or non-ASCII byte from `p` on; `end` if none. */
+static inline const char *plain_end(const char *p, const char *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t word = load_word(p);
+        uint64_t special =
+            (zero_bytes(word ^ EVERY_BYTE('"')) | zero_bytes(word ^ EVERY_BYTE('\\')) |
+             (word - EVERY_BYTE(0x20)) | word) &
+            HIGH_BITS;
+        if (special)
+            return p + __builtin_ctzll(special) / 8;
+    }
+    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20 &&
+           (unsigned char)*p < 0x80)
+        p++;
+    return p;
+}
+
+/* The first quote or backslash from `p` on; `end` if none. */
+static inline const char *quote_end(const char *p, const char *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t word = load_word(p);
+        uint64_t special =
+            (zero_bytes(word ^ EVERY_BYTE('"')) | zero_bytes(word ^ EVERY_BYTE('\\'))) & ~word &
+            HIGH_BITS;
+        if (special)
+            return p + __builtin_ctzll(special) / 8;
+    }
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
+/* JSON's white space only. */
+static inline const char *skip_space(const char *p, const char *end)
+{
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+/* The value of four hex digits, or -1. */
+static inline int hex_quad(const char *p)
+{
+    int value = 0;
+    for (int i = 0; i < 4; i++) {
+        char c = p[i];
+        if (c >= '0' && c <= '9')
+            value = value << 4 | (c - '0');
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            value = value << 4 | ((c | 0x20) - 'a' + 10);
+        else
+            return -1;
+    }
+    return value;
+}

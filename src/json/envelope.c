@@ -1,0 +1,297 @@
+/* One JSON-RPC message: spans of its protocol members, and every refusal of the contract. */
+#include "taskgate/json/envelope.h"
+
+#include <string.h>
+
+#include "lookalike.h"
+#include "scanner.h"
+#include "splice.h"
+#include "taskgate/json/text.h"
+#include "unescape.h"
+
+/* A protocol key of one level; keys that only look like it are refused. */
+struct known_key {
+    struct str name;
+    size_t value;              /* offset of the struct str that takes the value, or NOWHERE */
+    size_t member;             /* the same for the whole member */
+    const struct level *level; /* what is known inside, when the value is an object */
+};
+
+struct level {
+    const struct known_key *keys;
+    size_t count;
+    const char *refusal;
+};
+
+#define NOWHERE SIZE_MAX
+#define LEVEL(table, text)                                                                         \
+    {                                                                                              \
+        .keys = (table), .count = sizeof(table) / sizeof(table)[0], .refusal = (text)              \
+    }
+#define TAKEN(key, field)                                                                          \
+    {                                                                                              \
+        STR(key), offsetof(struct envelope, field), NOWHERE, NULL                                  \
+    }
+#define GUARDED(key)                                                                               \
+    {                                                                                              \
+        STR(key), NOWHERE, NOWHERE, NULL                                                           \
+    }
+
+static const struct known_key task_keys[] = {TAKEN("ttl", task_ttl), GUARDED("taskId")};
+static const struct level task_level = LEVEL(task_keys, "look-alike of a protocol key in task");
+
+static const struct known_key meta_keys[] = {
+    TAKEN("progressToken", progress_token),
+    GUARDED("io.modelcontextprotocol/protocolVersion"),
+    GUARDED("io.modelcontextprotocol/clientInfo"),
+    GUARDED("io.modelcontextprotocol/clientCapabilities"),
+    GUARDED("io.modelcontextprotocol/logLevel"),
+    GUARDED("io.modelcontextprotocol/subscriptionId"),
+    GUARDED("io.modelcontextprotocol/related-task"),
+};
+static const struct level meta_level = LEVEL(meta_keys, "look-alike of a protocol key in _meta");
+
+/* The params of requests and notifications in the published schemas up to 2026-07-28. */
+static const struct known_key params_keys[] = {
+    TAKEN("name", name.raw),
+    TAKEN("arguments", arguments.raw),
+    {STR("_meta"), offsetof(struct envelope, meta.raw), NOWHERE, &meta_level},
+    {STR("task"), offsetof(struct envelope, task.raw), offsetof(struct envelope, task_member),
+     &task_level},
+    TAKEN("taskId", task_id.raw),
+    TAKEN("cursor", cursor.raw),
+    TAKEN("uri", uri.raw),
+    GUARDED("protocolVersion"),
+    GUARDED("capabilities"),
+    GUARDED("clientInfo"),
+    GUARDED("level"),
+    GUARDED("ref"),
+    GUARDED("argument"),
+    GUARDED("context"),
+    GUARDED("requestId"),
+    GUARDED("reason"),
+    GUARDED("progressToken"),
+    GUARDED("progress"),
+    GUARDED("total"),
+    GUARDED("message"),
+    GUARDED("notifications"),
+    GUARDED("inputResponses"),
+    GUARDED("requestState"),
+};
+static const struct level params_level =
+    LEVEL(params_keys, "look-alike of a protocol key in params");
+
+static const struct known_key envelope_keys[] = {
+    TAKEN("jsonrpc", jsonrpc),
+    TAKEN("id", id),
+    TAKEN("method", method),
+    {STR("params"), offsetof(struct envelope, params), NOWHERE, &params_level},
+    TAKEN("result", result),
+    TAKEN("error", error),
+};
+static const struct level envelope_level = LEVEL(envelope_keys, "look-alike of a protocol key");
+
+static const struct known_key *find(const struct level *level, const struct key *key)
+{
+    for (const struct known_key *known = level->keys; known < level->keys + level->count; known++) {
+        if (known->name.length == key->length &&
+            memcmp(known->name.bytes, key->bytes, key->length) == 0)
+            return known;
+    }
+    return NULL;
+}
+
+static bool is_lookalike(const struct level *level, const struct key *key)
+{
+    unsigned char first = key->length ? (unsigned char)key->bytes[0] : 0;
+    for (size_t i = 0; i < level->count; i++) {
+        struct str name = level->keys[i].name;
+        /* An ASCII letter folds to nothing but its own other case. */
+        if (first < 0x80 && (first | 0x20) != (name.bytes[0] | 0x20))
+            continue;
+        if (lookalike(str_slice(key->bytes, key->length), name))
+            return true;
+    }
+    return false;
+}
+
+struct place {
+    struct envelope *envelope;
+    const struct level *level;
+};
+
+static void take(struct envelope *envelope, size_t offset, const char *from, const char *to)
+{
+    if (offset != NOWHERE)
+        *(struct str *)(void *)((char *)envelope + offset) = str_slice(from, (size_t)(to - from));
+}
+
+static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
+                                void *context)
+{
+    const struct place *place = context;
+    const struct known_key *known = find(place->level, key);
+    if (!known) {
+        if (is_lookalike(place->level, key))
+            scan_refuse(scanner, key->at, place->level->refusal);
+        return scan_value(scanner, at);
+    }
+    struct place inside = {place->envelope, known->level};
+    const char *end = known->level && at < scanner->end && *at == '{'
+                          ? scan_members(scanner, at, visit_member, &inside)
+                          : scan_value(scanner, at);
+    if (end) {
+        take(place->envelope, known->value, at, end);
+        take(place->envelope, known->member, key->at, end);
+    }
+    return end;
+}
+
+/* The text of a JSON string, taken from the body itself unless it has escapes. */
+static struct str decode(struct envelope *envelope, struct str raw)
+{
+    if (json_type(raw) != JSON_STRING)
+        return STR_EMPTY;
+    struct str inner = str_slice(raw.bytes + 1, raw.length - 2);
+    if (!inner.length || !memchr(inner.bytes, '\\', inner.length))
+        return inner;
+    /* All that is ever decoded fits, so what was decoded before does not move. */
+    if (envelope->decoded.capacity == 0)
+        buffer_reserve(&envelope->decoded, envelope->body.length);
+    size_t start = envelope->decoded.length;
+    unescape_append(&envelope->decoded, inner);
+    return str_slice(envelope->decoded.bytes + start, envelope->decoded.length - start);
+}
+
+static bool has_nul(struct str text)
+{
+    return text.length && memchr(text.bytes, '\0', text.length);
+}
+
+/* A string or an integer of any size: numbers with a fraction or an exponent would not come
+ * back as they went. */
+static bool is_id(struct str raw)
+{
+    if (json_type(raw) == JSON_NUMBER)
+        return !memchr(raw.bytes, '.', raw.length) && !memchr(raw.bytes, 'e', raw.length) &&
+               !memchr(raw.bytes, 'E', raw.length);
+    return json_type(raw) == JSON_STRING;
+}
+
+static enum envelope_status invalid_request(struct envelope *envelope, struct error *error,
+                                            const char *what)
+{
+    envelope->id = STR_EMPTY;
+    error_set(error, "%s", what);
+    return ENVELOPE_INVALID_REQUEST;
+}
+
+static enum envelope_status invalid_params(struct error *error, const char *what)
+{
+    error_set(error, "%s", what);
+    return ENVELOPE_INVALID_PARAMS;
+}
+
+static enum envelope_status judge_response(struct envelope *envelope, struct error *error)
+{
+    if (!envelope->id.length)
+        return invalid_request(envelope, error, "neither a method nor an id");
+    if (!envelope->result.length == !envelope->error.length)
+        return invalid_request(envelope, error,
+                               "a response has either a result or an error, a request a method");
+    envelope->kind = ENVELOPE_RESPONSE;
+    return ENVELOPE_OK;
+}
+
+static enum envelope_status judge_call(struct envelope *envelope, struct error *error)
+{
+    if (json_type(envelope->method) != JSON_STRING)
+        return invalid_request(envelope, error, "method is not a string");
+    if (envelope->result.length || envelope->error.length)
+        return invalid_request(envelope, error, "a method beside a result or an error");
+    envelope->method = decode(envelope, envelope->method);
+    if (has_nul(envelope->method))
+        return invalid_request(envelope, error, "method contains a NUL");
+    envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
+    if (envelope->params.length && json_type(envelope->params) != JSON_OBJECT)
+        return invalid_params(error, "params is not an object");
+    struct envelope_member *texts[] = {&envelope->name, &envelope->uri, &envelope->task_id,
+                                       &envelope->cursor};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        texts[i]->text = decode(envelope, texts[i]->raw);
+    if (has_nul(envelope->name.text))
+        return invalid_params(error, "params.name contains a NUL");
+    return ENVELOPE_OK;
+}
+
+static enum envelope_status judge(struct envelope *envelope, struct str document,
+                                  struct error *error)
+{
+    if (json_type(document) == JSON_ARRAY)
+        return invalid_request(envelope, error, "batches are not accepted");
+    if (json_type(document) != JSON_OBJECT)
+        return invalid_request(envelope, error, "not a JSON-RPC message: not an object");
+    if (envelope->id.length && !is_id(envelope->id))
+        return invalid_request(envelope, error, "id is neither a string nor an integer");
+    if (!json_string_equals(envelope->jsonrpc, STR("2.0"))) {
+        error_set(error, "jsonrpc is not \"2.0\"");
+        return ENVELOPE_INVALID_REQUEST;
+    }
+    return envelope->method.length ? judge_call(envelope, error) : judge_response(envelope, error);
+}
+
+static void forget(struct envelope *envelope, struct str id)
+{
+    envelope_finish(envelope);
+    *envelope = (struct envelope){.body = envelope->body, .id = id};
+}
+
+enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error)
+{
+    *envelope = (struct envelope){.body = body};
+    struct scanner scanner;
+    struct place top = {envelope, &envelope_level};
+    struct str document = STR_EMPTY;
+    scanner_init(&scanner, body, error);
+    enum scan_verdict verdict = scan_document(&scanner, visit_member, &top, &document);
+    scanner_finish(&scanner);
+    enum envelope_status status = ENVELOPE_INVALID_REQUEST;
+    if (verdict == SCAN_ACCEPTED)
+        status = judge(envelope, document, error);
+    else if (verdict == SCAN_UNREADABLE)
+        status = ENVELOPE_PARSE_ERROR;
+    /* Nothing of a refused message is left for a caller to act on. */
+    if (status == ENVELOPE_PARSE_ERROR || status == ENVELOPE_INVALID_REQUEST)
+        forget(envelope, verdict == SCAN_ACCEPTED ? envelope->id : STR_EMPTY);
+    return status;
+}
+
+void envelope_finish(struct envelope *envelope)
+{
+    buffer_finish(&envelope->decoded);
+}
+
+void envelope_write_executable(const struct envelope *envelope, struct str id, bool keep_task,
+                               struct buffer *out)
+{
+    struct str cut = STR_EMPTY;
+    if (!keep_task && envelope->task_member.length)
+        cut = splice_member(envelope->body, envelope->task_member);
+    const char *copied = envelope->body.bytes;
+    const char *end = copied + envelope->body.length;
+    buffer_reserve(out, envelope->body.length + id.length + 2);
+    for (int step = 0; step < 2; step++) {
+        /* The id stands before params or behind it: the nearer of what is left comes next. */
+        bool cut_left = cut.length && cut.bytes >= copied;
+        bool id_left = envelope->id.length && envelope->id.bytes >= copied;
+        bool do_cut = cut_left && (!id_left || cut.bytes < envelope->id.bytes);
+        if (!do_cut && !id_left)
+            break;
+        struct str span = do_cut ? cut : envelope->id;
+        buffer_append(out, str_slice(copied, (size_t)(span.bytes - copied)));
+        if (!do_cut)
+            buffer_append_json_string(out, id);
+        copied = span.bytes + span.length;
+    }
+    buffer_append(out, str_slice(copied, (size_t)(end - copied)));
+}

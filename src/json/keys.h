@@ -1,0 +1,39 @@
+/*
+ * The keys of the objects that a scan stands in, and the search for two equal ones.
+ *
+ * One stack for all open objects: an object's keys lie above those of the object around it.
+ * Keys point into the scanned text, or, when they had escapes, into memory of the stack.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+#define KEYS_INLINE 48
+
+struct key {
+    const char *bytes; /* decoded */
+    size_t length;
+    uint64_t head;  /* the first eight bytes, zero-padded: most unequal keys differ here */
+    const char *at; /* the opening quote in the text */
+};
+
+struct keys {
+    struct key *items; /* `first_items` until they run out */
+    size_t count, capacity;
+    struct buffer decoded;
+    uint32_t *slots; /* hash table for large objects; NULL until one closes */
+    size_t slot_capacity;
+    struct key first_items[KEYS_INLINE];
+};
+
+void keys_init(struct keys *keys);
+void keys_finish(struct keys *keys);
+/* Pushes the key whose raw text is `raw`; `end` is where the scanned text ends. */
+const struct key *keys_push(struct keys *keys, struct str raw, bool escaped, const char *end);
+/* Searches the keys from `first` on and pops them. The place of a key that equals an earlier
+ * one, or NULL. Time is proportional to the keys' bytes, whoever chose them. */
+const char *keys_pop_object(struct keys *keys, size_t first);

@@ -1,0 +1,42 @@
+/*
+ * The one strict reader of JSON bytes: RFC 8259, UTF-8, bounded depth, no key twice.
+ *
+ * Functions take the place where a value starts and return the place behind it, NULL once
+ * the text is unreadable. What JSON allows and this gateway refuses (duplicate and look-alike
+ * keys) is noted while the scan goes on, so that unreadable text is always told as such.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "keys.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+enum scan_verdict { SCAN_ACCEPTED, SCAN_UNREADABLE, SCAN_REFUSED };
+
+struct scanner {
+    const char *begin, *end;
+    unsigned depth;
+    enum scan_verdict verdict;
+    struct error *error; /* may be NULL */
+    struct keys keys;
+};
+
+/* Called for each member of an object; scans the value at `at` and returns its end, or NULL. */
+typedef const char *scan_visitor(struct scanner *scanner, const char *at, const struct key *key,
+                                 void *context);
+
+void scanner_init(struct scanner *scanner, struct str text, struct error *error);
+void scanner_finish(struct scanner *scanner);
+
+/* Scans the whole text: white space, a value, white space. Members of a top-level object go
+ * to `visit` (may be NULL). `value` (may be NULL) is the value without the space around it. */
+enum scan_verdict scan_document(struct scanner *scanner, scan_visitor *visit, void *context,
+                                struct str *value);
+const char *scan_value(struct scanner *scanner, const char *at);
+/* `at` is an opening brace. */
+const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *visit,
+                         void *context);
+/* Notes what is refused though it is JSON; the first one stays. */
+void scan_refuse(struct scanner *scanner, const char *at, const char *what);

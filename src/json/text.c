@@ -1,0 +1,206 @@
+/* JSON text read and edited in place: members, elements, strings, and one member changed. */
+#include "taskgate/json/text.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "scanner.h"
+#include "splice.h"
+#include "unescape.h"
+#include "walk.h"
+
+bool json_check(struct str text, struct error *error)
+{
+    struct scanner scanner;
+    scanner_init(&scanner, text, error);
+    enum scan_verdict verdict = scan_document(&scanner, NULL, NULL, NULL);
+    scanner_finish(&scanner);
+    return verdict == SCAN_ACCEPTED;
+}
+
+enum json_type json_type(struct str value)
+{
+    const char *p = value.bytes;
+    if (value.length)
+        p = skip_space(p, value.bytes + value.length);
+    if ((size_t)(p - value.bytes) == value.length)
+        return JSON_NONE;
+    switch (*p) {
+    case '{':
+        return JSON_OBJECT;
+    case '[':
+        return JSON_ARRAY;
+    case '"':
+        return JSON_STRING;
+    case 't':
+        return JSON_TRUE;
+    case 'f':
+        return JSON_FALSE;
+    case 'n':
+        return JSON_NULL;
+    default:
+        return JSON_NUMBER;
+    }
+}
+
+/* Where the next member or element starts, or NULL behind the last one. */
+static const char *next_item(struct str container, char opening, size_t position)
+{
+    if (container.length == 0)
+        return NULL;
+    const char *end = container.bytes + container.length;
+    const char *p = skip_space(container.bytes + position, end);
+    if (p == end || *p != (position == 0 ? opening : ','))
+        return NULL;
+    p = skip_space(p + 1, end);
+    return p < end && *p != '}' && *p != ']' ? p : NULL;
+}
+
+bool json_next_member(struct str object, size_t *position, struct str *key, struct str *value)
+{
+    const char *quote = next_item(object, '{', *position);
+    if (!quote)
+        return false;
+    const char *end = object.bytes + object.length;
+    const char *behind_key = walk_string(quote, end);
+    const char *colon = skip_space(behind_key, end);
+    const char *start = colon < end ? skip_space(colon + 1, end) : end;
+    const char *behind = walk_value(start, end);
+    *key = str_slice(quote + 1, (size_t)(behind_key - quote) - 2);
+    *value = str_slice(start, (size_t)(behind - start));
+    *position = (size_t)(behind - object.bytes);
+    return true;
+}
+
+bool json_next_element(struct str array, size_t *position, struct str *element)
+{
+    const char *start = next_item(array, '[', *position);
+    if (!start)
+        return false;
+    const char *behind = walk_value(start, array.bytes + array.length);
+    *element = str_slice(start, (size_t)(behind - start));
+    *position = (size_t)(behind - array.bytes);
+    return true;
+}
+
+size_t json_count(struct str array_or_object)
+{
+    size_t count = 0, position = 0;
+    struct str key, value;
+    bool object = json_type(array_or_object) == JSON_OBJECT;
+    while (object ? json_next_member(array_or_object, &position, &key, &value)
+                  : json_next_element(array_or_object, &position, &value))
+        count++;
+    return count;
+}
+
+/* The member with its key's quotes, for whoever wants to cut it; empty when there is none. */
+static struct str find_member(struct str object, struct str key, struct str *value)
+{
+    size_t position = 0;
+    struct str raw;
+    while (json_next_member(object, &position, &raw, value)) {
+        const char *quote = raw.bytes - 1;
+        if (unescape_equals(raw, key))
+            return str_slice(quote, (size_t)(value->bytes + value->length - quote));
+    }
+    *value = STR_EMPTY;
+    return STR_EMPTY;
+}
+
+struct str json_member(struct str object, const char *key)
+{
+    struct str value;
+    find_member(object, str_from(key), &value);
+    return value;
+}
+
+struct str json_path(struct str value, ...)
+{
+    va_list keys;
+    va_start(keys, value);
+    for (const char *key; (key = va_arg(keys, const char *));)
+        value = json_member(value, key);
+    va_end(keys);
+    return value;
+}
+
+/* What stands between the quotes; false when `value` is no string. */
+static bool string_inside(struct str value, struct str *raw)
+{
+    if (json_type(value) != JSON_STRING)
+        return false;
+    const char *end = value.bytes + value.length;
+    const char *quote = skip_space(value.bytes, end);
+    *raw = str_slice(quote + 1, (size_t)(walk_string(quote, end) - quote) - 2);
+    return true;
+}
+
+bool json_decode_string(struct str value, struct buffer *out)
+{
+    struct str raw;
+    if (!string_inside(value, &raw))
+        return false;
+    unescape_append(out, raw);
+    return true;
+}
+
+char *json_string_text(struct str value, size_t *length)
+{
+    struct buffer text;
+    buffer_init(&text);
+    return json_decode_string(value, &text) ? buffer_take(&text, length) : NULL;
+}
+
+bool json_string_equals(struct str value, struct str text)
+{
+    struct str raw;
+    return string_inside(value, &raw) && unescape_equals(raw, text);
+}
+
+static void append_span(struct buffer *out, const char *from, const char *to)
+{
+    buffer_append(out, str_slice(from, (size_t)(to - from)));
+}
+
+void json_write_with_member(struct buffer *out, struct str object, const char *key,
+                            struct str value)
+{
+    if (json_type(object) != JSON_OBJECT)
+        object = STR("{}");
+    const char *end = object.bytes + object.length;
+    struct str old;
+    if (find_member(object, str_from(key), &old).length) {
+        append_span(out, object.bytes, old.bytes);
+        buffer_append(out, value);
+        append_span(out, old.bytes + old.length, end);
+        return;
+    }
+    /* Behind the last member, so that white space before the brace stays there. */
+    size_t position = 0;
+    struct str last_key, last;
+    while (json_next_member(object, &position, &last_key, &last))
+        ;
+    const char *at = object.bytes + position;
+    if (position == 0)
+        at = skip_space(object.bytes, end) + 1;
+    append_span(out, object.bytes, at);
+    if (position != 0)
+        buffer_append_char(out, ',');
+    buffer_append_json_string(out, str_from(key));
+    buffer_append_char(out, ':');
+    buffer_append(out, value);
+    append_span(out, at, end);
+}
+
+void json_write_without_member(struct buffer *out, struct str object, const char *key)
+{
+    struct str value;
+    if (json_type(object) != JSON_OBJECT)
+        object = STR("{}");
+    struct str member = find_member(object, str_from(key), &value);
+    struct str cut = member.length ? splice_member(object, member) : str_slice(object.bytes, 0);
+    append_span(out, object.bytes, cut.bytes);
+    append_span(out, cut.bytes + cut.length, object.bytes + object.length);
+}
