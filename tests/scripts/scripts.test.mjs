@@ -32,13 +32,22 @@ async function run(t, words, environment) {
   return { status, stdout: started.stdout, stderr: started.stderr };
 }
 
-function freePort() {
-  return new Promise((resolve) => {
-    const probe = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
+const given = new Set();
+
+/** Below the ports that the kernel gives to outgoing connections, and never the same twice. */
+async function freePort() {
+  for (;;) {
+    const port = 10_240 + Math.floor(Math.random() * 22_000);
+    if (given.has(port)) continue;
+    const probe = net.createServer();
+    const free = await new Promise((resolve) => {
+      probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
     });
-  });
+    if (!free) continue;
+    await new Promise((resolve) => probe.close(resolve));
+    given.add(port);
+    return port;
+  }
 }
 
 test('scripts/call does the handshake, and prints results, errors and progress', options, async (t) => {
