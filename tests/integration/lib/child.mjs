@@ -15,7 +15,7 @@ export class Child {
     this.stdout = '';
     this.stderr = '';
     this.exit = null; // {code, signal} once it is over
-    this.process = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(command, args, { cwd, env: cleanEnvironment({ ...process.env, ...env }), stdio: ['ignore', 'pipe', 'pipe'] });
     living.add(this.process);
     this.process.stdout.setEncoding('utf8').on('data', (text) => (this.stdout += text));
     this.process.stderr.setEncoding('utf8').on('data', (text) => (this.stderr += text));
@@ -93,4 +93,9 @@ export async function run(command, args, { deadline = 30_000, ...options } = {})
   if (child.exit.error) throw child.exit.error;
   child.assertNoSanitizerReport();
   return { code: child.exit.code, signal: child.exit.signal, stdout: child.stdout, stderr: child.stderr };
+}
+
+/** `undefined` takes a variable away instead of becoming the word. */
+function cleanEnvironment(variables) {
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== undefined));
 }

@@ -1,0 +1,265 @@
+// The command line: exit codes, configuration errors with their places, explain, tasks.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { run } from './lib/child.mjs';
+import { BINARY, temporaryFolder, workflow } from './lib/gateway.mjs';
+import { freePort } from './lib/ports.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+
+const GOOD = `schema: 1
+sources:
+  - id: up
+    kind: mcp
+    url: http://127.0.0.1:9/mcp
+governance:
+  defaults:
+    action: forward
+  rules:
+    - match: "delete_*"
+      action: approve
+    - match: "drop_*"
+      action: deny
+      description: nobody drops
+task_annotation_overrides:
+  force_required: [special]
+`;
+
+function configured(t, text = GOOD, name = 'config.yaml') {
+  const folder = temporaryFolder(t);
+  const file = path.join(folder, name);
+  fs.writeFileSync(file, text);
+  const taskgate = (args, options = {}) => run(BINARY, args, { cwd: folder, ...options, env: { THOUGHTGATE_CONFIG: undefined, ...options.env } });
+  return { folder, file, taskgate };
+}
+
+test('--version and --help, for the whole and for each command: exit 0, on stdout', async (t) => {
+  const { taskgate } = configured(t);
+  const version = await taskgate(['--version']);
+  assert.equal(version.code, 0);
+  assert.match(version.stdout, /^taskgate \d+\.\d+\.\d+/);
+  for (const args of [['--help'], ['serve', '--help'], ['check', '--help'], ['explain', '--help'], ['tasks', '--help']]) {
+    const help = await taskgate(args);
+    assert.deepEqual([help.code, help.stderr], [0, ''], args.join(' '));
+    assert.match(help.stdout, /usage/i);
+  }
+  for (const command of ['serve', 'check', 'explain', 'tasks']) assert.match((await taskgate(['--help'])).stdout, new RegExp(command));
+});
+
+test('wrong usage is exit 2, on stderr', async (t) => {
+  const { taskgate } = configured(t);
+  for (const args of [[], ['sreve'], ['check', '--nope'], ['explain'], ['tasks'], ['tasks', 'frob'], ['tasks', 'approve'], ['--config']]) {
+    const { code, stdout, stderr } = await taskgate(args);
+    assert.equal(code, 2, args.join(' '));
+    assert.equal(stdout, '', args.join(' '));
+    assert.notEqual(stderr, '', args.join(' '));
+  }
+});
+
+test('check of a good file: exit 0 and a table of the rules', async (t) => {
+  const { file, taskgate } = configured(t);
+  const { code, stdout, stderr } = await taskgate(['check', '--config', file]);
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.match(stdout, /delete_\*.*approve/);
+  assert.match(stdout, /drop_\*.*deny/);
+});
+
+test('check --json is JSON', async (t) => {
+  const { file, taskgate } = configured(t);
+  const { code, stdout } = await taskgate(['check', '--json', '--config', file]);
+  assert.equal(code, 0);
+  assert.ok(JSON.stringify(JSON.parse(stdout)).includes('delete_*'));
+});
+
+test('every error at once, each FILE:LINE:COLUMN: key.path: what; hint', async (t) => {
+  const { file, taskgate } = configured(t, `schema: 1
+sources:
+  - id: _up
+    kind: mcp
+    url: ftp://x
+    colour: red
+governance:
+  defaults:
+    action: forward
+  rules:
+    - match: "a***"
+      action: aprove
+    - match: "b"
+      action: approve
+      approval: nobody
+      source: nowhere
+`);
+  for (const command of ['check', 'serve']) {
+    const { code, stderr } = await taskgate([command, '--config', file]);
+    assert.equal(code, 2, command);
+    const lines = stderr.trimEnd().split('\n');
+    for (const line of lines) assert.match(line, new RegExp(`^${file.replaceAll('.', '\\.')}:\\d+:\\d+: \\S+: .+`), line);
+    const at = (place, what) => assert.ok(lines.some((line) => line.startsWith(`${file}:${place}:`) && what.test(line)), `${place} ${what}\n${stderr}`);
+    at('3:9', /sources\[0\]\.id/);
+    at('5:10', /sources\[0\]\.url/);
+    at('6:5', /colour/);
+    at('11:14', /governance\.rules\[0\]\.match/);
+    at('12:15', /governance\.rules\[0\]\.action.*aprove.*did you mean "?approve/);
+    at('15:17', /governance\.rules\[1\]\.approval.*nobody/);
+    at('16:15', /governance\.rules\[1\]\.source.*nowhere/);
+    assert.equal(lines.length, 7, stderr);
+  }
+});
+
+const bad = {
+  'an empty file': ['', null],
+  'no YAML': ['schema: [1\n', null],
+  'another schema': ['schema: 2\n' + GOOD.slice(10), /schema/],
+  'no sources (V-010)': ['schema: 1\nsources: []\ngovernance:\n  defaults:\n    action: forward\n', /sources/],
+  'a source id twice (V-001)': [GOOD.replace('governance:', '  - id: up\n    kind: mcp\n    url: http://h/\ngovernance:'), /duplicate|up/],
+  'another kind (V-012)': [GOOD.replace('kind: mcp', 'kind: a2a'), /kind/],
+  'a missing environment variable (V-014)': [GOOD.replace('http://127.0.0.1:9/mcp', '${TASKGATE_TEST_NOT_SET}'), /TASKGATE_TEST_NOT_SET/],
+  'a workflow under 5 s (V-015)': [`${GOOD}approval:\n  default:\n    timeout: 4s\n`, /timeout.*5/],
+  'approve without a name among several workflows (V-006b)': [`${GOOD}approval:\n  a: {timeout: 10m}\n  b: {timeout: 10m}\n`, /approval|workflow/],
+  'an unknown top-level key': [`${GOOD}governence: {}\n`, /did you mean "?governance/],
+  'action: policy, until the engine exists': [GOOD.replace('action: deny', 'action: policy\n      policy_id: p'), /policy/],
+  'on_timeout: approve': [`${GOOD}approval:\n  default:\n    on_timeout: approve\n`, /on_timeout/],
+  'a key twice': [GOOD.replace('governance:', 'schema: 1\ngovernance:'), /schema/],
+};
+for (const [what, [text, pattern]] of Object.entries(bad)) {
+  test(`refused with exit 2 and a place: ${what}`, async (t) => {
+    const { file, taskgate } = configured(t, text);
+    const { code, stderr } = await taskgate(['check', '--config', file]);
+    assert.equal(code, 2, stderr);
+    assert.ok(stderr.startsWith(`${file}:`), stderr);
+    if (text) assert.match(stderr.split('\n')[0], /:\d+:\d+: /);
+    if (pattern) assert.match(stderr, pattern);
+  });
+}
+
+test('what is accepted: a ThoughtGate file with slack and telemetry (warned of), durations, substitution with defaults', async (t) => {
+  const { file, taskgate } = configured(t, `schema: 1
+sources:
+  - id: up
+    kind: mcp
+    url: \${UPSTREAM:-http://127.0.0.1:9/mcp}
+    prefix: up
+    description: \${NAME}
+governance:
+  defaults:
+    action: deny
+  rules:
+    - {match: "a", action: approve, approval: slow}
+    - {match: "b", action: approve, approval: iso}
+approval:
+  slow:
+    destination: {type: slack, channel: "#ops", token_env: X, mention: ["@a"]}
+    timeout: 1h 30m
+    on_timeout: deny
+    redact_fields: [a.b]
+  iso:
+    timeout: PT10M
+telemetry:
+  enabled: false
+`);
+  const { code, stdout, stderr } = await taskgate(['check', '--config', file], { env: { NAME: 'x' } });
+  assert.equal(code, 0, stderr);
+  assert.match(stdout + stderr, /slack/i);
+});
+
+test('no file found: exit 2 with the paths searched', async (t) => {
+  const folder = temporaryFolder(t);
+  const { code, stderr } = await run(BINARY, ['check'], { cwd: folder, env: { THOUGHTGATE_CONFIG: undefined } });
+  assert.equal(code, 2);
+  assert.match(stderr, /\/etc\/thoughtgate\/config\.yaml/);
+  assert.match(stderr, /config\.yaml/);
+  assert.equal((await run(BINARY, ['check', '--config', '/no/such/file.yaml'], { cwd: folder })).code, 2);
+});
+
+test('the search path: THOUGHTGATE_CONFIG, then ./config.yaml', async (t) => {
+  const { folder, file, taskgate } = configured(t);
+  assert.equal((await taskgate(['check'])).code, 0);
+  fs.writeFileSync(path.join(folder, 'broken.yaml'), 'schema: 2\n');
+  const { code, stderr } = await taskgate(['check'], { env: { THOUGHTGATE_CONFIG: path.join(folder, 'broken.yaml') } });
+  assert.equal(code, 2);
+  assert.match(stderr, /broken\.yaml:1:/);
+  assert.equal((await taskgate(['check', '--config', file], { env: { THOUGHTGATE_CONFIG: '/no/such' } })).code, 0);
+});
+
+for (const [name, value] of [['THOUGHTGATE_DEV_MODE', 'true'], ['THOUGHTGATE_PROFILE', 'development'], ['THOUGHTGATE_APPROVAL_ADAPTER', 'mock'], ['THOUGHTGATE_ON_TIMEOUT', 'approve']]) {
+  test(`nothing in the environment switches approval off: ${name}=${value} is exit 2 at serve`, async (t) => {
+    const { file, taskgate } = configured(t);
+    const { code, stderr } = await taskgate(['serve', '--config', file], { env: { [name]: value, THOUGHTGATE_OUTBOUND_PORT: String(await freePort()), THOUGHTGATE_ADMIN_PORT: String(await freePort()) } });
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, new RegExp(name));
+  });
+}
+
+test('THOUGHTGATE_UPSTREAM with several sources is exit 2', async (t) => {
+  const { file, taskgate } = configured(t, GOOD.replace('governance:', '  - id: two\n    kind: mcp\n    url: http://127.0.0.1:9/\ngovernance:'));
+  assert.equal((await taskgate(['check', '--config', file])).code, 0);
+  assert.equal((await taskgate(['serve', '--config', file], { env: { THOUGHTGATE_UPSTREAM: 'http://127.0.0.1:9/' } })).code, 2);
+});
+
+test('explain --json: rule, action, workflow, both annotations, reason', async (t) => {
+  const { file, taskgate } = configured(t);
+  const explain = async (tool) => {
+    const { code, stdout, stderr } = await taskgate(['explain', tool, '--json', '--config', file]);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const approve = await explain('delete_user');
+  assert.deepEqual([approve.tool, approve.source, approve.action, approve.workflow], ['delete_user', 'up', 'approve', 'default']);
+  assert.deepEqual(approve.annotation, { upstream_tasks: 'required', no_upstream_tasks: 'required' });
+  assert.match(JSON.stringify(approve.rule), /delete_\*/);
+  assert.equal(typeof approve.reason, 'string');
+  const deny = await explain('drop_table');
+  assert.deepEqual([deny.action, deny.annotation], ['deny', { upstream_tasks: 'forbidden', no_upstream_tasks: 'forbidden' }]);
+  const forward = await explain('read');
+  assert.deepEqual([forward.action, forward.annotation], ['forward', { upstream_tasks: 'optional', no_upstream_tasks: 'forbidden' }]);
+  assert.ok(forward.rule === null || forward.rule === undefined || /default/.test(JSON.stringify(forward.rule)));
+  assert.deepEqual((await explain('special')).annotation, { upstream_tasks: 'required', no_upstream_tasks: 'required' });
+});
+
+test('explain for people names the rule and the annotations; an unknown source is refused', async (t) => {
+  const { file, taskgate } = configured(t);
+  const { code, stdout } = await taskgate(['explain', 'delete_user', '--config', file]);
+  assert.equal(code, 0);
+  for (const word of ['delete_*', 'approve', 'required', 'default']) assert.ok(stdout.includes(word), stdout);
+  assert.equal((await taskgate(['explain', 'x', '--source', 'up', '--config', file])).code, 0);
+  assert.ok([2, 4].includes((await taskgate(['explain', 'x', '--source', 'nope', '--config', file])).code));
+});
+
+test('tasks list, show, approve, reject, cancel against the admin endpoint', async (t) => {
+  const { gateway, admin, connect } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] } });
+  const client = await connect();
+  const ids = [];
+  for (let i = 0; i < 3; i++) ids.push((await client.createTask('delete_user', { i, evil: '\u001b[31m\u202eevil' })).taskId);
+  const list = await gateway.cli(['tasks', 'list', '--json']);
+  assert.equal(list.code, 0, list.stderr);
+  assert.deepEqual(JSON.parse(list.stdout).tasks.map((x) => x.id), [...ids].reverse());
+  const show = await gateway.cli(['tasks', 'show', ids[0], '--json']);
+  assert.deepEqual([JSON.parse(show.stdout).id, JSON.parse(show.stdout).arguments.i], [ids[0], 0]);
+  const table = await gateway.cli(['tasks', 'list']);
+  for (const id of ids) assert.ok(table.stdout.includes(id), table.stdout);
+  for (const shown of [table, await gateway.cli(['tasks', 'show', ids[0]])]) assert.doesNotMatch(shown.stdout, /\u001b\[31m|\u202e/, 'nothing from an agent reaches a terminal unescaped');
+  assert.equal((await gateway.cli(['tasks', 'approve', ids[0], '--reason', 'fine by me'])).code, 0);
+  assert.equal((await admin.inState(ids[0], 'completed')).reason, 'fine by me');
+  assert.equal((await gateway.cli(['tasks', 'reject', ids[1], '--reason', 'no'])).code, 0);
+  assert.equal((await admin.task(ids[1])).state, 'rejected');
+  const cancelled = await gateway.cli(['tasks', 'cancel', ids[2], '--json']);
+  assert.deepEqual([cancelled.code, JSON.parse(cancelled.stdout).state], [0, 'cancelled']);
+});
+
+test('exit codes of tasks: 3 unreachable or refused, 4 not found, 5 conflict', async (t) => {
+  const { gateway, admin, connect } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] } });
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const unknown = 'tg_00000000-0000-4000-8000-000000000000';
+  assert.equal((await gateway.cli(['tasks', 'show', unknown])).code, 4);
+  assert.equal((await gateway.cli(['tasks', 'approve', unknown])).code, 4);
+  await admin.reject(taskId);
+  const conflict = await gateway.cli(['tasks', 'approve', taskId]);
+  assert.equal(conflict.code, 5);
+  assert.match(conflict.stderr, /rejected/);
+  assert.equal((await gateway.cli(['tasks', 'list'], { env: { THOUGHTGATE_ADMIN_TOKEN: 'wrong' } })).code, 3);
+  const dead = await gateway.cli(['tasks', 'list'], { env: { THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${await freePort()}` } });
+  assert.equal(dead.code, 3);
+  assert.notEqual(dead.stderr, '');
+});

@@ -1,0 +1,48 @@
+// Clients that know no tasks: they see no `required`, and wait for a result instead of an error.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workflow } from './lib/gateway.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+
+const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve'], ['drop_*', 'deny']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('drop_table'), tool('read')] }, ...more });
+
+const kinds = {
+  'a client that negotiated 2025-06-18': [{ protocol: '2025-06-18', capabilities: {} }, {}],
+  'a client that the configuration marks tasks: no': [{ name: 'legacy-bot', capabilities: {} }, { config: { clients: [{ match: 'legacy-*', tasks: 'no' }] } }],
+};
+
+for (const [kind, [options, more]] of Object.entries(kinds)) {
+  test(`${kind} sees no required tool`, async (t) => {
+    const { connect } = await stage(t, more);
+    const { tools } = await (await connect(options)).result('tools/list');
+    assert.ok(tools.every((x) => x.execution?.taskSupport !== 'required' && x.annotations?.taskSupport !== 'required'));
+    assert.deepEqual(tools.map((x) => x.name), ['delete_user', 'drop_table', 'read']);
+  });
+
+  test(`${kind} gets the result of an approved call`, async (t) => {
+    const { upstream, admin, connect } = await stage(t, more);
+    const client = await connect(options);
+    const waiting = client.result('tools/call', { name: 'delete_user', arguments: { x: 1 } });
+    const task = await admin.pending();
+    assert.equal(upstream.calls.length, 0);
+    await admin.approve(task.id);
+    assert.deepEqual((await waiting).structuredContent, { tool: 'delete_user', arguments: { x: 1 } });
+    assert.equal(upstream.calls.length, 1);
+  });
+
+  test(`${kind} hears of a rejection`, async (t) => {
+    const { upstream, admin, connect } = await stage(t, more);
+    const client = await connect(options);
+    const waiting = client.call('tools/call', { name: 'delete_user' });
+    await admin.reject((await admin.pending()).id, 'no');
+    assert.equal((await waiting).error.code, -32007);
+    assert.equal(upstream.calls.length, 0);
+  });
+}
+
+test('tasks: yes keeps TaskRequired for a client of any version', async (t) => {
+  const { connect } = await stage(t, { config: { clients: [{ match: 'new-in-old-*', tasks: 'yes' }] } });
+  const client = await connect({ name: 'new-in-old-clothes', protocol: '2025-06-18' });
+  assert.equal((await client.error('tools/call', { name: 'delete_user' })).code, -32009);
+});
