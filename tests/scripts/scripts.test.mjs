@@ -71,7 +71,9 @@ test('scripts/call does the handshake, and prints results, errors and progress',
 
   const unknown = await call('no_"such"');
   assert.deepEqual([unknown.status, JSON.parse(unknown.stdout).code], [1, -32602]);
-  assert.equal((await call('slow', '{"seconds": 0.2}')).status, 0);
+  const slow = await call('slow', '{"seconds": 0.4}');
+  assert.equal(slow.status, 0);
+  assert.match(slow.stderr, /^(progress: \d+ of 100\n)+$/);
 });
 
 test('scripts/call says what to do', options, async (t) => {
