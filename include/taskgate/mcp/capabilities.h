@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 #include "taskgate/core/buffer.h"
-#include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
 struct mcp_capabilities {
@@ -19,13 +18,13 @@ struct mcp_capabilities {
     bool resources;
 };
 
-/* `result` is the JSON text of an InitializeResult. */
+/* `result` is the JSON text of an InitializeResult that json_check() has accepted, here and
+ * below. Any thread. */
 void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabilities);
 /* Writes `result` with the superset of design §6 injected: tasks.list and tasks.cancel as
- * objects, tasks.requests with "tools/call": true beside tools: {call: {}}; what upstream has
- * there otherwise stays (true where SDK clients need an object becomes {}).
- * notifications.tasks.status is there exactly when upstream has it; other members stay. */
-void mcp_capabilities_inject(struct buffer *out, struct str result,
-                             const struct mcp_capabilities *upstream);
+ * objects, tasks.requests with "tools/call": true beside tools: {call: {}}; objects that
+ * upstream has there stay, anything else there (SDK clients refuse it) becomes {}. Every other
+ * member stays, so that notifications.tasks.status is there exactly when upstream has it. */
+void mcp_capabilities_inject(struct buffer *out, struct str result);
 /* Whether the client's `initialize` params declare capabilities.tasks. */
 bool mcp_client_declares_tasks(struct str params);

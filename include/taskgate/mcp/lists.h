@@ -13,20 +13,22 @@
 #include "taskgate/policy/policy.h"
 
 struct mcp_tool {
-    struct str name; /* decoded, as far as the reader lives */
+    struct str name; /* decoded; valid during the call of the judge */
     struct str raw;  /* the tool's JSON text */
     bool has_own;    /* upstream says taskSupport, in execution (first) or annotations */
     enum policy_annotation own;
 };
 
-/* What becomes of one item: false hides it. For tools `announce` is filled. */
+/* What becomes of one item: false hides it. For tools `announce` is filled; it is
+ * ANNOTATION_FORBIDDEN before. */
 typedef bool (*mcp_tool_judge)(void *context, const struct mcp_tool *tool,
                                enum policy_annotation *announce);
 typedef bool (*mcp_name_judge)(void *context, struct str name);
 
-/* Writes `result` (a ListToolsResult) with every tool judged in order. An item without a
- * readable name is hidden. A null nextCursor is left out (clients reject it). An own
- * taskSupport in upstream's item is replaced in both places. */
+/* `result` is a list reply's JSON text that json_check() has accepted, here and below. Writes
+ * it with every tool judged in order, duplicates each. An item without a readable name is
+ * hidden, as is a whole list that is no array. A null nextCursor is left out (clients reject
+ * it). An own taskSupport in upstream's item is replaced in both places. */
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context);
 /* Reads only: calls `judge` for each tool, its answer ignored. False when there is no list. */
 bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context);

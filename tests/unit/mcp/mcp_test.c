@@ -74,6 +74,10 @@ int main(void)
     SRunner *runner = srunner_create(method_suite());
     srunner_add_suite(runner, jsonrpc_suite());
     srunner_add_suite(runner, sse_suite());
+    srunner_add_suite(runner, capabilities_suite());
+    srunner_add_suite(runner, lists_suite());
+    srunner_add_suite(runner, dialect_suite());
+    srunner_add_suite(runner, clients_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

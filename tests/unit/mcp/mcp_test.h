@@ -7,6 +7,7 @@
 #include "taskgate/core/str.h"
 
 Suite *capabilities_suite(void);
+Suite *clients_suite(void);
 Suite *dialect_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *lists_suite(void);

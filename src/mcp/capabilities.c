@@ -1,0 +1,97 @@
+/* The `initialize` reply: reading what upstream can do, and injecting what the gateway can. */
+#include "taskgate/mcp/capabilities.h"
+
+#include "taskgate/json/text.h"
+
+/* Servers write an offer as `true` (the seeds) or as an object (the published schema). */
+static bool is_offer(struct str value)
+{
+    enum json_type type = json_type(value);
+    return type == JSON_OBJECT || type == JSON_TRUE;
+}
+
+static struct str object_or_empty(struct str value)
+{
+    return json_type(value) == JSON_OBJECT ? value : STR("{}");
+}
+
+void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabilities)
+{
+    struct str offered = json_member(result, "capabilities");
+    struct str tasks = json_member(offered, "tasks");
+    struct str requests = json_member(tasks, "requests");
+    *capabilities = (struct mcp_capabilities){
+        .tasks = is_offer(json_member(requests, "tools/call")) ||
+                 is_offer(json_member(requests, "tools.call")) ||
+                 is_offer(json_path(requests, "tools", "call", NULL)),
+        .task_status = is_offer(json_path(offered, "notifications", "tasks", "status", NULL)),
+        .tasks_list = is_offer(json_member(tasks, "list")),
+        .tasks_cancel = is_offer(json_member(tasks, "cancel")),
+        .resources = is_offer(json_member(offered, "resources")),
+    };
+}
+
+/* Replaces the object in `text` by itself with `key` set. */
+static void set_member(struct buffer *text, const char *key, struct str value)
+{
+    struct buffer next;
+    buffer_init(&next);
+    json_write_with_member(&next, buffer_str(text), key, value);
+    buffer_finish(text);
+    *text = next;
+}
+
+/* Writes the object that is to stand in place of `present`. */
+typedef void (*object_writer)(struct buffer *out, struct str present);
+
+/* Sets the member `key` to what `write` makes of the present one. */
+static void rewrite_member(struct buffer *text, const char *key, object_writer write)
+{
+    struct buffer value;
+    buffer_init(&value);
+    write(&value, object_or_empty(json_member(buffer_str(text), key)));
+    set_member(text, key, buffer_str(&value));
+    buffer_finish(&value);
+}
+
+static void write_tools(struct buffer *out, struct str present)
+{
+    json_write_with_member(out, present, "call", object_or_empty(json_member(present, "call")));
+}
+
+/* The seed's spelling beside the published one: design §6. */
+static void write_requests(struct buffer *out, struct str present)
+{
+    buffer_append(out, present);
+    set_member(out, "tools/call", STR("true"));
+    rewrite_member(out, "tools", write_tools);
+}
+
+static void write_tasks(struct buffer *out, struct str present)
+{
+    buffer_append(out, present);
+    set_member(out, "list", object_or_empty(json_member(present, "list")));
+    set_member(out, "cancel", object_or_empty(json_member(present, "cancel")));
+    rewrite_member(out, "requests", write_requests);
+}
+
+static void write_capabilities(struct buffer *out, struct str present)
+{
+    buffer_append(out, present);
+    rewrite_member(out, "tasks", write_tasks);
+}
+
+void mcp_capabilities_inject(struct buffer *out, struct str result)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append(&text, result);
+    rewrite_member(&text, "capabilities", write_capabilities);
+    buffer_append(out, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+bool mcp_client_declares_tasks(struct str params)
+{
+    return is_offer(json_path(params, "capabilities", "tasks", NULL));
+}

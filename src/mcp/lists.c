@@ -1,0 +1,159 @@
+/* List replies: every item judged, what is shown written anew where it must change. */
+#include "taskgate/mcp/lists.h"
+
+#include <stdio.h>
+
+#include "taskgate/json/text.h"
+
+/* Writes what a client sees of `item`; writes nothing to hide it. */
+typedef void (*item_writer)(void *context, struct buffer *out, struct str item);
+
+/* What is no array cannot be judged item by item: it becomes an empty one. */
+static void write_array(struct buffer *out, struct str items, item_writer write, void *context)
+{
+    buffer_append_char(out, '[');
+    size_t position = 0;
+    struct str item;
+    bool is_first = true;
+    while (json_type(items) == JSON_ARRAY && json_next_element(items, &position, &item)) {
+        size_t before = out->length;
+        if (!is_first)
+            buffer_append_char(out, ',');
+        size_t start = out->length;
+        write(context, out, item);
+        if (out->length == start)
+            out->length = before;
+        else
+            is_first = false;
+    }
+    buffer_append_char(out, ']');
+}
+
+static void rewrite_list(struct buffer *out, struct str result, const char *list, item_writer write,
+                         void *context)
+{
+    struct buffer items, text;
+    buffer_init(&items);
+    buffer_init(&text);
+    struct str present = json_member(result, list);
+    if (present.length) {
+        write_array(&items, present, write, context);
+        json_write_with_member(&text, result, list, buffer_str(&items));
+    } else {
+        buffer_append(&text, result);
+    }
+    if (json_type(json_member(buffer_str(&text), "nextCursor")) == JSON_NULL)
+        json_write_without_member(out, buffer_str(&text), "nextCursor");
+    else
+        buffer_append(out, buffer_str(&text));
+    buffer_finish(&items);
+    buffer_finish(&text);
+}
+
+static bool read_annotation(struct str value, enum policy_annotation *annotation)
+{
+    struct buffer text;
+    buffer_init(&text);
+    bool is_known =
+        json_decode_string(value, &text) && policy_annotation_parse(buffer_str(&text), annotation);
+    buffer_finish(&text);
+    return is_known;
+}
+
+/* `name` holds the decoded name. False when the item has none that can be read. */
+static bool read_tool(struct mcp_tool *tool, struct str item, struct buffer *name)
+{
+    if (!json_decode_string(json_member(item, "name"), name))
+        return false;
+    *tool = (struct mcp_tool){.name = buffer_str(name), .raw = item};
+    tool->has_own =
+        read_annotation(json_path(item, "execution", "taskSupport", NULL), &tool->own) ||
+        read_annotation(json_path(item, "annotations", "taskSupport", NULL), &tool->own);
+    return true;
+}
+
+/* Writes `item` with `key`.taskSupport set; a `key` that is no object becomes one. */
+static void write_announced(struct buffer *out, struct str item, const char *key, struct str value)
+{
+    struct buffer member;
+    buffer_init(&member);
+    json_write_with_member(&member, json_member(item, key), "taskSupport", value);
+    json_write_with_member(out, item, key, buffer_str(&member));
+    buffer_finish(&member);
+}
+
+struct tool_judgement {
+    mcp_tool_judge judge;
+    void *context;
+};
+
+static void write_tool(void *context, struct buffer *out, struct str item)
+{
+    const struct tool_judgement *judgement = context;
+    struct buffer name;
+    buffer_init(&name);
+    struct mcp_tool tool;
+    enum policy_annotation announce = ANNOTATION_FORBIDDEN;
+    if (read_tool(&tool, item, &name) && judgement->judge(judgement->context, &tool, &announce)) {
+        char value[16];
+        int length = snprintf(value, sizeof value, "\"%s\"", policy_annotation_name(announce));
+        struct buffer annotated;
+        buffer_init(&annotated);
+        write_announced(&annotated, item, "annotations", str_slice(value, (size_t)length));
+        write_announced(out, buffer_str(&annotated), "execution", str_slice(value, (size_t)length));
+        buffer_finish(&annotated);
+    }
+    buffer_finish(&name);
+}
+
+void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context)
+{
+    rewrite_list(out, result, "tools", write_tool, &(struct tool_judgement){judge, context});
+}
+
+bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context)
+{
+    struct str tools = json_member(result, "tools"), item;
+    if (json_type(tools) != JSON_ARRAY)
+        return false;
+    struct buffer name;
+    buffer_init(&name);
+    for (size_t position = 0; json_next_element(tools, &position, &item);) {
+        struct mcp_tool tool;
+        enum policy_annotation ignored = ANNOTATION_FORBIDDEN;
+        buffer_clear(&name);
+        if (read_tool(&tool, item, &name))
+            judge(context, &tool, &ignored);
+    }
+    buffer_finish(&name);
+    return true;
+}
+
+struct name_judgement {
+    const char *key;
+    mcp_name_judge judge;
+    void *context;
+};
+
+static void write_named(void *context, struct buffer *out, struct str item)
+{
+    const struct name_judgement *judgement = context;
+    struct buffer name;
+    buffer_init(&name);
+    if (json_decode_string(json_member(item, judgement->key), &name) &&
+        judgement->judge(judgement->context, buffer_str(&name)))
+        buffer_append(out, item);
+    buffer_finish(&name);
+}
+
+void mcp_list_filter(struct buffer *out, struct str result, const char *list, const char *key,
+                     mcp_name_judge judge, void *context)
+{
+    rewrite_list(out, result, list, write_named, &(struct name_judgement){key, judge, context});
+}
+
+struct str mcp_next_cursor(struct str result)
+{
+    struct str cursor = json_member(result, "nextCursor");
+    return json_type(cursor) == JSON_NULL ? STR_EMPTY : cursor;
+}

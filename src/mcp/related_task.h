@@ -1,0 +1,10 @@
+/* `_meta["io.modelcontextprotocol/related-task"]`: what ties a message to its task. */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+/* Appends `"_meta":{…}`, a member to be, without comma. */
+void dialect_append_related_meta(struct buffer *out, struct str task_id);
+/* Writes `object` with the key set in its _meta, whose other members stay. */
+void dialect_write_related(struct buffer *out, struct str object, struct str task_id);

@@ -1,0 +1,96 @@
+/* statusMessage: what a task says of itself to clients that read no more than that. */
+#include "status_text.h"
+
+#include <inttypes.h>
+
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect.h"
+#include "text.h"
+
+bool dialect_is_undecided(const struct task *task)
+{
+    return task->decided_ms == 0 && !task->accelerated;
+}
+
+void dialect_append_rejection(struct buffer *out, const struct task *task)
+{
+    buffer_append_format(out, "Rejected by %s",
+                         *task->decided_by ? task->decided_by : "an operator");
+}
+
+void dialect_append_timeout(struct buffer *out, const struct task *task)
+{
+    int64_t waited_ms = task->decide_by_ms - task->created_ms;
+    buffer_append_format(out, "Timeout after %" PRId64 "s", (waited_ms + 999) / 1000);
+}
+
+static void append_reason(struct buffer *out, const struct task *task)
+{
+    if (*task->reason)
+        buffer_append_format(out, ": %s", task->reason);
+}
+
+static void append_failure(struct buffer *out, const struct task *task)
+{
+    struct str outcome = str_slice(task->outcome_text, task->outcome_length);
+    if (task->failure == TASK_FAILURE_OUTCOME_UNKNOWN)
+        buffer_append_text(out, "outcome unknown: the gateway stopped during the call, which "
+                                "may have run");
+    else if (task->outcome != TASK_OUTCOME_ERROR ||
+             !json_decode_string(json_member(outcome, "message"), out))
+        buffer_append_text(out, "Failed");
+}
+
+static void append_expiry(struct buffer *out, const struct task *task)
+{
+    if (dialect_is_undecided(task))
+        dialect_append_timeout(out, task);
+    else
+        buffer_append_text(out,
+                           task->accelerated ? "Not run in time" : "Approved, but not run in time");
+}
+
+/* What stands in for a message that nobody stored. A completed task needs none. */
+static void append_default(struct buffer *out, const struct task *task)
+{
+    switch (task->state) {
+    case TASK_PENDING:
+        buffer_append_text(out, "Awaiting approval");
+        break;
+    case TASK_APPROVED:
+        buffer_append_text(out, task->accelerated ? "Waiting to run" : "Approved, waiting to run");
+        break;
+    case TASK_EXECUTING:
+        buffer_append_text(out, "Running");
+        break;
+    case TASK_COMPLETED:
+        break;
+    case TASK_FAILED:
+        append_failure(out, task);
+        break;
+    case TASK_CANCELLED:
+        buffer_append_text(out, "Cancelled");
+        append_reason(out, task);
+        break;
+    case TASK_REJECTED:
+        dialect_append_rejection(out, task);
+        append_reason(out, task);
+        break;
+    case TASK_EXPIRED:
+        append_expiry(out, task);
+        break;
+    }
+}
+
+/* While pending the text is the seed's, literally. */
+void dialect_status_message(const struct task *task, struct buffer *out)
+{
+    struct buffer text;
+    buffer_init(&text);
+    if (*task->status_message && task->state != TASK_PENDING)
+        buffer_append_text(&text, task->status_message);
+    else
+        append_default(&text, task);
+    buffer_append(out, mcp_text_cut(buffer_str(&text)));
+    buffer_finish(&text);
+}
