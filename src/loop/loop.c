@@ -21,6 +21,15 @@ struct message {
     void *context;
 };
 
+static pthread_once_t process_setup = PTHREAD_ONCE_INIT;
+
+static void set_up_process(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    /* No big request in a file below /tmp: it may hold secrets, the disk may be read-only. */
+    h2o_socket_buffer_mmap_settings.threshold = SIZE_MAX;
+}
+
 static void on_wake(void *context);
 
 struct loop *loop_create(struct error *error)
@@ -30,7 +39,7 @@ struct loop *loop_create(struct error *error)
         error_set(error, "cannot create an event descriptor: %s", strerror(errno));
         return NULL;
     }
-    signal(SIGPIPE, SIG_IGN);
+    pthread_once(&process_setup, set_up_process);
 
     struct loop *loop = memory_alloc(sizeof(*loop));
     loop->native = h2o_evloop_create();
@@ -67,6 +76,7 @@ void loop_run(struct loop *loop)
     while (!atomic_load(&loop->stopping))
         run_round(loop, LONGEST_ROUND_MS);
     atomic_store(&loop->stopping, false);
+    thread_cache_release(); /* the thread may end without coming back */
 }
 
 void loop_run_once(struct loop *loop, int timeout_ms)
@@ -158,6 +168,7 @@ void loop_destroy(struct loop *loop)
     h2o_evloop_run(loop->native, 0);
     h2o_evloop_destroy(loop->native);
     close(loop->wake_fd);
+    thread_cache_release();
     timer_heap_finish(&loop->heap);
     pthread_mutex_destroy(&loop->posted_lock);
     free(loop);

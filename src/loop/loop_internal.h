@@ -36,3 +36,6 @@ struct loop {
     pthread_mutex_t posted_lock;
     struct list posted; /* of struct message, under posted_lock */
 };
+
+/* Frees what h2o keeps for the calling thread. */
+void thread_cache_release(void);

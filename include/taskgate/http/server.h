@@ -24,7 +24,8 @@ struct http_header {
 };
 
 /* Called once per request. The handler must answer, now or later, by exactly one of
- * http_respond() or http_stream_start() … http_stream_end()/http_stream_abort(). */
+ * http_respond() or http_stream_start() … http_stream_end()/http_stream_abort(). One that
+ * does not answer before it returns must have set http_on_gone(). */
 typedef void (*http_handler)(struct http_exchange *exchange, void *context);
 
 struct http_server_options {
@@ -43,20 +44,22 @@ struct http_server_options {
 struct http_server *http_server_create(struct loop *loop, const struct http_server_options *options,
                                        struct error *error);
 uint16_t http_server_port(const struct http_server *server);
-/* Changes the cap on request bodies for requests that come later. */
+/* Changes the cap on request bodies, for what is read from here on. */
 void http_server_set_max_body(struct http_server *server, size_t max_body_bytes);
 /* Stops accepting, closes idle connections; those with a request close when it is answered.
- * `idle` runs on the loop once no connection is left (at once when there is none). */
+ * `idle` runs on the loop once no connection is left (in the next round when there is none)
+ * and may destroy the server. */
 void http_server_drain(struct http_server *server, loop_callback idle, void *context);
 int http_server_connections(const struct http_server *server);
-/* Cuts what is left. The loop may run a last round before loop_destroy(). NULL is allowed. */
+/* Cuts what is left, calling `gone` of exchanges that are open. Not from inside a handler,
+ * `gone` or `drained`. NULL is allowed. */
 void http_server_destroy(struct http_server *server);
 
 /* ---- the request; valid until the exchange ends ---- */
 struct str http_method(const struct http_exchange *exchange);
 struct str http_path(const struct http_exchange *exchange);      /* without the query, as sent */
 struct str http_query(const struct http_exchange *exchange);     /* after '?', or empty */
-struct str http_authority(const struct http_exchange *exchange); /* the Host header */
+struct str http_authority(const struct http_exchange *exchange); /* the Host header, or empty */
 struct str http_body(const struct http_exchange *exchange);
 /* Of this connection's local end: on 127.0.0.0/8 or ::1. */
 bool http_is_loopback(const struct http_exchange *exchange);
@@ -74,6 +77,13 @@ struct loop *http_loop(const struct http_exchange *exchange);
  * response. A client that half-closes counts as gone (libh2o.md). NULL takes it back. */
 void http_on_gone(struct http_exchange *exchange, loop_callback gone, void *context);
 
+/*
+ * Of `headers` of a response those that frame it are the server's own and are left out:
+ * Connection, Content-Length, Date, Keep-Alive, Trailer, Transfer-Encoding, Upgrade. One
+ * with a line break or NUL in it is left out, too, and logged. To a HEAD request and with
+ * status 204 and 304 no body is sent, whatever is written.
+ */
+
 /* ---- a whole response; ends the exchange ---- */
 /* Copies headers and body. Sets Content-Length itself; content-type is among `headers`. */
 void http_respond(struct http_exchange *exchange, int status, const struct http_header *headers,
@@ -83,16 +93,21 @@ void http_respond_text(struct http_exchange *exchange, int status, const char *c
                        struct str body);
 
 /* ---- a streamed response ---- */
-/* Status and headers are sent with the first bytes (for SSE start with a comment so that
- * they go out). content_length < 0: unknown, chunked (any status). Copies the headers. */
+/* Status and headers are sent with the first bytes, or by http_stream_flush(). Copies the
+ * headers. content_length < 0: unknown, chunked (any status; to HTTP/1.0 the end is the end
+ * of the connection). Otherwise bytes beyond it are dropped, and an end before it is an abort. */
 void http_stream_start(struct http_exchange *exchange, int status,
                        const struct http_header *headers, size_t header_count,
                        int64_t content_length);
+/* Sends status and headers now, if they have not been: a client of an event stream that is
+ * still silent learns that it is open. */
+void http_stream_flush(struct http_exchange *exchange);
 /* Copies `bytes` and sends them as soon as the connection takes them, each write flushed.
  * Returns false when more than the high-water mark is now waiting: the caller should stop
  * producing until `drained` (http_on_drained) runs; what it writes meanwhile is kept. */
 bool http_stream_write(struct http_exchange *exchange, struct str bytes);
-size_t http_stream_backlog(const struct http_exchange *exchange); /* bytes not yet taken */
+/* Bytes written that the connection has not yet taken, as far as is known. */
+size_t http_stream_backlog(const struct http_exchange *exchange);
 /* `drained` runs each time the backlog falls below half of the mark after it was above. */
 void http_on_drained(struct http_exchange *exchange, loop_callback drained, void *context);
 /* Ends the exchange: after what is waiting has gone out. No `gone` afterwards. */

@@ -1,0 +1,181 @@
+/*
+ * Connections: from accept to close, and the clients that leave while they wait.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http_internal.h"
+#include "taskgate/core/memory.h"
+
+/* A client that has vanished without a word is found after about a minute, one that takes
+ * nothing of what is sent to it after as long: h2o has no write timeout. */
+#define USER_TIMEOUT_MS 60000
+#define KEEPALIVE_IDLE_S 30
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_PROBES 3
+
+#define DEPARTURES_PER_ROUND 64
+
+static void on_departures(void *context);
+
+bool departures_open(struct http_server *server, struct error *error)
+{
+    server->departures_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (server->departures_fd != -1)
+        server->departures =
+            loop_watch_create(server->loop, server->departures_fd, on_departures, server);
+    if (server->departures == NULL)
+        return error_set(error, "cannot create an epoll descriptor: %s", strerror(errno));
+    return true;
+}
+
+void departures_close(struct http_server *server)
+{
+    loop_watch_destroy(server->departures);
+    if (server->departures_fd != -1)
+        close(server->departures_fd);
+}
+
+/* The client has closed or half-closed. h2o reads nothing while a request is held, so that
+ * it would not notice; with nothing held, h2o is reading and sees it by itself. */
+static void on_departures(void *context)
+{
+    struct http_server *server = context;
+    struct epoll_event events[DEPARTURES_PER_ROUND];
+
+    int count = epoll_wait(server->departures_fd, events, DEPARTURES_PER_ROUND, 0);
+    /* What one departure leads to may close other connections of this batch: first mark all,
+     * then take them from a list that a closed connection leaves. */
+    for (int i = 0; i < count; i++) {
+        struct connection *connection = events[i].data.ptr;
+        connection->client_left = true;
+        if (list_is_empty(&connection->departed))
+            list_append(&server->departed, &connection->departed);
+    }
+    while (!list_is_empty(&server->departed)) {
+        struct connection *connection =
+            LIST_ENTRY(server->departed.next, struct connection, departed);
+        list_remove(&connection->departed);
+        if (connection->exchange != NULL) {
+            h2o_req_t *request = connection->exchange->request;
+            exchange_tell_gone(connection->exchange);
+            connection_cut(request);
+        }
+    }
+}
+
+static bool local_end_is_loopback(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_storage space;
+    } address;
+    socklen_t length = sizeof(address);
+    if (getsockname(fd, &address.any, &length) != 0)
+        return false;
+    if (address.any.sa_family == AF_INET)
+        return ntohl(address.v4.sin_addr.s_addr) >> 24 == 127;
+    if (address.any.sa_family != AF_INET6)
+        return false;
+    const struct in6_addr *v6 = &address.v6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
+static void set_socket_options(int fd)
+{
+    static const struct {
+        int level;
+        int name;
+        int value;
+    } settings[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
+    };
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value, sizeof(int));
+}
+
+static void on_socket_closed(void *context)
+{
+    struct connection *connection = context;
+    connection->socket = NULL;
+    if (!linger_start(connection))
+        connection_remove(connection);
+}
+
+void connection_add(struct http_server *server, h2o_socket_t *socket)
+{
+    int fd = h2o_socket_get_fd(socket);
+    struct connection *connection = memory_alloc(sizeof(*connection));
+    connection->server = server;
+    connection->socket = socket;
+    connection->is_loopback = local_end_is_loopback(fd);
+    connection->linger_fd = -1;
+    list_init(&connection->departed);
+    list_append(&server->connections, &connection->node);
+    server->connection_count++;
+    socket->on_close.cb = on_socket_closed;
+    socket->on_close.data = connection;
+    set_socket_options(fd);
+
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    if (epoll_ctl(server->departures_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        /* Without it a waiting client that leaves would hold its call for ever. */
+        h2o_socket_close(socket);
+        return;
+    }
+    listener_update(server);
+    h2o_accept(&server->accept, socket);
+}
+
+void connection_remove(struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    linger_stop(connection);
+    list_remove(&connection->departed);
+    list_remove(&connection->node);
+    free(connection);
+    server->connection_count--;
+    server_connection_closed(server);
+}
+
+struct connection *connection_of(h2o_req_t *request)
+{
+    return request->conn->callbacks->get_socket(request->conn)->on_close.data;
+}
+
+/* h2o has no call to close a connection from outside. What closes it is an error reported to
+ * whatever it waits for: a read, or a write; for a request that is held or between two
+ * writes, one begun just for that. */
+void connection_cut(h2o_req_t *request)
+{
+    static const char reason[] = "cut by the server";
+    h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
+
+    request->http1_is_persistent = 0;
+    if (socket->_cb.write == NULL && socket->_cb.read != NULL) {
+        socket->_cb.read(socket, reason);
+        return;
+    }
+    if (socket->_cb.write == NULL)
+        response_send_error(request);
+    /* With nothing to write that has closed the socket already. Its memory stays until the
+     * next round, and then no write is under way. */
+    h2o_socket_cb written = socket->_cb.write;
+    if (written != NULL) {
+        socket->_cb.write = NULL;
+        written(socket, reason);
+    }
+}

@@ -1,0 +1,168 @@
+/*
+ * An exchange: one request as h2o read it, from the handler's call until it is answered or
+ * its client is gone.
+ */
+#include <string.h>
+
+#include "http_internal.h"
+#include "taskgate/core/clock.h"
+
+struct handler {
+    h2o_handler_t super;
+    struct http_server *server;
+};
+
+static int on_request(h2o_handler_t *super, h2o_req_t *request);
+
+void exchange_register(struct http_server *server, h2o_pathconf_t *path)
+{
+    struct handler *handler = (struct handler *)h2o_create_handler(path, sizeof(*handler));
+    handler->super.on_req = on_request;
+    handler->server = server;
+}
+
+/* h2o is done with the request: it was answered, or the connection broke. */
+static void on_request_disposed(void *memory)
+{
+    struct http_exchange *exchange = memory;
+    if (!exchange->ended)
+        exchange_tell_gone(exchange);
+    buffer_finish(&exchange->waiting);
+    buffer_finish(&exchange->sending);
+}
+
+static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)
+{
+    struct http_exchange *exchange =
+        h2o_mem_alloc_shared(&request->pool, sizeof(*exchange), on_request_disposed);
+    memset(exchange, 0, sizeof(*exchange));
+    exchange->generator.proceed = response_proceed;
+    exchange->request = request;
+    exchange->connection = connection;
+    exchange->received_ms = clock_monotonic_ms();
+    exchange->length_left = -1;
+    connection->exchange = exchange;
+    return exchange;
+}
+
+static int on_request(h2o_handler_t *super, h2o_req_t *request)
+{
+    const struct http_server *server = ((struct handler *)super)->server;
+    struct connection *connection = connection_of(request);
+    struct http_exchange *exchange = exchange_create(connection, request);
+
+    /* h2o refuses a chunked body of exactly its limit, so that ours is one byte below it. */
+    if (request->entity.len > server->options.max_body_bytes) {
+        http_respond_text(exchange, 413, "text/plain; charset=utf-8",
+                          STR("request entity is too large"));
+        return 0;
+    }
+    /* A client that left before its request was read is not reported again: one whose
+     * request is not answered at once is gone. Whether it was, the exchange may no longer be
+     * there to tell. */
+    bool is_held = connection->client_left;
+    if (is_held)
+        exchange->is_held = &is_held;
+    server->options.handler(exchange, server->options.context);
+    if (is_held) {
+        exchange_tell_gone(exchange);
+        connection_cut(request);
+    }
+    return 0;
+}
+
+void exchange_end(struct http_exchange *exchange)
+{
+    exchange->ended = true;
+    exchange->connection->exchange = NULL;
+    if (exchange->is_held != NULL)
+        *exchange->is_held = false;
+    exchange->is_held = NULL;
+}
+
+void exchange_tell_gone(struct http_exchange *exchange)
+{
+    exchange_end(exchange);
+    if (exchange->gone != NULL)
+        exchange->gone(exchange->gone_context);
+}
+
+void http_on_gone(struct http_exchange *exchange, loop_callback gone, void *context)
+{
+    exchange->gone = gone;
+    exchange->gone_context = context;
+}
+
+/* ---- the request ---- */
+
+static struct str from_iovec(h2o_iovec_t vector)
+{
+    return str_slice(vector.base, vector.len);
+}
+
+struct str http_method(const struct http_exchange *exchange)
+{
+    return from_iovec(exchange->request->input.method);
+}
+
+struct str http_path(const struct http_exchange *exchange)
+{
+    struct str path, query;
+    str_cut(from_iovec(exchange->request->input.path), '?', &path, &query);
+    return path;
+}
+
+struct str http_query(const struct http_exchange *exchange)
+{
+    struct str path, query;
+    str_cut(from_iovec(exchange->request->input.path), '?', &path, &query);
+    return query;
+}
+
+struct str http_authority(const struct http_exchange *exchange)
+{
+    const h2o_req_t *request = exchange->request;
+    /* Without a Host header h2o puts the name of its host configuration there. */
+    if (request->input.authority.base == request->hostconf->authority.hostport.base)
+        return STR_EMPTY;
+    return from_iovec(request->input.authority);
+}
+
+struct str http_body(const struct http_exchange *exchange)
+{
+    return from_iovec(exchange->request->entity);
+}
+
+bool http_is_loopback(const struct http_exchange *exchange)
+{
+    return exchange->connection->is_loopback;
+}
+
+struct str http_header(const struct http_exchange *exchange, const char *name)
+{
+    const h2o_headers_t *headers = &exchange->request->headers;
+    ssize_t index = h2o_find_header_by_str(headers, name, strlen(name), -1);
+    return index < 0 ? STR_EMPTY : from_iovec(headers->entries[index].value);
+}
+
+size_t http_header_count(const struct http_exchange *exchange)
+{
+    return exchange->request->headers.size;
+}
+
+struct http_header http_header_at(const struct http_exchange *exchange, size_t index)
+{
+    const h2o_header_t *header = &exchange->request->headers.entries[index];
+    return (struct http_header){.name = from_iovec(*header->name),
+                                .value = from_iovec(header->value)};
+}
+
+int64_t http_received_ms(const struct http_exchange *exchange)
+{
+    return exchange->received_ms;
+}
+
+struct loop *http_loop(const struct http_exchange *exchange)
+{
+    return exchange->connection->server->loop;
+}

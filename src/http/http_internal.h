@@ -1,0 +1,125 @@
+/*
+ * What the files of the http module share.
+ *
+ *     server ── listener, h2o context
+ *        └── connection (one per socket, from accept to the end of lingering)
+ *               └── exchange (one per request, while it is answered)
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <h2o.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/list.h"
+#include "taskgate/http/server.h"
+
+struct http_server {
+    struct loop *loop;
+    struct http_server_options options; /* address emptied: it is the caller's */
+
+    h2o_globalconf_t config;
+    h2o_context_t h2o;
+    h2o_accept_ctx_t accept;
+
+    h2o_socket_t *listener; /* NULL while draining */
+    bool accepting;         /* the listener is being read */
+    uint16_t port;
+    struct loop_timer accept_again; /* after a failure for want of descriptors or memory */
+
+    struct list connections;
+    int connection_count;
+    /* Tells of clients that leave while nothing is read from them (http_on_gone): every
+     * connection is in it from accept on, edge-triggered for EPOLLRDHUP. */
+    int departures_fd;
+    struct loop_watch *departures;
+    struct list departed; /* connections of which the last batch told */
+
+    loop_callback drained; /* set while draining */
+    void *drained_context;
+    struct loop_timer report_drained;
+    bool destroying;
+};
+
+struct connection {
+    struct list node;     /* in server->connections */
+    struct list departed; /* in server->departed, or in no list */
+    struct http_server *server;
+    h2o_socket_t *socket;           /* NULL while lingering */
+    struct http_exchange *exchange; /* the one not yet answered, or NULL */
+    bool is_loopback;
+    bool client_left; /* it has closed, or half-closed, its side */
+
+    int linger_fd; /* -1, or a duplicate that outlives `socket`: see linger.c */
+    struct loop_watch *linger_watch;
+    struct loop_timer linger_end;
+};
+
+struct http_exchange {
+    h2o_generator_t generator; /* first: h2o hands it back */
+    h2o_req_t *request;
+    struct connection *connection;
+    int64_t received_ms;
+
+    loop_callback gone;
+    void *gone_context;
+    bool *is_held; /* NULL, or set to false when the exchange ends */
+
+    /* The response. One buffer is with h2o while the other collects. */
+    struct buffer waiting;
+    struct buffer sending;
+    loop_callback drained;
+    void *drained_context;
+    int64_t length_left;  /* of a response with Content-Length; -1: not known */
+    bool started;         /* h2o knows the response */
+    bool in_flight;       /* h2o holds `sending` until proceed */
+    bool headers_sent;    /* or in flight */
+    bool has_no_body;     /* HEAD, 204, 304 */
+    bool ends_with_close; /* HTTP/1.0: only the end of the connection ends the body */
+    bool above_high_water;
+    bool ended; /* by the caller or by the client: nothing more is taken or told */
+};
+
+/* ---- listener.c ---- */
+bool listener_open(struct http_server *server, struct error *error);
+void listener_close(struct http_server *server);
+/* Accepts or does not, as the number of connections allows. */
+void listener_update(struct http_server *server);
+
+/* ---- connection.c ---- */
+bool departures_open(struct http_server *server, struct error *error);
+void departures_close(struct http_server *server);
+/* Takes an accepted socket into the server. */
+void connection_add(struct http_server *server, h2o_socket_t *socket);
+void connection_remove(struct connection *connection);
+struct connection *connection_of(h2o_req_t *request);
+/* Closes the connection of `request` now, whatever it is doing. */
+void connection_cut(h2o_req_t *request);
+
+/* ---- linger.c ---- */
+/* Keeps the connection of `request` readable for a moment after h2o has closed it. */
+void linger_prepare(struct connection *connection);
+/* Starts when h2o has closed; false when it was not prepared. */
+bool linger_start(struct connection *connection);
+void linger_stop(struct connection *connection);
+
+/* ---- exchange.c ---- */
+/* The h2o handler of every request: makes the exchange and calls the owner's handler. */
+void exchange_register(struct http_server *server, h2o_pathconf_t *path);
+/* From here on nothing is taken from the owner or told to it. */
+void exchange_end(struct http_exchange *exchange);
+/* The client is gone: tells the owner, once; the connection is still to be cut. */
+void exchange_tell_gone(struct http_exchange *exchange);
+
+/* ---- response.c ---- */
+void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
+/* Ends a response that is not begun or is between two writes, as incomplete. */
+void response_send_error(h2o_req_t *request);
+
+/* ---- status.c ---- */
+const char *status_reason(int status);
+bool status_has_body(int status);
+
+/* ---- server.c ---- */
+void server_connection_closed(struct http_server *server);

@@ -1,0 +1,139 @@
+/*
+ * The listening socket: opening it, accepting within the cap, surviving a lack of descriptors.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http_internal.h"
+#include "taskgate/core/log.h"
+
+#define LISTEN_BACKLOG 4096
+/* At most so many per round, so that a storm of new clients does not starve the old. */
+#define ACCEPTS_PER_ROUND 32
+#define ACCEPT_AGAIN_MS 100
+
+static void on_readable(h2o_socket_t *listener, const char *error);
+static void on_accept_again(void *context);
+
+/* A bound, listening descriptor, or -1 with errno. */
+static int open_descriptor(const struct addrinfo *address, bool reuse_port)
+{
+    const int on = 1;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd == -1)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        (reuse_port && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0) ||
+        bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+        int reason = errno;
+        close(fd);
+        errno = reason;
+        return -1;
+    }
+    return fd;
+}
+
+static uint16_t bound_port(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_storage space;
+    } address;
+    socklen_t length = sizeof(address);
+    if (getsockname(fd, &address.any, &length) != 0)
+        return 0;
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+bool listener_open(struct http_server *server, struct error *error)
+{
+    const struct http_server_options *options = &server->options;
+    char host[INET6_ADDRSTRLEN + 1];
+    char port[8];
+    if (options->address.length >= sizeof(host))
+        return error_set(error, "\"%.*s\" is not an IP address", STR_ARGS(options->address));
+    memcpy(host, options->address.bytes, options->address.length);
+    host[options->address.length] = '\0';
+    snprintf(port, sizeof(port), "%u", (unsigned)options->port);
+
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                   .ai_socktype = SOCK_STREAM};
+    struct addrinfo *address;
+    if (getaddrinfo(host, port, &hints, &address) != 0)
+        return error_set(error, "\"%s\" is not an IP address", host);
+    int fd = open_descriptor(address, options->reuse_port);
+    int reason = errno;
+    freeaddrinfo(address);
+    if (fd == -1)
+        return error_set(error, "cannot listen on %s port %s: %s", host, port, strerror(reason));
+
+    server->port = bound_port(fd);
+    server->listener = h2o_evloop_socket_create(server->h2o.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    server->listener->data = server;
+    loop_timer_init(&server->accept_again, server->loop, on_accept_again, server);
+    listener_update(server);
+    return true;
+}
+
+static void set_accepting(struct http_server *server, bool accepting)
+{
+    if (server->accepting == accepting)
+        return;
+    server->accepting = accepting;
+    if (accepting)
+        h2o_socket_read_start(server->listener, on_readable);
+    else
+        h2o_socket_read_stop(server->listener);
+}
+
+void listener_update(struct http_server *server)
+{
+    if (server->listener == NULL)
+        return;
+    bool full = server->options.max_connections > 0 &&
+                server->connection_count >= server->options.max_connections;
+    set_accepting(server, !full && !loop_timer_is_running(&server->accept_again));
+}
+
+static void on_accept_again(void *context)
+{
+    listener_update(context);
+}
+
+static void on_readable(h2o_socket_t *listener, const char *error)
+{
+    struct http_server *server = listener->data;
+
+    for (int i = 0; i < ACCEPTS_PER_ROUND && server->accepting; i++) {
+        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
+        if (socket != NULL) {
+            connection_add(server, socket);
+            continue;
+        }
+        if (errno == ECONNABORTED || errno == EINTR)
+            continue;
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            /* The client stays in the queue and the listener readable: without a pause the
+             * loop would spin. */
+            log_warn("Cannot accept a connection", LOG_TEXT("error", strerror(errno)));
+            loop_timer_start(&server->accept_again, ACCEPT_AGAIN_MS);
+            listener_update(server);
+        }
+        break;
+    }
+}
+
+void listener_close(struct http_server *server)
+{
+    if (server->listener == NULL)
+        return;
+    set_accepting(server, false);
+    loop_timer_stop(&server->accept_again);
+    h2o_socket_close(server->listener);
+    server->listener = NULL;
+}

@@ -1,0 +1,264 @@
+/*
+ * Responses, whole and streamed: one h2o_send() in flight, what comes meanwhile is collected.
+ */
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http_internal.h"
+#include "taskgate/core/log.h"
+
+/* A buffer that has been larger is given back when it is empty: streams live for hours. */
+#define KEPT_BUFFER_BYTES ((size_t)64 * 1024)
+
+/* ---- status and headers ---- */
+
+static bool is_framing(struct str name)
+{
+    static const char *const names[] = {"connection", "content-length",    "date",   "keep-alive",
+                                        "trailer",    "transfer-encoding", "upgrade"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (str_equal_ignore_case(name, str_from(names[i])))
+            return true;
+    return false;
+}
+
+static bool has_forbidden_byte(struct str s)
+{
+    for (size_t i = 0; i < s.length; i++)
+        if (s.bytes[i] == '\r' || s.bytes[i] == '\n' || s.bytes[i] == '\0')
+            return true;
+    return false;
+}
+
+static void set_head(struct http_exchange *exchange, int status, const struct http_header *headers,
+                     size_t header_count)
+{
+    h2o_req_t *request = exchange->request;
+
+    request->res.status = status;
+    request->res.reason = status_reason(status);
+    for (size_t i = 0; i < header_count; i++) {
+        struct str name = headers[i].name;
+        struct str value = headers[i].value;
+        if (is_framing(name))
+            continue;
+        if (name.length == 0 || has_forbidden_byte(name) || has_forbidden_byte(value)) {
+            log_warn("Left out a response header with bytes that may not be in one",
+                     LOG_STR("name", name));
+            continue;
+        }
+        h2o_iovec_t name_copy = h2o_strdup(&request->pool, name.bytes, name.length);
+        h2o_iovec_t value_copy =
+            h2o_strdup(&request->pool, value.length ? value.bytes : "", value.length);
+        h2o_add_header_by_str(&request->pool, &request->res.headers, name_copy.base, name_copy.len,
+                              0, NULL, value_copy.base, value_copy.len);
+    }
+    exchange->has_no_body =
+        !status_has_body(status) || str_equal(http_method(exchange), STR("HEAD"));
+}
+
+static void start(struct http_exchange *exchange)
+{
+    h2o_req_t *request = exchange->request;
+    int status = request->res.status;
+
+    if (request->res.content_length == SIZE_MAX && !exchange->has_no_body &&
+        request->version < 0x101) {
+        /* h2o would keep the connection, and the body would have no end. */
+        exchange->ends_with_close = true;
+        request->http1_is_persistent = 0;
+    }
+    if (exchange->connection->server->drained != NULL)
+        request->http1_is_persistent = 0;
+    /* h2o's chunked encoder takes itself out for anything but 200, and so it sees one; the
+     * status line is written with the first bytes. */
+    if (!exchange->has_no_body)
+        request->res.status = 200;
+    h2o_start_response(request, &exchange->generator);
+    request->res.status = status;
+    exchange->started = true;
+}
+
+/* ---- a whole response ---- */
+
+void http_respond(struct http_exchange *exchange, int status, const struct http_header *headers,
+                  size_t header_count, struct str body)
+{
+    assert(!exchange->started);
+    if (exchange->ended)
+        return;
+    h2o_req_t *request = exchange->request;
+    set_head(exchange, status, headers, header_count);
+    if (status_has_body(status))
+        request->res.content_length = body.length;
+    exchange_end(exchange);
+    start(exchange);
+    if (exchange->has_no_body || body.length == 0) {
+        h2o_send(request, NULL, 0, H2O_SEND_STATE_FINAL);
+        return;
+    }
+    buffer_append(&exchange->sending, body);
+    h2o_iovec_t bytes = h2o_iovec_init(exchange->sending.bytes, exchange->sending.length);
+    h2o_send(request, &bytes, 1, H2O_SEND_STATE_FINAL);
+}
+
+void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
+                       struct str body)
+{
+    const struct http_header header = {.name = STR("content-type"),
+                                       .value = str_from(content_type)};
+    http_respond(exchange, status, &header, 1, body);
+}
+
+/* ---- a streamed response ---- */
+
+void http_stream_start(struct http_exchange *exchange, int status,
+                       const struct http_header *headers, size_t header_count,
+                       int64_t content_length)
+{
+    assert(!exchange->started);
+    if (exchange->ended)
+        return;
+    set_head(exchange, status, headers, header_count);
+    if (content_length >= 0 && status_has_body(status)) {
+        exchange->request->res.content_length = (size_t)content_length;
+        exchange->length_left = exchange->has_no_body ? -1 : content_length;
+    }
+    start(exchange);
+}
+
+/* Hands over what has collected; with FINAL the request may be gone on return. */
+static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
+{
+    struct buffer swapped = exchange->sending;
+    exchange->sending = exchange->waiting;
+    exchange->waiting = swapped;
+    exchange->in_flight = true;
+    exchange->headers_sent = true;
+    h2o_iovec_t bytes = h2o_iovec_init(exchange->sending.bytes, exchange->sending.length);
+    h2o_send(exchange->request, &bytes, bytes.len == 0 ? 0 : 1, state);
+}
+
+void http_stream_flush(struct http_exchange *exchange)
+{
+    assert(exchange->started);
+    if (exchange->ended || exchange->headers_sent)
+        return;
+    /* h2o_send() without bytes does nothing under chunking; the last in the line, which
+     * writes the headers, does. */
+    h2o_ostream_t *last = exchange->request->_ostr_top;
+    while (last->next != NULL)
+        last = last->next;
+    exchange->in_flight = true;
+    exchange->headers_sent = true;
+    last->do_send(last, exchange->request, NULL, 0, H2O_SEND_STATE_IN_PROGRESS);
+}
+
+size_t http_stream_backlog(const struct http_exchange *exchange)
+{
+    return exchange->waiting.length + exchange->sending.length;
+}
+
+bool http_stream_write(struct http_exchange *exchange, struct str bytes)
+{
+    assert(exchange->started);
+    if (exchange->ended || exchange->has_no_body)
+        return true;
+    if (exchange->length_left >= 0) {
+        if ((uint64_t)bytes.length > (uint64_t)exchange->length_left)
+            bytes.length = (size_t)exchange->length_left;
+        exchange->length_left -= (int64_t)bytes.length;
+    }
+    buffer_append(&exchange->waiting, bytes);
+    if (!exchange->in_flight && exchange->waiting.length > 0)
+        send_waiting(exchange, H2O_SEND_STATE_IN_PROGRESS);
+    if (http_stream_backlog(exchange) <= exchange->connection->server->options.stream_high_water)
+        return true;
+    exchange->above_high_water = true;
+    return false;
+}
+
+void http_on_drained(struct http_exchange *exchange, loop_callback drained, void *context)
+{
+    exchange->drained = drained;
+    exchange->drained_context = context;
+}
+
+static void recycle(struct buffer *buffer)
+{
+    if (buffer->capacity > KEPT_BUFFER_BYTES)
+        buffer_finish(buffer);
+    else
+        buffer_clear(buffer);
+}
+
+/* The connection has taken what was in flight. */
+void response_proceed(h2o_generator_t *generator, h2o_req_t *request)
+{
+    struct http_exchange *exchange = (struct http_exchange *)generator;
+    const size_t high_water = exchange->connection->server->options.stream_high_water;
+
+    exchange->in_flight = false;
+    recycle(&exchange->sending);
+    if (exchange->ended) {
+        send_waiting(exchange, H2O_SEND_STATE_FINAL);
+        return;
+    }
+    if (exchange->waiting.length > 0)
+        send_waiting(exchange, H2O_SEND_STATE_IN_PROGRESS);
+    if (exchange->above_high_water && http_stream_backlog(exchange) <= high_water / 2) {
+        exchange->above_high_water = false;
+        if (exchange->drained != NULL)
+            exchange->drained(exchange->drained_context); /* may end the exchange */
+    }
+}
+
+void http_stream_end(struct http_exchange *exchange)
+{
+    assert(exchange->started);
+    if (exchange->ended)
+        return;
+    if (exchange->length_left > 0) {
+        http_stream_abort(exchange);
+        return;
+    }
+    /* The drain may have begun after the headers were written. */
+    if (exchange->connection->server->drained != NULL)
+        exchange->request->http1_is_persistent = 0;
+    exchange_end(exchange);
+    if (!exchange->in_flight)
+        send_waiting(exchange, H2O_SEND_STATE_FINAL);
+}
+
+void http_stream_abort(struct http_exchange *exchange)
+{
+    if (exchange->ended)
+        return;
+    h2o_req_t *request = exchange->request;
+    if (exchange->ends_with_close) {
+        /* A plain end of the connection would say that the body is complete. */
+        const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+        h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
+        setsockopt(h2o_socket_get_fd(socket), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    }
+    exchange_end(exchange);
+    connection_cut(request);
+}
+
+/* ---- the end of a response that cannot be completed ---- */
+
+void response_send_error(h2o_req_t *request)
+{
+    static h2o_generator_t nothing = {NULL, NULL};
+
+    if (request->_generator == NULL) {
+        /* Nothing was begun: what h2o needs to begin now does not go out. */
+        h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
+        shutdown(h2o_socket_get_fd(socket), SHUT_RDWR);
+        request->res.status = 500;
+        request->res.content_length = 0;
+        h2o_start_response(request, &nothing);
+    }
+    h2o_send(request, NULL, 0, H2O_SEND_STATE_ERROR);
+}

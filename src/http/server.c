@@ -1,0 +1,156 @@
+/*
+ * An HTTP server: h2o's configuration and context, and the life of both.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "http_internal.h"
+#include "taskgate/core/memory.h"
+
+static void on_report_drained(void *context);
+
+/* h2o answers by itself what never becomes a request of ours, 413 among it, through the
+ * fallback path, and closes. Its log is the one moment when that is known and the socket
+ * is still open. */
+static void on_refused(h2o_logger_t *logger, h2o_req_t *request)
+{
+    struct connection *connection = connection_of(request);
+    if (connection != NULL)
+        linger_prepare(connection);
+}
+
+static void configure(struct http_server *server)
+{
+    const struct http_server_options *options = &server->options;
+
+    h2o_config_init(&server->config);
+    server->config.server_name = h2o_iovec_init(NULL, 0);
+    server->config.max_request_entity_size = options->max_body_bytes + 1;
+    server->config.http1.req_timeout = (uint64_t)options->read_timeout_ms;
+    server->config.http1.upgrade_to_http2 = 0; /* HTTP/2 is off: CVE-2023-44487 */
+    h2o_hostconf_t *host =
+        h2o_config_register_host(&server->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    exchange_register(server, h2o_config_register_path(host, "/", 0));
+    h2o_create_logger(&host->fallback_path, sizeof(h2o_logger_t))->log_access = on_refused;
+
+    h2o_context_init(&server->h2o, loop_native(server->loop), &server->config);
+    server->accept = (h2o_accept_ctx_t){.ctx = &server->h2o, .hosts = server->config.hosts};
+}
+
+struct http_server *http_server_create(struct loop *loop, const struct http_server_options *options,
+                                       struct error *error)
+{
+    struct http_server *server = memory_alloc(sizeof(*server));
+    server->loop = loop;
+    server->options = *options;
+    server->departures_fd = -1;
+    list_init(&server->connections);
+    list_init(&server->departed);
+    loop_timer_init(&server->report_drained, loop, on_report_drained, server);
+    configure(server);
+    if (!departures_open(server, error) || !listener_open(server, error)) {
+        http_server_destroy(server);
+        return NULL;
+    }
+    server->options.address = STR_EMPTY;
+    return server;
+}
+
+uint16_t http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+void http_server_set_max_body(struct http_server *server, size_t max_body_bytes)
+{
+    server->options.max_body_bytes = max_body_bytes;
+    server->config.max_request_entity_size = max_body_bytes + 1;
+}
+
+int http_server_connections(const struct http_server *server)
+{
+    return server->connection_count;
+}
+
+/* ---- the graceful end ---- */
+
+/* Idle connections get no request any more: what has arrived is still read, then the end. */
+static int drain_request(h2o_req_t *request, void *context)
+{
+    h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
+    request->http1_is_persistent = 0;
+    if (request->version == 0 && request->pathconf == NULL && socket->input->size == 0)
+        shutdown(h2o_socket_get_fd(socket), SHUT_RD);
+    return 0;
+}
+
+void http_server_drain(struct http_server *server, loop_callback idle, void *context)
+{
+    assert(server->drained == NULL && idle != NULL);
+    server->drained = idle;
+    server->drained_context = context;
+    listener_close(server);
+    /* Not h2o_context_request_shutdown(): it also starts a timer of HTTP/2. */
+    server->h2o.shutdown_requested = 1;
+    server->config.http1.callbacks.foreach_request(&server->h2o, drain_request, NULL);
+    if (server->connection_count == 0)
+        loop_timer_start(&server->report_drained, 0);
+}
+
+void server_connection_closed(struct http_server *server)
+{
+    if (server->destroying)
+        return;
+    if (server->drained != NULL && server->connection_count == 0)
+        loop_timer_start(&server->report_drained, 0);
+    listener_update(server);
+}
+
+static void on_report_drained(void *context)
+{
+    struct http_server *server = context;
+    server->drained(server->drained_context); /* may destroy the server */
+}
+
+/* ---- the end ---- */
+
+static int take_first(h2o_req_t *request, void *context)
+{
+    h2o_req_t **first = context;
+    *first = request;
+    return 1;
+}
+
+static void cut_all(struct http_server *server)
+{
+    for (;;) {
+        h2o_req_t *request = NULL;
+        server->config.http1.callbacks.foreach_request(&server->h2o, take_first, &request);
+        if (request == NULL)
+            break;
+        struct connection *connection = connection_of(request);
+        if (connection->exchange != NULL)
+            exchange_tell_gone(connection->exchange);
+        connection_cut(request);
+    }
+    while (!list_is_empty(&server->connections)) /* those that linger */
+        connection_remove(LIST_ENTRY(server->connections.next, struct connection, node));
+}
+
+void http_server_destroy(struct http_server *server)
+{
+    if (server == NULL)
+        return;
+    server->destroying = true;
+    listener_close(server);
+    cut_all(server);
+    departures_close(server);
+    loop_timer_stop(&server->report_drained);
+    /* h2o leaves its queue between threads behind. */
+    h2o_multithread_queue_t *queue = server->h2o.queue;
+    h2o_context_dispose(&server->h2o);
+    free(queue);
+    h2o_config_dispose(&server->config);
+    free(server);
+}
