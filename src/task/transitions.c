@@ -76,6 +76,12 @@ bool task_can_move(enum task_state from, enum task_state to)
     return find_move(from, to) != NULL;
 }
 
+bool task_can_change(const struct task *task, const struct task_change *change)
+{
+    bool gives_back = task->state == TASK_EXECUTING && change->to == TASK_APPROVED;
+    return task_can_move(task->state, change->to) && !(gives_back && change->by);
+}
+
 const char *task_move_name(enum task_state from, enum task_state to)
 {
     const struct move *move = find_move(from, to);
@@ -200,7 +206,7 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
                      struct error *error)
 {
     const struct move *move = find_move(task->state, change->to);
-    if (!move)
+    if (!task_can_change(task, change))
         return error_set(error, "task %s cannot go from %s to %s", task->id,
                          task_state_name(task->state), task_state_name(change->to));
     if (!check_change(task, change, error))

@@ -123,6 +123,11 @@ struct task_change {
     const char *upstream_task;
 };
 
+/* Whether `change` may be applied: the table allows the move, and nobody *decides* the one from
+ * executing back to approved (`by` is NULL). Without that an operator who approves a task that
+ * is already running would have it run a second time (design invariant 4). */
+bool task_can_change(const struct task *task, const struct task_change *change);
+
 /* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
  * the clocks. false: `task` is untouched and `error` says from where to where, or what the
  * change lacks. executing goes back to approved when upstream refused the credentials before

@@ -75,7 +75,9 @@ START_TEST(every_pair_of_states_is_as_the_design_says)
     struct task *task = task_in(from);
     ck_assert_int_eq(task->state, from);
     int64_t updated_ms = task->updated_ms;
-    struct task_change change = {.to = to, .by = "alice", .status_message = "why"};
+    bool is_decision = from == TASK_PENDING;
+    struct task_change change = {
+        .to = to, .by = is_decision ? "alice" : NULL, .status_message = "why"};
     change.failure = to == TASK_FAILED ? TASK_FAILURE_UPSTREAM : TASK_FAILURE_NONE;
     change.outcome = to == TASK_COMPLETED ? TASK_OUTCOME_RESULT : TASK_OUTCOME_NONE;
     change.outcome_text = STR("{}");
@@ -155,11 +157,23 @@ START_TEST(giving_back_leaves_decision_and_clock)
 {
     struct task *task = task_in(TASK_EXECUTING);
     int64_t execute_by_ms = task->execute_by_ms, decided_ms = task->decided_ms;
-    ck_assert(task_transition(task, &(struct task_change){.to = TASK_APPROVED, .by = "x"},
-                              NOW + 9000, NULL));
+    ck_assert(task_transition(task, &(struct task_change){.to = TASK_APPROVED}, NOW + 9000, NULL));
     ck_assert_int_eq(task->execute_by_ms, execute_by_ms);
     ck_assert_int_eq(task->decided_ms, decided_ms);
     ck_assert_str_eq(task->decided_by, "");
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(approving_what_runs_does_not_run_it_again)
+{
+    struct task *task = task_in(TASK_EXECUTING);
+    struct task_change change = {.to = TASK_APPROVED, .by = "bob"};
+    struct error error = {""};
+    ck_assert(!task_can_change(task, &change));
+    ck_assert(!task_transition(task, &change, NOW + 5, &error));
+    ck_assert_int_eq(task->state, TASK_EXECUTING);
+    ck_assert_str_ne(error.message, "");
     task_unref(task);
 }
 END_TEST
@@ -387,6 +401,7 @@ int main(void)
     tcase_add_test(table, names_go_both_ways);
     tcase_add_test(table, approval_records_who_and_starts_the_second_clock);
     tcase_add_test(table, giving_back_leaves_decision_and_clock);
+    tcase_add_test(table, approving_what_runs_does_not_run_it_again);
     tcase_add_test(table, ends_explain_themselves);
     tcase_add_test(table, an_accelerated_task_expires_by_its_own_clock);
     tcase_add_test(table, incomplete_changes_are_refused_and_leave_the_task);
