@@ -8,14 +8,14 @@
 /* Writes what a client sees of `item`; writes nothing to hide it. */
 typedef void (*item_writer)(void *context, struct buffer *out, struct str item);
 
-/* What is no array cannot be judged item by item: it becomes an empty one. */
+/* What is no array has no elements to judge: it becomes an empty one. */
 static void write_array(struct buffer *out, struct str items, item_writer write, void *context)
 {
     buffer_append_char(out, '[');
     size_t position = 0;
     struct str item;
     bool is_first = true;
-    while (json_type(items) == JSON_ARRAY && json_next_element(items, &position, &item)) {
+    while (json_next_element(items, &position, &item)) {
         size_t before = out->length;
         if (!is_first)
             buffer_append_char(out, ',');

@@ -28,9 +28,10 @@ enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING }
 
 /* "input_required", "working", "completed", "failed", "cancelled". */
 const char *dialect_status(enum task_state state, enum dialect_pending pending);
-/* The text of statusMessage: "Awaiting approval" while pending, the reason at the end
- * (rejected: who and why; expired: which clock), else the stored one. Never empty while
- * pending; appended raw (not as JSON). */
+/* The text of statusMessage: exactly "Awaiting approval" while pending; otherwise the stored
+ * one, else the reason (rejected: who and why; expired: which clock) or the stage. At most 1 KB.
+ * Empty for a completed task that stored none, and then no shape has a statusMessage. Appended
+ * raw (not as JSON). */
 void dialect_status_message(const struct task *task, struct buffer *out);
 
 /* One flat Task object: taskId, status, statusMessage?, createdAt, lastUpdatedAt, ttl,
@@ -42,8 +43,8 @@ void dialect_write_create_result(struct buffer *out, const struct task *task,
 /* The result of tasks/get and tasks/cancel: a flat Task with _meta related-task. */
 void dialect_write_get_result(struct buffer *out, const struct task *task,
                               enum dialect_pending pending);
-/* The answer of tasks/result for a terminal task: upstream's result with related-task _meta
- * added (other bytes verbatim), upstream's error verbatim, or the gateway's error for
+/* The answer of tasks/result for a terminal task (asserted): upstream's result with related-task
+ * _meta added (other bytes verbatim), upstream's error verbatim, or the gateway's error for
  * rejected, expired, cancelled, unknown outcome (contract "Tasks"). A whole JSON-RPC message. */
 void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task);
 /* The data of the seed's `event: task_status`. */
@@ -56,8 +57,8 @@ void dialect_write_status_notification(struct buffer *out, const struct task *ta
  * related-task _meta. */
 void dialect_write_progress(struct buffer *out, struct str token, int64_t progress,
                             struct str message, struct str task_id);
-/* Upstream's progress notification (a whole message) with its token replaced by `token` (JSON
- * text) and related-task _meta added; the rest verbatim. */
+/* Upstream's progress notification (a whole message that json_check() has accepted) with its token
+ * replaced by `token` (JSON text) and related-task _meta added; the rest verbatim. */
 void dialect_rewrite_progress(struct buffer *out, struct str message, struct str token,
                               struct str task_id);
 

@@ -31,7 +31,8 @@ struct jsonrpc_error_data {
     int64_t retry_after; /* seconds; 0: left out */
 };
 
-/* {"code", "message", "data"}: `message` empty takes the table's; cut at 1 KB. */
+/* {"code", "message", "data"}: `message` empty takes the table's; it is cut at 1 KB, between
+ * UTF-8 characters. `data` may be NULL. */
 void jsonrpc_write_error_object(struct buffer *out, enum jsonrpc_error error, struct str message,
                                 const struct jsonrpc_error_data *data);
 /* The whole response; without `id` the member is left out (clients reject null). */

@@ -128,10 +128,12 @@ END_TEST
 START_TEST(a_message_is_cut_between_characters)
 {
     struct task *task = make_task(TASK_FAILED);
-    char text[3 * 400 + 1] = "";
+    struct buffer text;
+    buffer_init(&text);
     for (size_t i = 0; i < 400; i++)
-        memcpy(text + 3 * i, "\xE2\x82\xAC", 3);
-    set_text(&task->status_message, text);
+        buffer_append_text(&text, "\xE2\x82\xAC");
+    free(task->status_message);
+    task->status_message = buffer_take(&text, NULL);
     struct buffer out;
     buffer_init(&out);
     dialect_status_message(task, &out);

@@ -133,14 +133,26 @@ static void expect_cut(size_t lead, size_t kept)
     for (size_t i = 0; i < 1024; i++)
         buffer_append_text(&message, "\xE2\x82\xAC");
     jsonrpc_write_error_object(&out, JSONRPC_INTERNAL, buffer_str(&message), NULL);
-    const char head[] = "{\"code\":-32603,\"message\":\"";
+    const size_t head = sizeof "{\"code\":-32603,\"message\":\"" - 1;
     const char tail[] = "\",\"data\":";
-    ck_assert_uint_gt(out.length, sizeof head + kept + sizeof tail);
-    ck_assert_mem_eq(out.bytes + sizeof head - 1, message.bytes, kept);
-    ck_assert_mem_eq(out.bytes + sizeof head - 1 + kept, tail, sizeof tail - 1);
+    ck_assert_uint_gt(out.length, head + kept + sizeof tail);
+    ck_assert_mem_eq(out.bytes + head, message.bytes, kept);
+    ck_assert_mem_eq(out.bytes + head + kept, tail, sizeof tail - 1);
     buffer_finish(&message);
     buffer_finish(&out);
 }
+
+START_TEST(a_message_of_the_limit_is_whole)
+{
+    struct buffer out;
+    buffer_init(&out);
+    char message[1024]; /* nothing behind it may be read */
+    memset(message, 'x', sizeof message);
+    jsonrpc_write_error_object(&out, JSONRPC_INTERNAL, str_slice(message, sizeof message), NULL);
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, message, sizeof message));
+    buffer_finish(&out);
+}
+END_TEST
 
 START_TEST(a_long_message_is_cut_between_characters)
 {
@@ -191,6 +203,7 @@ Suite *jsonrpc_suite(void)
     tcase_add_test(tests, data_has_all_its_members_in_order);
     tcase_add_test(tests, an_error_without_id_has_no_id_member);
     tcase_add_test(tests, correlation_ids_differ);
+    tcase_add_test(tests, a_message_of_the_limit_is_whole);
     tcase_add_test(tests, a_long_message_is_cut_between_characters);
     tcase_add_test(tests, results_and_foreign_errors_stand_as_they_are);
     tcase_add_test(tests, the_reference_has_a_line_for_each_error);

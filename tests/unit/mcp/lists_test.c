@@ -15,7 +15,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
         buffer_append(asked, tool->name);
         buffer_append_format(asked, "=%s;", tool->has_own ? policy_annotation_name(tool->own) : "");
     }
-    char letter = tool->name.length ? tool->name.bytes[0] : 'f';
+    const char letter = *(tool->name.length ? tool->name.bytes : "f");
     if (letter == 'r')
         *announce = ANNOTATION_REQUIRED;
     else if (letter == 'o')
