@@ -1,0 +1,47 @@
+/*
+ * The gateway: MCP requests in, judged and relayed, held as tasks, or refused.
+ *
+ * One gateway per process, one worker per event loop; workers share the sessions and the
+ * tool catalogue behind short locks and tell each other the rest by messages. What a request
+ * is judged by is the snapshot in force when it came in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/http/server.h"
+#include "taskgate/loop/loop.h"
+#include "taskgate/store/store.h"
+
+struct gateway;
+struct gateway_worker;
+
+/* `store` outlives the gateway. */
+struct gateway *gateway_create(struct store *store);
+/* After all its workers. NULL is allowed. */
+void gateway_destroy(struct gateway *gateway);
+
+/* Before the loops run; subscribes to the store on `loop`. NULL on failure. */
+struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loop *loop,
+                                             struct error *error);
+/* When nothing of it is in flight any more (or nothing shall be): drops what is left. */
+void gateway_worker_destroy(struct gateway_worker *worker);
+/* The http_handler of the proxy port; context is the worker. */
+void gateway_handle(struct http_exchange *exchange, void *worker);
+
+/* Fetches the tools of every enabled source with the gateway's own session, for the
+ * annotation cache (seed 002 F-007.1). On the worker's loop; nothing waits for it. */
+void gateway_fetch_tools(struct gateway_worker *worker);
+/* After snapshot_install(): logs and counts the annotations anew and tells open GET streams
+ * that the list has changed. Any thread. */
+void gateway_reloaded(struct gateway *gateway);
+/* Whether the last attempt to reach each enabled source's upstream was answered. Any thread. */
+bool gateway_upstream_reachable(const struct gateway *gateway);
+
+/* From now on waiting clients are answered -32013, streams end, nothing new is begun.
+ * Any thread. */
+void gateway_shut_down(struct gateway *gateway);
+/* Requests and executions under way. Any thread. */
+long gateway_in_flight(const struct gateway *gateway);

@@ -1,0 +1,242 @@
+/* Requests of the gateway's own. */
+#include "ask.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/random.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/sse.h"
+
+struct ask {
+    struct list node; /* in worker.asks */
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct ask_callbacks callbacks;
+    void *context;
+    struct upstream_call *upstream;
+    struct headers request_headers, headers;
+    struct buffer body; /* of the request */
+    struct buffer id;
+    struct buffer received;
+    struct buffer message; /* the answer, once it is there */
+    struct sse_splitter splitter;
+    struct loop_timer deadline;
+    size_t most_bytes;
+    int64_t started_ms;
+    int status;
+    bool is_stream, is_encoded, too_large;
+};
+
+void ask_write_request(struct buffer *body, struct buffer *id, const char *method,
+                       struct str params)
+{
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    buffer_append_format(id, "\"tg:%s\"", uuid);
+    buffer_append_text(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buffer_append(body, buffer_str(id));
+    buffer_append_format(body, ",\"method\":\"%s\"", method);
+    if (params.length > 0) {
+        buffer_append_text(body, ",\"params\":");
+        buffer_append(body, params);
+    }
+    buffer_append_char(body, '}');
+}
+
+static void ask_destroy(struct ask *ask)
+{
+    list_remove(&ask->node);
+    loop_timer_stop(&ask->deadline);
+    headers_finish(&ask->request_headers);
+    headers_finish(&ask->headers);
+    buffer_finish(&ask->body);
+    buffer_finish(&ask->id);
+    buffer_finish(&ask->received);
+    buffer_finish(&ask->message);
+    snapshot_unref(ask->snapshot);
+    free(ask);
+}
+
+void ask_cancel(struct ask *ask)
+{
+    if (!ask)
+        return;
+    if (ask->upstream)
+        upstream_call_cancel(ask->upstream);
+    ask_destroy(ask);
+}
+
+void ask_cancel_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->asks) {
+        ask_cancel(LIST_ENTRY(node, struct ask, node));
+    }
+}
+
+/* Tells the asker and ends. */
+static void conclude(struct ask *ask, enum upstream_result result, const char *detail)
+{
+    struct str source = str_from(ask->source->id);
+    struct ask_reply reply = {
+        .result = result,
+        .status = ask->status,
+        .headers = &ask->headers,
+        .message = buffer_str(&ask->message),
+        .body = ask->is_stream ? STR_EMPTY : buffer_str(&ask->received),
+        .too_large = ask->too_large,
+        .detail = detail,
+    };
+    bool has_answer = reply.message.length > 0;
+    bool succeeded = reply.status >= 200 && reply.status < 300;
+    reply.unreadable = ask->is_encoded ||
+                       (result == UPSTREAM_DONE && succeeded && !has_answer && ask->id.length > 0);
+    metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - ask->started_ms),
+                    METRIC_LABELS(source));
+    catalog_set_reachable(ask->worker->gateway->catalog, source, reply.status > 0);
+    ask->callbacks.reply(ask->context, &reply);
+    ask_cancel(ask);
+}
+
+/* Whether the message is the answer: our id, or an error that upstream could not match. */
+static bool is_answer(const struct ask *ask, struct str message)
+{
+    struct str id = json_member(message, "id");
+    bool has_error = json_member(message, "error").length > 0;
+    if (!has_error && json_member(message, "result").length == 0)
+        return false;
+    if (id.length > 0 && json_type(id) != JSON_NULL)
+        return str_equal(id, buffer_str(&ask->id));
+    return has_error;
+}
+
+static void take_message(struct ask *ask, struct str message)
+{
+    if (ask->message.length > 0 || !json_check(message, NULL) || json_type(message) != JSON_OBJECT)
+        return;
+    if (is_answer(ask, message))
+        buffer_append(&ask->message, message);
+    else if (ask->callbacks.interim && json_member(message, "method").length > 0)
+        ask->callbacks.interim(ask->context, message);
+}
+
+static void take_events(struct ask *ask)
+{
+    struct str rest = buffer_str(&ask->received);
+    struct sse_splitter splitter;
+    size_t first = 0;
+    for (;;) {
+        sse_splitter_init(&splitter);
+        first = 0;
+        sse_splitter_feed(&splitter, rest, &first);
+        if (first == 0)
+            break;
+        struct sse_event event;
+        sse_event_read(&event, str_slice(rest.bytes, first));
+        if (event.has_data)
+            take_message(ask, buffer_str(&event.data));
+        sse_event_finish(&event);
+        rest = str_slice(rest.bytes + first, rest.length - first);
+    }
+    buffer_drop(&ask->received, ask->received.length - rest.length);
+}
+
+static void on_head(void *context, int status, const struct http_header *items, size_t count)
+{
+    struct ask *ask = context;
+    struct str media, parameters;
+    ask->status = status;
+    headers_from_response(&ask->headers, items, count);
+    str_cut(headers_find(&ask->headers, "content-type"), ';', &media, &parameters);
+    ask->is_stream = str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
+    ask->is_encoded = headers_find(&ask->headers, "content-encoding").length > 0;
+}
+
+static void on_body(void *context, struct str bytes)
+{
+    struct ask *ask = context;
+    if (ask->received.length + bytes.length > ask->most_bytes) {
+        ask->too_large = true;
+        conclude(ask, UPSTREAM_DONE, "reply too large");
+        return;
+    }
+    buffer_append(&ask->received, bytes);
+    if (!ask->is_stream)
+        return;
+    size_t whole = sse_splitter_feed(&ask->splitter, bytes, NULL);
+    if (whole > 0)
+        take_events(ask);
+    if (ask->message.length > 0)
+        conclude(ask, UPSTREAM_DONE, "");
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct ask *ask = context;
+    ask->upstream = NULL;
+    if (ask->is_stream)
+        take_events(ask);
+    else if (result == UPSTREAM_DONE)
+        take_message(ask, buffer_str(&ask->received));
+    conclude(ask, result, detail);
+}
+
+static void on_deadline(void *context)
+{
+    conclude(context, UPSTREAM_SILENT, "time limit");
+}
+
+struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
+                      const struct ask_callbacks *callbacks, void *context)
+{
+    static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, on_end};
+    struct ask *ask = memory_alloc(sizeof *ask);
+    ask->worker = worker;
+    list_append(&worker->asks, &ask->node);
+    ask->snapshot = snapshot_ref(options->snapshot);
+    ask->source = options->source;
+    ask->callbacks = *callbacks;
+    ask->context = context;
+    ask->most_bytes = options->most_bytes;
+    ask->started_ms = clock_monotonic_ms();
+    headers_init(&ask->request_headers, true);
+    headers_init(&ask->headers, true);
+    buffer_append(&ask->body, options->body);
+    buffer_append(&ask->id, options->id);
+    sse_splitter_init(&ask->splitter);
+    for (size_t i = 0; i < options->headers->count; i++)
+        headers_add(&ask->request_headers, options->headers->items[i].name,
+                    options->headers->items[i].value);
+    headers_set(&ask->request_headers, STR("content-type"), STR("application/json"));
+    headers_set(&ask->request_headers, STR("accept"), STR("application/json, text/event-stream"));
+    loop_timer_init(&ask->deadline, worker->loop, on_deadline, ask);
+    if (options->total_ms > 0)
+        loop_timer_start(&ask->deadline, options->total_ms);
+    struct upstream_request request = {
+        .method = options->method ? options->method : "POST",
+        .url = ask->source->url,
+        .headers = ask->request_headers.items,
+        .header_count = ask->request_headers.count,
+        .body = buffer_str(&ask->body),
+        .connect_timeout_ms = ask->snapshot->config->times.connect_timeout_ms,
+        .silence_timeout_ms = options->silence_ms,
+    };
+    ask->upstream = upstream_call_start(worker->client, &request, &upstream_callbacks, ask);
+    return ask;
+}
+
+static void nobody_waits(void *context, const struct ask_reply *reply)
+{
+}
+
+void ask_tell(struct gateway_worker *worker, const struct ask_options *options)
+{
+    static const struct ask_callbacks callbacks = {nobody_waits, NULL};
+    struct ask_options bounded = *options;
+    bounded.total_ms = 10000;
+    bounded.most_bytes = 64 * 1024;
+    ask_start(worker, &bounded, &callbacks, NULL);
+}

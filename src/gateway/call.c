@@ -1,0 +1,255 @@
+/* The life of one request: who asks, what is known of them, and the answer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "relay.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/* Whom the request speaks for. No claim inside a token is read: only its digest counts. */
+static void identify(struct call *call)
+{
+    call->session_id = http_header(call->exchange, "mcp-session-id");
+    struct str token = http_header(call->exchange, "authorization");
+    if (call->session_id.length > 0)
+        digest_sha256_hex(call->session_id, call->session);
+    if (token.length > 0)
+        digest_sha256_hex(token, call->token);
+    if (call->token[0] && !call->source->identity_session)
+        snprintf(call->owner, sizeof call->owner, "auth:%s", call->token);
+    else if (call->session[0])
+        snprintf(call->owner, sizeof call->owner, "session:%s", call->session);
+    else
+        snprintf(call->owner, sizeof call->owner, "anonymous");
+}
+
+void call_forget_state(struct call *call)
+{
+    relay_cancel(call->relay);
+    call->relay = NULL;
+    ask_cancel(call->ping);
+    call->ping = NULL;
+    if (call->abandoned)
+        call->abandoned(call);
+    call->abandoned = NULL;
+}
+
+/* The client has gone: what is under way for it is dropped; what is durable goes on. */
+static void on_gone(void *context)
+{
+    struct call *call = context;
+    call_forget_state(call);
+    call_ended(call);
+}
+
+struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
+                         struct snapshot *snapshot, const struct config_source *source)
+{
+    struct call *call = memory_alloc(sizeof *call);
+    call->worker = worker;
+    call->exchange = exchange;
+    call->references = 1;
+    call->snapshot = snapshot;
+    call->source = source;
+    call->outcome = "success";
+    list_append(&worker->calls, &call->node);
+    atomic_fetch_add(&worker->gateway->in_flight, 1);
+    metrics_add(METRIC_ACTIVE_REQUESTS, 1, NULL);
+    identify(call);
+    http_on_gone(exchange, on_gone, call);
+    return call;
+}
+
+struct call *call_ref(struct call *call)
+{
+    call->references++;
+    return call;
+}
+
+void call_unref(struct call *call)
+{
+    if (--call->references > 0)
+        return;
+    envelope_finish(&call->envelope);
+    snapshot_unref(call->snapshot);
+    free(call);
+}
+
+struct str call_tool(const struct call *call)
+{
+    bool has_tool = call->method && call->method->treatment == MCP_TOOLS_CALL;
+    return has_tool ? call->envelope.name.text : STR_EMPTY;
+}
+
+static void count(const struct call *call)
+{
+    struct str method = str_from(call->method ? call->method->name : "http");
+    struct str tool = call_tool(call);
+    double elapsed = (double)(clock_monotonic_ms() - http_received_ms(call->exchange));
+    metrics_count(METRIC_REQUESTS, method, tool, str_from(call->outcome));
+    metrics_observe(METRIC_REQUEST_DURATION, elapsed, METRIC_LABELS(method, tool));
+}
+
+void call_ended(struct call *call)
+{
+    count(call);
+    call->exchange = NULL;
+    list_remove(&call->node);
+    atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
+    metrics_add(METRIC_ACTIVE_REQUESTS, -1, NULL);
+    call_unref(call);
+}
+
+/* ---- answers ---- */
+
+static void respond(struct call *call, int status, struct str body)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct http_header json = {STR("content-type"), STR("application/json")};
+    http_on_gone(exchange, NULL, NULL);
+    call_ref(call);
+    call_forget_state(call);
+    call_ended(call);
+    http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
+    call_unref(call);
+}
+
+void call_answer_status(struct call *call, int status, struct str body)
+{
+    if (status >= 400)
+        call->outcome = "error";
+    respond(call, status, body);
+}
+
+void call_answer(struct call *call, struct str message)
+{
+    bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
+    respond(call, expects_one ? 200 : 202, expects_one ? message : STR_EMPTY);
+}
+
+void call_answer_result(struct call *call, struct str result)
+{
+    struct buffer message;
+    buffer_init(&message);
+    jsonrpc_write_result(&message, call->envelope.id, result);
+    call_answer(call, buffer_str(&message));
+    buffer_finish(&message);
+}
+
+void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
+                       const struct jsonrpc_error_data *data)
+{
+    struct buffer text;
+    buffer_init(&text);
+    call->outcome = "error";
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)),
+                  str_from(call->method ? call->method->name : ""));
+    jsonrpc_write_error(&text, call->envelope.id, error, message, data);
+    call_answer(call, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* ---- what is known of the session ---- */
+
+struct store_call call_to_store(struct call *call, store_callback callback)
+{
+    return (struct store_call){call->worker->loop, callback, call_ref(call)};
+}
+
+static void use_source_values(struct call *call)
+{
+    struct mcp_capabilities last;
+    catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &last);
+    call->facts = (struct session_facts){
+        .upstream_tasks = last.tasks,
+        .upstream_task_status = last.task_status,
+    };
+}
+
+static void copy_name(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from ? from : "");
+}
+
+static void on_session(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange) {
+        const struct store_session *stored = reply->session;
+        if (reply->status == STORE_OK && stored) {
+            struct session_facts facts = {
+                .known = true,
+                .upstream_tasks = stored->upstream_tasks,
+                .upstream_task_status = stored->upstream_sse,
+                .declares_tasks =
+                    stored->client_capabilities &&
+                    json_member(str_from(stored->client_capabilities), "tasks").length > 0,
+            };
+            copy_name(facts.version, sizeof facts.version, stored->version);
+            copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);
+            copy_name(facts.client_version, sizeof facts.client_version, stored->client_version);
+            call->facts = facts;
+        } else {
+            use_source_values(call);
+        }
+        /* Remembered either way, so that an unknown session asks the disk once. */
+        sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
+                     str_from(call->session), &call->facts,
+                     call->snapshot->config->limits.sessions);
+        call->next(call);
+    }
+    call_unref(call);
+}
+
+void call_with_facts(struct call *call, call_step next)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id);
+    if (!call->session[0]) {
+        use_source_values(call);
+        next(call);
+    } else if (sessions_get(gateway->sessions, source, str_from(call->session), &call->facts)) {
+        if (!call->facts.known)
+            use_source_values(call);
+        next(call);
+    } else {
+        call->next = next;
+        store_session_get(gateway->store, source, str_from(call->session),
+                          call_to_store(call, on_session));
+    }
+}
+
+/* ---- ownership ---- */
+
+bool call_owns(const struct call *call, const struct task *task)
+{
+    if (strcmp(task->source, call->source->id) != 0)
+        return false;
+    if (strcmp(task->owner, call->owner) == 0)
+        return true;
+    /* A token that was exchanged for a new one inside the task's own session. */
+    return task->session[0] && strcmp(task->session, call->session) == 0;
+}
+
+enum dialect_pending call_pending_look(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    enum config_pending_status look = config->pending_status;
+    const struct config_client *client =
+        config_client_find(config, str_from(call->facts.client_name));
+    if (client && client->has_pending_status)
+        look = client->pending_status;
+    if (look == PENDING_STATUS_WORKING)
+        return DIALECT_PENDING_WORKING;
+    if (look == PENDING_STATUS_INPUT_REQUIRED)
+        return DIALECT_PENDING_INPUT_REQUIRED;
+    /* auto: only the SDK's stream loop polls with `task` in tasks/get, and it would stop
+     * polling and give up after 60 s if it saw input_required (contract "Tasks"). */
+    bool polls_with_task = call->method && call->method->treatment == MCP_TASKS_GET &&
+                           call->envelope.task.raw.length > 0;
+    return polls_with_task ? DIALECT_PENDING_WORKING : DIALECT_PENDING_INPUT_REQUIRED;
+}

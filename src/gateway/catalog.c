@@ -1,0 +1,329 @@
+/* What is known of each source's upstream, in one table behind one lock. */
+#include "catalog.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/list.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
+
+#define KEPT_LISTS 1000
+#define KEPT_LIST_BYTES (1024 * 1024) /* a longer list is not kept */
+
+struct tool_entry {
+    char *name;
+    struct catalog_tool tool;
+    bool announced; /* `annotation` has been logged */
+    bool visible;   /* and counted, under `annotation` */
+    enum policy_annotation annotation;
+};
+
+struct source_entry {
+    struct map *tools;
+    bool filled;
+    bool has_capabilities;
+    struct mcp_capabilities capabilities;
+    bool reachable;
+};
+
+struct kept_list {
+    struct list node; /* in catalog.recent, the oldest first */
+    char *key;
+    char *result;
+    size_t length;
+};
+
+struct catalog {
+    pthread_mutex_t lock;
+    struct map *sources;
+    struct map *lists;
+    struct list recent;
+    long counts[3]; /* visible tools by annotation */
+};
+
+struct catalog *catalog_create(void)
+{
+    struct catalog *catalog = memory_alloc(sizeof *catalog);
+    pthread_mutex_init(&catalog->lock, NULL);
+    catalog->sources = map_create();
+    catalog->lists = map_create();
+    list_init(&catalog->recent);
+    return catalog;
+}
+
+static void tool_destroy(void *context)
+{
+    struct tool_entry *entry = context;
+    free(entry->name);
+    free(entry);
+}
+
+static void source_destroy(void *context)
+{
+    struct source_entry *entry = context;
+    map_destroy(entry->tools, tool_destroy);
+    free(entry);
+}
+
+static void kept_destroy(void *context)
+{
+    struct kept_list *kept = context;
+    free(kept->key);
+    free(kept->result);
+    free(kept);
+}
+
+void catalog_destroy(struct catalog *catalog)
+{
+    if (!catalog)
+        return;
+    map_destroy(catalog->sources, source_destroy);
+    map_destroy(catalog->lists, kept_destroy);
+    pthread_mutex_destroy(&catalog->lock);
+    free(catalog);
+}
+
+static struct source_entry *source_of(struct catalog *catalog, struct str source)
+{
+    struct source_entry *entry = map_get(catalog->sources, source);
+    if (!entry) {
+        entry = memory_alloc(sizeof *entry);
+        entry->tools = map_create();
+        entry->reachable = true;
+        map_put(catalog->sources, source, entry);
+    }
+    return entry;
+}
+
+void catalog_find_tool(struct catalog *catalog, struct str source, struct str name,
+                       struct catalog_tool *tool)
+{
+    *tool = (struct catalog_tool){.known = false};
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = map_get(catalog->sources, source);
+    struct tool_entry *found = entry ? map_get(entry->tools, name) : NULL;
+    if (found)
+        *tool = found->tool;
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+/* ---- announcing ---- */
+
+static void publish_counts(const struct catalog *catalog)
+{
+    for (int i = 0; i < 3; i++) {
+        const char *name = policy_annotation_name((enum policy_annotation)i);
+        metrics_set(METRIC_TOOLS_BY_ANNOTATION, (double)catalog->counts[i],
+                    METRIC_LABELS(str_from(name)));
+    }
+}
+
+/* The seed's INFO line, verbatim (seed 002 F-002.5). */
+static void log_annotation(const char *name, const struct policy_decision *decision,
+                           bool upstream_tasks, enum policy_annotation annotation,
+                           struct str source, bool is_discovery)
+{
+    const char *announced = policy_annotation_name(annotation);
+    char *line;
+    if (is_discovery) {
+        line = memory_format("New tool discovered: %s, annotation=%s", name, announced);
+        log_warn(line, LOG_STR("source", source));
+        free(line);
+    }
+    if (decision->action == ACTION_FORWARD)
+        line = memory_format("Tool annotation: %s -> %s (yaml_action=forward, upstream_tasks=%s)",
+                             name, announced, upstream_tasks ? "true" : "false");
+    else
+        line = memory_format("Tool annotation: %s -> %s (yaml_action=%s)", name, announced,
+                             config_action_name(decision->action));
+    log_info(line, LOG_STR("source", source));
+    free(line);
+}
+
+/* Under the lock. What the tool is to be announced as; logs and counts what has changed. */
+static void announce(struct catalog *catalog, const struct snapshot *snapshot,
+                     const struct config_source *source, const struct source_entry *entry,
+                     struct tool_entry *tool, bool is_discovery)
+{
+    struct policy_request request = {source, str_from(tool->name), STR_EMPTY};
+    struct policy_decision decision;
+    policy_decide(snapshot->policy, &request, &decision);
+    bool upstream_tasks = entry->capabilities.tasks;
+    bool visible = policy_is_visible(snapshot->policy, source, request.name);
+    enum policy_annotation annotation =
+        policy_annotate(&decision, upstream_tasks, tool->tool.has_own, tool->tool.own);
+    if (tool->announced && tool->visible == visible && tool->annotation == annotation)
+        return;
+    if (tool->announced && tool->visible)
+        catalog->counts[tool->annotation]--;
+    if (visible)
+        catalog->counts[annotation]++;
+    if (visible || !tool->announced)
+        log_annotation(tool->name, &decision, upstream_tasks, annotation, str_from(source->id),
+                       is_discovery);
+    tool->announced = true;
+    tool->visible = visible;
+    tool->annotation = annotation;
+}
+
+void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
+                      const struct config_source *source, const struct mcp_tool *tool)
+{
+    char digest[DIGEST_HEX_BYTES];
+    canonical_digest(tool->raw, digest);
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = source_of(catalog, str_from(source->id));
+    struct tool_entry *known = map_get(entry->tools, tool->name);
+    bool is_discovery = !known && entry->filled;
+    if (!known) {
+        known = memory_alloc(sizeof *known);
+        known->name = memory_copy_str(tool->name);
+        map_put(entry->tools, tool->name, known);
+    }
+    known->tool = (struct catalog_tool){true, tool->has_own, tool->own, ""};
+    memcpy(known->tool.digest, digest, sizeof digest);
+    announce(catalog, snapshot, source, entry, known, is_discovery);
+    publish_counts(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+void catalog_filled(struct catalog *catalog, struct str source)
+{
+    pthread_mutex_lock(&catalog->lock);
+    source_of(catalog, source)->filled = true;
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_is_filled(struct catalog *catalog, struct str source)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = map_get(catalog->sources, source);
+    bool filled = entry && entry->filled;
+    pthread_mutex_unlock(&catalog->lock);
+    return filled;
+}
+
+/* Under the lock: a source that the configuration has no longer takes its tools with it. */
+static void forget_tools(struct catalog *catalog, struct source_entry *entry)
+{
+    size_t position = 0;
+    void *value;
+    while (map_next(entry->tools, &position, NULL, &value)) {
+        const struct tool_entry *tool = value;
+        if (tool->announced && tool->visible)
+            catalog->counts[tool->annotation]--;
+    }
+    map_destroy(entry->tools, tool_destroy);
+    entry->tools = map_create();
+    entry->filled = false;
+    entry->reachable = true;
+}
+
+void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapshot)
+{
+    pthread_mutex_lock(&catalog->lock);
+    size_t position = 0;
+    struct str id;
+    void *value;
+    while (map_next(catalog->sources, &position, &id, &value)) {
+        struct source_entry *entry = value;
+        const struct config_source *source = config_source_find(snapshot->config, id);
+        if (!source) {
+            forget_tools(catalog, entry);
+            continue;
+        }
+        size_t at = 0;
+        void *tool;
+        while (map_next(entry->tools, &at, NULL, &tool))
+            announce(catalog, snapshot, source, entry, tool, false);
+    }
+    publish_counts(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+/* ---- capabilities, reachability ---- */
+
+bool catalog_capabilities(struct catalog *catalog, struct str source,
+                          struct mcp_capabilities *capabilities)
+{
+    *capabilities = (struct mcp_capabilities){0};
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = map_get(catalog->sources, source);
+    bool seen = entry && entry->has_capabilities;
+    if (seen)
+        *capabilities = entry->capabilities;
+    pthread_mutex_unlock(&catalog->lock);
+    return seen;
+}
+
+bool catalog_set_capabilities(struct catalog *catalog, struct str source,
+                              const struct mcp_capabilities *capabilities)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = source_of(catalog, source);
+    const struct mcp_capabilities *old = &entry->capabilities;
+    bool changed = !entry->has_capabilities || old->tasks != capabilities->tasks ||
+                   old->task_status != capabilities->task_status;
+    entry->has_capabilities = true;
+    entry->capabilities = *capabilities;
+    pthread_mutex_unlock(&catalog->lock);
+    return changed;
+}
+
+void catalog_set_reachable(struct catalog *catalog, struct str source, bool reachable)
+{
+    pthread_mutex_lock(&catalog->lock);
+    source_of(catalog, source)->reachable = reachable;
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_all_reachable(struct catalog *catalog)
+{
+    bool all = true;
+    pthread_mutex_lock(&catalog->lock);
+    size_t position = 0;
+    void *value;
+    while (map_next(catalog->sources, &position, NULL, &value))
+        all = all && ((struct source_entry *)value)->reachable;
+    pthread_mutex_unlock(&catalog->lock);
+    return all;
+}
+
+/* ---- kept lists ---- */
+
+void catalog_keep_list(struct catalog *catalog, struct str key, struct str result)
+{
+    if (result.length > KEPT_LIST_BYTES)
+        return;
+    struct kept_list *kept = memory_alloc(sizeof *kept);
+    kept->key = memory_copy_str(key);
+    kept->result = memory_copy_str(result);
+    kept->length = result.length;
+    pthread_mutex_lock(&catalog->lock);
+    struct kept_list *old = map_put(catalog->lists, key, kept);
+    list_append(&catalog->recent, &kept->node);
+    if (!old && map_count(catalog->lists) > KEPT_LISTS) {
+        old = LIST_ENTRY(catalog->recent.next, struct kept_list, node);
+        map_remove(catalog->lists, str_from(old->key));
+    }
+    if (old) {
+        list_remove(&old->node);
+        kept_destroy(old);
+    }
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_kept_list(struct catalog *catalog, struct str key, struct buffer *result)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct kept_list *kept = map_get(catalog->lists, key);
+    if (kept)
+        buffer_append(result, str_slice(kept->result, kept->length));
+    pthread_mutex_unlock(&catalog->lock);
+    return kept != NULL;
+}

@@ -1,0 +1,60 @@
+/*
+ * The catalogue: what is known of each source's upstream. Its tools (own annotation, digest of
+ * the definition, what they are announced as), its last capabilities, whether it answers, and
+ * the lists that its owners fetched, for when it fails (seed 002 F-002, F-007, NF-002.2).
+ * Shared by all workers behind one short lock. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/str.h"
+#include "taskgate/gateway/snapshot.h"
+#include "taskgate/mcp/capabilities.h"
+#include "taskgate/mcp/lists.h"
+#include "taskgate/policy/policy.h"
+
+struct catalog;
+
+/* A copy of what is known of one tool. */
+struct catalog_tool {
+    bool known;
+    bool has_own;
+    enum policy_annotation own;
+    char digest[DIGEST_HEX_BYTES]; /* of the definition, canonical; "" when unknown */
+};
+
+struct catalog *catalog_create(void);
+void catalog_destroy(struct catalog *catalog); /* NULL is allowed */
+
+void catalog_find_tool(struct catalog *catalog, struct str source, struct str name,
+                       struct catalog_tool *tool);
+/* Remembers one tool of a list that upstream has just given, and what it is announced as;
+ * logs the seed's line when that is new or has changed, and the seed's warning for a tool
+ * that was not there when the catalogue was first filled. */
+void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
+                      const struct config_source *source, const struct mcp_tool *tool);
+/* The whole list of a source has been seen: tools that come later are discoveries. */
+void catalog_filled(struct catalog *catalog, struct str source);
+bool catalog_is_filled(struct catalog *catalog, struct str source);
+/* Announces every known tool anew under `snapshot` (a reload, or new capabilities). */
+void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapshot);
+
+/* Last detected capabilities of the source's upstream; false when never seen. */
+bool catalog_capabilities(struct catalog *catalog, struct str source,
+                          struct mcp_capabilities *capabilities);
+/* True when they differ from the last ones (a reconnect with other capabilities). */
+bool catalog_set_capabilities(struct catalog *catalog, struct str source,
+                              const struct mcp_capabilities *capabilities);
+
+void catalog_set_reachable(struct catalog *catalog, struct str source, bool reachable);
+/* Whether every source was reachable when last tried; true before the first attempt is known
+ * to have failed. */
+bool catalog_all_reachable(struct catalog *catalog);
+
+/* The lists of owners: `key` tells method, owner and cursor apart. Bounded; the oldest goes. */
+void catalog_keep_list(struct catalog *catalog, struct str key, struct str result);
+bool catalog_kept_list(struct catalog *catalog, struct str key, struct buffer *result);

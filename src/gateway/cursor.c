@@ -1,0 +1,91 @@
+/* Cursors: JSON in base64. */
+#include "cursor.h"
+
+#include <inttypes.h>
+#include <openssl/evp.h>
+
+#include "taskgate/json/text.h"
+
+#define CURSOR_MAX_BYTES 8192
+
+void cursor_init(struct cursor *cursor)
+{
+    *cursor = (struct cursor){0};
+    buffer_init(&cursor->wrapped);
+}
+
+void cursor_finish(struct cursor *cursor)
+{
+    buffer_finish(&cursor->wrapped);
+}
+
+static void encode(struct str text, struct buffer *out)
+{
+    buffer_reserve(out, text.length / 3 * 4 + 8);
+    int length = EVP_EncodeBlock((unsigned char *)out->bytes + out->length,
+                                 (const unsigned char *)text.bytes, (int)text.length);
+    out->length += (size_t)length;
+}
+
+void cursor_write(const struct cursor *cursor, struct buffer *out)
+{
+    struct buffer text;
+    buffer_init(&text);
+    if (cursor->upstream) {
+        buffer_append_text(&text, "{\"upstream\":");
+        buffer_append(&text, cursor->wrapped.length ? buffer_str(&cursor->wrapped) : STR("null"));
+        buffer_append_format(&text, ",\"skip\":%" PRIu64 "}", cursor->skip);
+    } else {
+        buffer_append_format(&text, "{\"before\":%" PRId64 "}", cursor->sequence);
+    }
+    buffer_append_char(out, '"');
+    encode(buffer_str(&text), out);
+    buffer_append_char(out, '"');
+    buffer_finish(&text);
+}
+
+static bool decode(struct str text, struct buffer *out)
+{
+    struct buffer again;
+    if (text.length == 0 || text.length % 4 != 0 || text.length > CURSOR_MAX_BYTES)
+        return false;
+    buffer_reserve(out, text.length);
+    int length = EVP_DecodeBlock((unsigned char *)out->bytes, (const unsigned char *)text.bytes,
+                                 (int)text.length);
+    if (length < 0)
+        return false;
+    out->length = (size_t)length;
+    for (size_t i = 1; i <= 2 && text.bytes[text.length - i] == '='; i++)
+        out->length--; /* padding decodes to zero bytes */
+    /* Only what encodes to the same text is ours: base64 has other spellings. */
+    buffer_init(&again);
+    encode(buffer_str(out), &again);
+    bool same = str_equal(buffer_str(&again), text);
+    buffer_finish(&again);
+    return same;
+}
+
+bool cursor_read(struct cursor *cursor, struct str text)
+{
+    struct buffer json;
+    uint64_t number = 0;
+    bool good = false;
+    buffer_init(&json);
+    if (!decode(text, &json) || !json_check(buffer_str(&json), NULL))
+        goto done;
+    struct str before = json_member(buffer_str(&json), "before");
+    struct str upstream = json_member(buffer_str(&json), "upstream");
+    if (before.length > 0) {
+        good = str_to_u64(before, &number) && number > 0 && number <= INT64_MAX;
+        cursor->sequence = (int64_t)number;
+    } else if (upstream.length > 0) {
+        cursor->upstream = true;
+        good = str_to_u64(json_member(buffer_str(&json), "skip"), &cursor->skip) &&
+               (json_type(upstream) == JSON_STRING || json_type(upstream) == JSON_NULL);
+        if (good && json_type(upstream) == JSON_STRING)
+            buffer_append(&cursor->wrapped, upstream);
+    }
+done:
+    buffer_finish(&json);
+    return good;
+}

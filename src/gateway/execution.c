@@ -1,0 +1,464 @@
+/* Holding credentials, starting an approved call at most once, storing what came of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "execution_internal.h"
+#include "stream.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/text.h"
+#include "waiting.h"
+
+#define STATUS_MESSAGE_BYTES 1024
+#define STORE_RETRY_MS 1000
+
+static const struct store_actor gateway_actor = {"gateway", "taskgate"};
+
+static struct execution *find(struct gateway_worker *worker, struct str id)
+{
+    return map_get(worker->executions, id);
+}
+
+static void unref(struct execution *execution)
+{
+    if (--execution->references > 0)
+        return;
+    headers_finish(&execution->credentials);
+    buffer_finish(&execution->request_id);
+    buffer_finish(&execution->outcome_text);
+    buffer_finish(&execution->outcome_message);
+    snapshot_unref(execution->snapshot);
+    task_unref(execution->task);
+    free(execution->upstream_task);
+    free(execution);
+}
+
+/* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */
+static void drop(struct execution *execution)
+{
+    if (execution->dropped)
+        return;
+    execution->dropped = true;
+    if (execution->running)
+        atomic_fetch_sub(&execution->worker->gateway->in_flight, 1);
+    execution->running = false;
+    ask_cancel(execution->ask);
+    execution->ask = NULL;
+    loop_timer_stop(&execution->timer);
+    map_remove(execution->worker->executions, str_from(execution->id));
+    unref(execution);
+}
+
+/* ---- holding ---- */
+
+static struct execution *hold(const struct call *call, const struct task *task)
+{
+    struct gateway_worker *worker = call->worker;
+    struct execution *execution = find(worker, str_from(task->id));
+    if (execution && execution->running)
+        return execution;
+    if (!execution) {
+        execution = memory_alloc(sizeof *execution);
+        execution->worker = worker;
+        execution->references = 1;
+        memcpy(execution->id, task->id, sizeof execution->id);
+        headers_init(&execution->credentials, true);
+        map_put(worker->executions, str_from(task->id), execution);
+    }
+    headers_finish(&execution->credentials);
+    headers_from_request(&execution->credentials, call->exchange, call->source);
+    memcpy(execution->session, call->session, sizeof execution->session);
+    return execution;
+}
+
+void execution_hold(const struct call *call, const struct task *task)
+{
+    hold(call, task);
+}
+
+void execution_forget(struct gateway_worker *worker, struct str id)
+{
+    struct execution *execution = find(worker, id);
+    if (execution && !execution->running)
+        drop(execution);
+}
+
+void execution_forget_session(struct gateway_worker *worker, struct task *unused,
+                              struct str session)
+{
+    /* Removal moves entries about, so the walk starts again after each. */
+    size_t position = 0;
+    void *value;
+    while (map_next(worker->executions, &position, NULL, &value)) {
+        struct execution *execution = value;
+        if (execution->running || !str_equal(str_from(execution->session), session))
+            continue;
+        drop(execution);
+        position = 0;
+    }
+}
+
+void executions_drop(struct gateway_worker *worker)
+{
+    size_t position = 0;
+    void *value;
+    while (map_next(worker->executions, &position, NULL, &value)) {
+        drop(value);
+        position = 0;
+    }
+}
+
+/* ---- the end of an execution ---- */
+
+static void store_outcome(struct execution *execution);
+
+static void on_outcome_stored(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = context;
+    if (reply->status == STORE_FAILED && !execution->dropped) {
+        /* The answer exists only here: it is kept until the disk takes it. */
+        log_error("The outcome of a call could not be stored yet", LOG_TEXT("task", execution->id));
+        loop_timer_start(&execution->timer, STORE_RETRY_MS);
+    } else {
+        drop(execution);
+    }
+    unref(execution);
+}
+
+static void on_store_retry(void *context)
+{
+    store_outcome(context);
+}
+
+static void store_outcome(struct execution *execution)
+{
+    struct gateway_worker *worker = execution->worker;
+    execution->references++;
+    store_task_change(worker->gateway->store, str_from(execution->id), &execution->outcome,
+                      &gateway_actor,
+                      (struct store_call){worker->loop, on_outcome_stored, execution});
+}
+
+static void finish(struct execution *execution, const struct task_change *outcome)
+{
+    execution->ask = NULL;
+    execution->outcome = *outcome;
+    execution->outcome.outcome_text = buffer_str(&execution->outcome_text);
+    if (execution->outcome_message.length > 0) {
+        buffer_append_char(&execution->outcome_message, '\0');
+        execution->outcome.status_message = execution->outcome_message.bytes;
+    }
+    loop_timer_init(&execution->timer, execution->worker->loop, on_store_retry, execution);
+    log_info("Call executed", LOG_TEXT("task", execution->id),
+             LOG_TEXT("state", task_state_name(outcome->to)));
+    store_outcome(execution);
+}
+
+void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details)
+{
+    struct jsonrpc_error_data data = {.tool = str_from(execution->task->tool),
+                                      .details = str_from(details)};
+    struct task_change change = {
+        .to = TASK_FAILED, .failure = TASK_FAILURE_GATEWAY, .outcome = TASK_OUTCOME_ERROR};
+    jsonrpc_write_error_object(&execution->outcome_text, error, STR_EMPTY, &data);
+    buffer_append_text(&execution->outcome_message, jsonrpc_error_message(error));
+    if (details[0])
+        buffer_append_format(&execution->outcome_message, ": %s", details);
+    finish(execution, &change);
+}
+
+/* The first text of a result, at most 1 KB, cut between characters. */
+static void write_first_text(struct buffer *out, struct str result)
+{
+    size_t position = 0;
+    struct str element;
+    while (json_next_element(json_member(result, "content"), &position, &element)) {
+        struct str text = json_member(element, "text");
+        if (json_type(text) != JSON_STRING || !json_decode_string(text, out))
+            continue;
+        if (out->length > STATUS_MESSAGE_BYTES) {
+            size_t end = STATUS_MESSAGE_BYTES;
+            while (end > 0 && ((unsigned char)out->bytes[end] & 0xC0) == 0x80)
+                end--;
+            out->length = end;
+        }
+        return;
+    }
+}
+
+static void finish_with_result(struct execution *execution, struct str result)
+{
+    bool is_error = json_type(json_member(result, "isError")) == JSON_TRUE;
+    struct task_change change = {
+        .to = is_error ? TASK_FAILED : TASK_COMPLETED,
+        .failure = is_error ? TASK_FAILURE_UPSTREAM : TASK_FAILURE_NONE,
+        .outcome = TASK_OUTCOME_RESULT,
+    };
+    buffer_append(&execution->outcome_text, result);
+    if (is_error)
+        write_first_text(&execution->outcome_message, result);
+    finish(execution, &change);
+}
+
+static void finish_with_error(struct execution *execution, struct str error)
+{
+    struct task_change change = {
+        .to = TASK_FAILED, .failure = TASK_FAILURE_UPSTREAM, .outcome = TASK_OUTCOME_ERROR};
+    buffer_append(&execution->outcome_text, error);
+    json_decode_string(json_member(error, "message"), &execution->outcome_message);
+    finish(execution, &change);
+}
+
+/* Upstream did not let the credentials in: the approval stands until execute-by, and the
+ * owner's next call brings fresh ones (contract "Tasks"). */
+static void back_to_approved(struct execution *execution)
+{
+    struct task_change change = {.to = TASK_APPROVED,
+                                 .status_message = "Approved; upstream refused the credentials"};
+    log_warn("Upstream refused the credentials of an approved call",
+             LOG_TEXT("task", execution->id));
+    finish(execution, &change);
+}
+
+void execution_answered(struct execution *execution, const struct ask_reply *reply)
+{
+    execution->ask = NULL;
+    struct str result = json_member(reply->message, "result");
+    struct str error = json_member(reply->message, "error");
+    if (result.length > 0) {
+        bool may_be_task = execution->task->keep_task && !execution->has_result;
+        if (!may_be_task || !execution_task_follow(execution, result))
+            finish_with_result(execution, result);
+    } else if (error.length > 0) {
+        finish_with_error(execution, error);
+    } else if (reply->status == 401 || reply->status == 403 || reply->status == 404) {
+        back_to_approved(execution);
+    } else if (reply->too_large) {
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, "the result is larger than allowed");
+    } else if (reply->result == UPSTREAM_CONNECT_FAILED) {
+        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, "nothing was sent");
+    } else if (reply->result == UPSTREAM_SILENT) {
+        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, "the outcome of the call is unknown");
+    } else if (reply->result == UPSTREAM_GONE) {
+        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, "the outcome of the call is unknown");
+    } else {
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, "the reply is no JSON-RPC response");
+    }
+}
+
+/* ---- while it runs ---- */
+
+static void pass_progress(struct gateway_worker *worker, struct task *task, struct str message)
+{
+    waiting_tell_progress(worker, task, message);
+    if (task->progress_token[0]) {
+        struct buffer rewritten;
+        buffer_init(&rewritten);
+        dialect_rewrite_progress(&rewritten, message, str_from(task->progress_token),
+                                 str_from(task->id));
+        stream_tell_owner(worker, task, buffer_str(&rewritten));
+        buffer_finish(&rewritten);
+    }
+}
+
+/* Nobody is there to answer upstream's question, and it must not hang. */
+static void refuse_request(struct execution *execution, struct str id)
+{
+    struct buffer body;
+    buffer_init(&body);
+    jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    struct ask_options options = {.source = execution->source,
+                                  .snapshot = execution->snapshot,
+                                  .headers = &execution->credentials,
+                                  .body = buffer_str(&body)};
+    ask_tell(execution->worker, &options);
+    buffer_finish(&body);
+}
+
+void execution_interim(void *context, struct str message)
+{
+    struct execution *execution = context;
+    struct gateway *gateway = execution->worker->gateway;
+    struct str id = json_member(message, "id");
+    if (id.length > 0)
+        refuse_request(execution, id);
+    else if (json_string_equals(json_member(message, "method"), STR("notifications/progress")))
+        gateway_tell_workers(gateway, pass_progress, execution->task, message);
+    else
+        gateway_tell_workers(gateway, stream_tell_owner, execution->task, message);
+}
+
+void execution_ask(struct execution *execution, struct str body, struct str id,
+                   const struct ask_callbacks *callbacks)
+{
+    const struct config *config = execution->snapshot->config;
+    struct ask_options options = {
+        .source = execution->source,
+        .snapshot = execution->snapshot,
+        .headers = &execution->credentials,
+        .body = body,
+        .id = id,
+        .silence_ms = config->times.execution_timeout_ms,
+        .most_bytes = (size_t)config->limits.result_bytes,
+    };
+    execution->ask = ask_start(execution->worker, &options, callbacks, execution);
+}
+
+static void on_reply(void *context, const struct ask_reply *reply)
+{
+    execution_answered(context, reply);
+}
+
+/* `executing` is on disk: now, and only now, the first byte goes to upstream. */
+static void send(struct execution *execution)
+{
+    static const struct ask_callbacks callbacks = {on_reply, execution_interim};
+    const struct task *task = execution->task;
+    struct envelope envelope;
+    struct buffer body;
+    char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    memcpy(id + 3, uuid, sizeof uuid);
+    buffer_append_format(&execution->request_id, "\"%s\"", id);
+    buffer_init(&body);
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    envelope_write_executable(&envelope, str_from(id), task->keep_task, &body);
+    execution_ask(execution, buffer_str(&body), buffer_str(&execution->request_id), &callbacks);
+    buffer_finish(&body);
+    envelope_finish(&envelope);
+}
+
+static void on_executing(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = context;
+    if (!execution->dropped) {
+        if (reply->status == STORE_OK) {
+            task_unref(execution->task);
+            execution->task = task_ref(reply->task);
+            log_info("Executing", LOG_TEXT("task", execution->id),
+                     LOG_TEXT("tool", execution->task->tool));
+            send(execution);
+        } else {
+            drop(execution); /* someone else was first, or the store is down */
+        }
+    }
+    unref(execution);
+}
+
+/* ---- what was approved must still be what would be allowed ---- */
+
+static bool request_is_intact(const struct task *task)
+{
+    struct envelope envelope;
+    char digest[DIGEST_HEX_BYTES];
+    enum envelope_status status =
+        envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    if (status == ENVELOPE_OK)
+        canonical_digest(envelope.arguments.raw, digest);
+    bool intact = status == ENVELOPE_OK && strcmp(digest, task->arguments_digest) == 0 &&
+                  str_equal(envelope.name.text, str_from(task->tool));
+    envelope_finish(&envelope);
+    return intact;
+}
+
+/* -32011 unless the policy in force forwards, or asks for the same workflow; -32012 when the
+ * tool is not the one that was approved. */
+static bool check_drift(struct execution *execution, enum jsonrpc_error *error)
+{
+    const struct task *task = execution->task;
+    const struct policy *policy = execution->snapshot->policy;
+    struct policy_request request = {execution->source, str_from(task->tool),
+                                     str_from(task->arguments)};
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    *error = JSONRPC_POLICY_DRIFT;
+    if (!execution->source || !execution->source->enabled ||
+        !policy_is_visible(policy, execution->source, request.name))
+        return false;
+    policy_decide(policy, &request, &decision);
+    bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
+                         strcmp(decision.workflow->name, task->workflow) == 0;
+    if (decision.action != ACTION_FORWARD && !same_workflow)
+        return false;
+    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
+                      &tool);
+    *error = JSONRPC_TRANSFORM_DRIFT;
+    return request_is_intact(task) && (!tool.digest[0] || !task->definition_digest[0] ||
+                                       strcmp(tool.digest, task->definition_digest) == 0);
+}
+
+static void begin(struct execution *execution, struct task *task)
+{
+    struct gateway *gateway = execution->worker->gateway;
+    enum jsonrpc_error error;
+    if (execution->running || atomic_load(&gateway->shutting_down))
+        return;
+    execution->running = true;
+    atomic_fetch_add(&gateway->in_flight, 1);
+    task_unref(execution->task);
+    execution->task = task_ref(task);
+    snapshot_unref(execution->snapshot);
+    execution->snapshot = snapshot_current();
+    execution->source = config_source_find(execution->snapshot->config, str_from(task->source));
+    if (!check_drift(execution, &error)) {
+        log_warn("An approved call is not run: what was approved has changed",
+                 LOG_TEXT("task", task->id), LOG_TEXT("error", jsonrpc_error_type(error)));
+        execution_fail(execution, error, "");
+        return;
+    }
+    struct task_change change = {.to = TASK_EXECUTING};
+    execution->references++;
+    store_task_change(gateway->store, str_from(task->id), &change, &gateway_actor,
+                      (struct store_call){execution->worker->loop, on_executing, execution});
+}
+
+void execution_offer(const struct call *call, struct task *task, bool wants_result)
+{
+    if (task_state_is_terminal(task->state) || task->state == TASK_EXECUTING)
+        return;
+    struct execution *execution = hold(call, task);
+    if (task->state == TASK_APPROVED && (wants_result || !task->on_result))
+        begin(execution, task);
+}
+
+/* ---- the task has changed ---- */
+
+/* Stopped by its owner or an operator: upstream is told, as far as it listens. */
+static void stop(struct execution *execution)
+{
+    if (execution->upstream_task) {
+        execution_task_cancel(execution);
+    } else if (execution->ask) {
+        struct buffer body;
+        buffer_init(&body);
+        buffer_append_format(&body,
+                             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                             "\"params\":{\"requestId\":%.*s,\"reason\":\"cancelled\"}}",
+                             STR_ARGS(buffer_str(&execution->request_id)));
+        struct ask_options options = {.source = execution->source,
+                                      .snapshot = execution->snapshot,
+                                      .headers = &execution->credentials,
+                                      .body = buffer_str(&body)};
+        ask_tell(execution->worker, &options);
+        buffer_finish(&body);
+    }
+    drop(execution);
+}
+
+void execution_tell(struct gateway_worker *worker, struct task *task)
+{
+    struct execution *execution = find(worker, str_from(task->id));
+    if (!execution)
+        return;
+    if (task->state == TASK_CANCELLED)
+        stop(execution);
+    else if (task_state_is_terminal(task->state))
+        drop(execution);
+    else if (task->state == TASK_EXECUTING && !execution->running)
+        drop(execution); /* another worker runs it */
+    else if (task->state == TASK_APPROVED && (!task->on_result || waiting_exists(worker, task)))
+        begin(execution, task);
+}

@@ -1,0 +1,24 @@
+/*
+ * Running an approved call: the credentials that it needs, held in memory from the request
+ * that brought them, and the one execution at upstream (design invariants 1, 4 and 5).
+ */
+#pragma once
+
+#include "internal.h"
+
+struct execution;
+
+/* Keeps what `call` would send upstream for the task, in place of what was kept before. */
+void execution_hold(const struct call *call, const struct task *task);
+/* As execution_hold(), and runs the task if it is approved and its time has come: at once, or
+ * for `on_result` when `wants_result`. */
+void execution_offer(const struct call *call, struct task *task, bool wants_result);
+/* Drops what is kept of a task that is not running. */
+void execution_forget(struct gateway_worker *worker, struct str id);
+/* Drops what is kept for a session (its digest): it has ended. A worker_callback. */
+void execution_forget_session(struct gateway_worker *worker, struct task *unused,
+                              struct str session);
+/* The task has changed: runs it when it was approved here, stops when it has ended. */
+void execution_tell(struct gateway_worker *worker, struct task *task);
+/* Everything of the worker, for the end of the process. */
+void executions_drop(struct gateway_worker *worker);

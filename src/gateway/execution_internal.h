@@ -1,0 +1,42 @@
+/* The execution itself, for the two files that run it. */
+#pragma once
+
+#include "ask.h"
+#include "execution.h"
+
+struct execution {
+    struct gateway_worker *worker;
+    int references; /* the worker's map, and each message under way to the store */
+    char id[TASK_ID_BYTES];
+    char session[DIGEST_HEX_BYTES]; /* of the request that brought the credentials */
+    struct headers credentials;     /* owned copies; never stored, never logged */
+    bool dropped;                   /* no longer in the worker's map */
+    /* While it runs. */
+    bool running;
+    struct task *task;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct ask *ask;
+    struct buffer request_id; /* JSON text of the id that upstream sees */
+    struct loop_timer timer;  /* the next poll of upstream's task, or the next try to store */
+    char *upstream_task;      /* upstream's own task, when the tool requires one */
+    bool has_result;          /* that task's result has come */
+    struct task_change outcome;
+    struct buffer outcome_text, outcome_message;
+};
+
+/* Asks upstream with the held credentials. */
+void execution_ask(struct execution *execution, struct str body, struct str id,
+                   const struct ask_callbacks *callbacks);
+/* The call's answer has come: stores it and ends. Also takes the answer of tasks/result. */
+void execution_answered(struct execution *execution, const struct ask_reply *reply);
+/* Fails with an error of the gateway's own. */
+void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details);
+/* A message of upstream's while it works. */
+void execution_interim(void *context, struct str message);
+
+/* ---- execution_task.c: a tool that upstream itself runs as a task only ---- */
+/* True when the answer was a CreateTaskResult, which is now being followed. */
+bool execution_task_follow(struct execution *execution, struct str result);
+/* Relays a cancel to upstream's task. */
+void execution_task_cancel(struct execution *execution);

@@ -1,0 +1,220 @@
+/* Fetching tools for the catalogue. */
+#include "fetch.h"
+
+#include <stdlib.h>
+
+#include "ask.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/capabilities.h"
+#include "taskgate/mcp/lists.h"
+
+#define RETRY_MS 5000
+#define INITIALIZE_PARAMS                                                                          \
+    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"                                     \
+    "\"clientInfo\":{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}}"
+
+/* One walk over the pages of one source. It lives as long as its ask. */
+struct fetch {
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct headers headers;
+    bool own_session; /* opened here, so closed here */
+    int64_t pages;
+    int64_t deadline_ms; /* monotonic */
+};
+
+static void fetch_destroy(struct fetch *fetch)
+{
+    headers_finish(&fetch->headers);
+    snapshot_unref(fetch->snapshot);
+    free(fetch);
+}
+
+static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
+                                  const struct config_source *source)
+{
+    struct fetch *fetch = memory_alloc(sizeof *fetch);
+    fetch->worker = worker;
+    fetch->snapshot = snapshot_ref(snapshot);
+    fetch->source = source;
+    fetch->deadline_ms = clock_monotonic_ms() + snapshot->config->times.tools_fetch_timeout_ms;
+    headers_init(&fetch->headers, true);
+    return fetch;
+}
+
+static struct ask_options options_of(const struct fetch *fetch, struct str body, struct str id)
+{
+    int64_t left_ms = fetch->deadline_ms - clock_monotonic_ms();
+    return (struct ask_options){
+        .source = fetch->source,
+        .snapshot = fetch->snapshot,
+        .headers = &fetch->headers,
+        .body = body,
+        .id = id,
+        .silence_ms = left_ms > 0 ? left_ms : 1,
+        .total_ms = left_ms > 0 ? left_ms : 1,
+        .most_bytes = (size_t)fetch->snapshot->config->limits.result_bytes,
+    };
+}
+
+static void ask(struct fetch *fetch, const char *method, struct str params,
+                const struct ask_callbacks *callbacks)
+{
+    struct buffer body = {0}, id = {0};
+    ask_write_request(&body, &id, method, params);
+    struct ask_options options = options_of(fetch, buffer_str(&body), buffer_str(&id));
+    ask_start(fetch->worker, &options, callbacks, fetch);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+/* The gateway's own session is not left behind at upstream. */
+static void end(struct fetch *fetch, bool complete)
+{
+    if (complete)
+        catalog_filled(fetch->worker->gateway->catalog, str_from(fetch->source->id));
+    if (fetch->own_session && headers_find(&fetch->headers, "mcp-session-id").length > 0) {
+        struct ask_options options = options_of(fetch, STR_EMPTY, STR_EMPTY);
+        options.method = "DELETE";
+        ask_tell(fetch->worker, &options);
+    }
+    fetch_destroy(fetch);
+}
+
+/* ---- pages ---- */
+
+static void ask_page(struct fetch *fetch, struct str cursor);
+
+static bool learn(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+{
+    struct fetch *fetch = context;
+    catalog_put_tool(fetch->worker->gateway->catalog, fetch->snapshot, fetch->source, tool);
+    return true;
+}
+
+static void on_page(void *context, const struct ask_reply *reply)
+{
+    struct fetch *fetch = context;
+    struct str result = json_member(reply->message, "result");
+    if (!mcp_tools_read(result, learn, fetch)) {
+        log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
+                 LOG_NUMBER("status", reply->status));
+        end(fetch, false);
+        return;
+    }
+    struct str next = mcp_next_cursor(result);
+    if (next.length == 0) {
+        end(fetch, true);
+    } else if (++fetch->pages >= fetch->snapshot->config->times.tools_max_pages) {
+        log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
+                 LOG_TEXT("source", fetch->source->id));
+        end(fetch, true);
+    } else {
+        ask_page(fetch, next);
+    }
+}
+
+static void ask_page(struct fetch *fetch, struct str cursor)
+{
+    static const struct ask_callbacks callbacks = {on_page, NULL};
+    struct buffer params = {0};
+    if (cursor.length > 0)
+        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
+    ask(fetch, "tools/list", buffer_str(&params), &callbacks);
+    buffer_finish(&params);
+}
+
+/* ---- the gateway's own session ---- */
+
+static void try_again_later(struct gateway_worker *worker)
+{
+    if (!loop_timer_is_running(&worker->fetch_timer))
+        loop_timer_start(&worker->fetch_timer, RETRY_MS);
+}
+
+static void open_session(struct fetch *fetch, const struct ask_reply *reply, struct str result)
+{
+    char *version = json_string_text(json_member(result, "protocolVersion"), NULL);
+    struct str session = headers_find(reply->headers, "mcp-session-id");
+    if (session.length > 0)
+        headers_set(&fetch->headers, STR("mcp-session-id"), session);
+    if (version)
+        headers_set(&fetch->headers, STR("mcp-protocol-version"), str_from(version));
+    free(version);
+    fetch->own_session = true;
+    struct ask_options options = options_of(
+        fetch, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"), STR_EMPTY);
+    ask_tell(fetch->worker, &options);
+}
+
+static void on_initialized(void *context, const struct ask_reply *reply)
+{
+    struct fetch *fetch = context;
+    struct catalog *catalog = fetch->worker->gateway->catalog;
+    struct str result = json_member(reply->message, "result");
+    struct mcp_capabilities upstream;
+    if (result.length == 0) {
+        bool wants_login = reply->status == 401 || reply->status == 403;
+        log_info(wants_login ? "Upstream wants a login: its tools come with the first client"
+                             : "Upstream cannot be asked for its tools yet",
+                 LOG_TEXT("source", fetch->source->id), LOG_NUMBER("status", reply->status));
+        if (!wants_login)
+            try_again_later(fetch->worker);
+        fetch_destroy(fetch);
+        return;
+    }
+    mcp_capabilities_detect(result, &upstream);
+    char *line =
+        memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
+                      upstream.task_status ? "true" : "false");
+    log_info(line, LOG_TEXT("source", fetch->source->id));
+    free(line);
+    if (catalog_set_capabilities(catalog, str_from(fetch->source->id), &upstream))
+        catalog_announce_all(catalog, fetch->snapshot);
+    open_session(fetch, reply, result);
+    ask_page(fetch, STR_EMPTY);
+}
+
+void fetch_missing(void *context)
+{
+    static const struct ask_callbacks callbacks = {on_initialized, NULL};
+    struct gateway_worker *worker = context;
+    struct snapshot *snapshot = snapshot_current();
+    const struct config *config = snapshot->config;
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        if (!source->enabled || catalog_is_filled(worker->gateway->catalog, str_from(source->id)))
+            continue;
+        struct fetch *fetch = fetch_create(worker, snapshot, source);
+        for (size_t h = 0; h < source->header_count; h++)
+            headers_set(&fetch->headers, str_from(source->headers[h].name),
+                        str_from(source->headers[h].value));
+        ask(fetch, "initialize", STR(INITIALIZE_PARAMS), &callbacks);
+    }
+    snapshot_unref(snapshot);
+}
+
+void fetch_rest(struct call *call, struct str next_cursor)
+{
+    struct catalog *catalog = call->worker->gateway->catalog;
+    bool is_first_page = call->envelope.cursor.raw.length == 0;
+    if (catalog_is_filled(catalog, str_from(call->source->id)))
+        return;
+    if (next_cursor.length > 0) {
+        struct fetch *fetch = fetch_create(call->worker, call->snapshot, call->source);
+        headers_from_request(&fetch->headers, call->exchange, call->source);
+        fetch->pages = 1;
+        ask_page(fetch, next_cursor);
+    } else if (is_first_page) {
+        catalog_filled(catalog, str_from(call->source->id));
+    }
+}
+
+void fetch_stop(struct gateway_worker *worker)
+{
+    loop_timer_stop(&worker->fetch_timer);
+}

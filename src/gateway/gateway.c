@@ -1,0 +1,166 @@
+/* The gateway of the process and the worker of each loop. */
+#include <stdlib.h>
+
+#include "ask.h"
+#include "execution.h"
+#include "fetch.h"
+#include "internal.h"
+#include "relay.h"
+#include "stream.h"
+#include "taskgate/core/memory.h"
+#include "waiting.h"
+
+#define IDLE_CONNECTIONS 256
+
+struct gateway *gateway_create(struct store *store)
+{
+    struct gateway *gateway = memory_alloc(sizeof *gateway);
+    gateway->store = store;
+    gateway->sessions = sessions_create();
+    gateway->catalog = catalog_create();
+    return gateway;
+}
+
+void gateway_destroy(struct gateway *gateway)
+{
+    if (!gateway)
+        return;
+    catalog_destroy(gateway->catalog);
+    sessions_destroy(gateway->sessions);
+    free(gateway->workers);
+    free(gateway);
+}
+
+/* A task was created or has moved: whoever waits for it on this loop hears of it. */
+static void on_task(void *context, struct task *task, bool created)
+{
+    struct gateway_worker *worker = context;
+    if (!created)
+        stream_tell_status(worker, task);
+    waiting_tell(worker, task);
+    execution_tell(worker, task);
+}
+
+struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loop *loop,
+                                             struct error *error)
+{
+    struct gateway_worker *worker = memory_alloc(sizeof *worker);
+    worker->gateway = gateway;
+    worker->loop = loop;
+    worker->client = upstream_client_create(loop, IDLE_CONNECTIONS, error);
+    if (!worker->client) {
+        free(worker);
+        return NULL;
+    }
+    list_init(&worker->calls);
+    loop_timer_init(&worker->fetch_timer, loop, fetch_missing, worker);
+    list_init(&worker->asks);
+    list_init(&worker->streams);
+    worker->waiters = map_create();
+    worker->executions = map_create();
+    gateway->workers = memory_grow_array(gateway->workers, gateway->worker_count + 1,
+                                         sizeof(struct gateway_worker *));
+    gateway->workers[gateway->worker_count++] = worker;
+    store_observe(gateway->store, loop, on_task, worker);
+    return worker;
+}
+
+/* What is still under way is cut: the time to end it in order has passed. */
+static void drop_calls(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        call_forget_state(call);
+        http_on_gone(call->exchange, NULL, NULL);
+        call_ended(call);
+    }
+}
+
+void gateway_worker_destroy(struct gateway_worker *worker)
+{
+    if (!worker)
+        return;
+    drop_calls(worker);
+    executions_drop(worker);
+    fetch_stop(worker);
+    ask_cancel_all(worker);
+    map_destroy(worker->executions, NULL);
+    map_destroy(worker->waiters, NULL);
+    upstream_client_destroy(worker->client);
+    free(worker);
+}
+
+/* ---- telling every worker ---- */
+
+struct delivery {
+    struct gateway_worker *worker;
+    worker_callback callback;
+    struct task *task;
+    char *message;
+    size_t length;
+};
+
+static void deliver(void *context)
+{
+    struct delivery *delivery = context;
+    delivery->callback(delivery->worker, delivery->task,
+                       str_slice(delivery->message, delivery->length));
+    task_unref(delivery->task);
+    free(delivery->message);
+    free(delivery);
+}
+
+void gateway_tell_workers(struct gateway *gateway, worker_callback callback, struct task *task,
+                          struct str message)
+{
+    for (size_t i = 0; i < gateway->worker_count; i++) {
+        struct delivery *delivery = memory_alloc(sizeof *delivery);
+        *delivery = (struct delivery){
+            .worker = gateway->workers[i],
+            .callback = callback,
+            .task = task ? task_ref(task) : NULL,
+            .message = memory_copy_str(message),
+            .length = message.length,
+        };
+        loop_post(gateway->workers[i]->loop, deliver, delivery);
+    }
+}
+
+void gateway_reloaded(struct gateway *gateway)
+{
+    struct snapshot *snapshot = snapshot_current();
+    catalog_announce_all(gateway->catalog, snapshot);
+    snapshot_unref(snapshot);
+    gateway_tell_workers(gateway, stream_tell_list_changed, NULL, STR_EMPTY);
+    if (gateway->worker_count > 0)
+        loop_post(gateway->workers[0]->loop, fetch_missing, gateway->workers[0]);
+}
+
+void gateway_fetch_tools(struct gateway_worker *worker)
+{
+    fetch_missing(worker);
+}
+
+bool gateway_upstream_reachable(const struct gateway *gateway)
+{
+    return catalog_all_reachable(gateway->catalog);
+}
+
+/* ---- shutting down ---- */
+
+static void shut_down_worker(struct gateway_worker *worker, struct task *unused, struct str none)
+{
+    waiting_end_all(worker);
+    stream_end_all(worker);
+}
+
+void gateway_shut_down(struct gateway *gateway)
+{
+    atomic_store(&gateway->shutting_down, true);
+    gateway_tell_workers(gateway, shut_down_worker, NULL, STR_EMPTY);
+}
+
+long gateway_in_flight(const struct gateway *gateway)
+{
+    return atomic_load(&gateway->in_flight);
+}

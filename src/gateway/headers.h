@@ -1,0 +1,33 @@
+/*
+ * Which headers travel: a request's up to the server, a response's down to the client.
+ * Everything but the hop-by-hop ones (RFC 9110 §7.6.1) and what each side frames anew.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "taskgate/config/config.h"
+#include "taskgate/http/server.h"
+
+/* An owned list of headers. */
+struct headers {
+    struct http_header *items;
+    size_t count, capacity;
+    bool owns; /* names and values are copies of ours */
+};
+
+void headers_init(struct headers *headers, bool owns);
+void headers_finish(struct headers *headers);
+void headers_add(struct headers *headers, struct str name, struct str value);
+/* Replaces every header of that name (any case) by one. */
+void headers_set(struct headers *headers, struct str name, struct str value);
+/* The value, or an empty str. */
+struct str headers_find(const struct headers *headers, const char *name);
+
+/* What goes up: the client's headers but the hop-by-hop ones, those that Connection names,
+ * and Accept-Encoding (contract "Proxy"); then the source's static credentials, which
+ * replace the client's of the same name. */
+void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
+                          const struct config_source *source);
+/* What comes down. Content-Length is left out: the body's own length is sent. */
+void headers_from_response(struct headers *headers, const struct http_header *items, size_t count);

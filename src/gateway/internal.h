@@ -1,0 +1,139 @@
+/*
+ * What the files of the gateway share: the process-wide gateway, the worker of one loop and
+ * the call, which is one request on its way.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "taskgate/core/list.h"
+#include "taskgate/core/map.h"
+#include "taskgate/gateway/gateway.h"
+#include "taskgate/gateway/snapshot.h"
+#include "taskgate/json/envelope.h"
+#include "taskgate/mcp/dialect.h"
+#include "taskgate/mcp/jsonrpc.h"
+#include "taskgate/mcp/method.h"
+#include "taskgate/upstream/upstream.h"
+
+#include "catalog.h"
+#include "sessions.h"
+
+#define OWNER_BYTES 80
+
+struct gateway {
+    struct store *store;
+    struct sessions *sessions;
+    struct catalog *catalog;
+    struct gateway_worker **workers;
+    size_t worker_count;
+    atomic_bool shutting_down;
+    atomic_long in_flight;
+};
+
+/* Everything in it belongs to its loop's thread. */
+struct gateway_worker {
+    struct gateway *gateway;
+    struct loop *loop;
+    struct upstream_client *client;
+    struct list calls;             /* struct call.node, every one that is not yet answered */
+    struct list asks;              /* struct ask.node: the gateway's own requests under way */
+    struct loop_timer fetch_timer; /* the next try to fetch tools (fetch.c) */
+    struct list streams;           /* struct stream.node: open GET streams */
+    struct map *waiters;           /* task id -> struct waiting: open tasks/result */
+    struct map *executions;        /* task id -> struct execution: credentials held, or running */
+};
+
+/*
+ * One request, from the envelope to its answer. It lives as long as anyone holds a
+ * reference: the exchange does until it ends, and so does every message under way to the
+ * store. `exchange` is NULL once the client has its answer or has gone; then nothing that
+ * points into the request (envelope, headers) may be read any more.
+ */
+struct call;
+typedef void (*call_step)(struct call *call);
+
+struct call {
+    struct list node;
+    struct gateway_worker *worker;
+    struct http_exchange *exchange;
+    int references;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct envelope envelope; /* POST only */
+    const struct mcp_method *method;
+    struct str session_id;                /* the header; empty without */
+    char session[DIGEST_HEX_BYTES];       /* its digest, "" without */
+    char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
+    char owner[OWNER_BYTES];              /* contract "Sessions, owners" */
+    struct session_facts facts;           /* after call_with_facts() */
+    struct relay *relay;                  /* while one is under way */
+    struct ask *ping;                     /* while upstream is asked about the session */
+    void (*abandoned)(struct call *call); /* frees `state` when the client goes; may be NULL */
+    call_step next;      /* where to go on when the store or the ping has answered */
+    void *state;         /* of the method's own; freed by its file */
+    const char *outcome; /* "success" or "error", for the metric */
+};
+
+/* ---- call.c ---- */
+struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
+                         struct snapshot *snapshot, const struct config_source *source);
+struct call *call_ref(struct call *call);
+void call_unref(struct call *call);
+/* Loads what is known of the request's session (memory, else store), then goes on; not at
+ * all if the client has gone meanwhile. */
+void call_with_facts(struct call *call, call_step next);
+/* Whether the request's session or token owns the task; else it must look unknown. */
+bool call_owns(const struct call *call, const struct task *task);
+/* The answers; each ends the exchange. Errors travel with HTTP 200 (clients.md). A
+ * notification has no answer: 202. */
+void call_answer(struct call *call, struct str message);
+void call_answer_result(struct call *call, struct str result);
+void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
+                       const struct jsonrpc_error_data *data);
+void call_answer_status(struct call *call, int status, struct str body);
+/* Drops what is under way for the client and frees `state`: it will be answered by others, or
+ * has gone. */
+void call_forget_state(struct call *call);
+/* After the exchange has been ended by other means (a stream). */
+void call_ended(struct call *call);
+/* A store_call that answers to `callback` with this call as its context; takes a reference
+ * that `callback` must give back. */
+struct store_call call_to_store(struct call *call, store_callback callback);
+struct str call_tool(const struct call *call);
+enum dialect_pending call_pending_look(const struct call *call);
+
+/* ---- the methods, one file each ---- */
+void initialize_handle(struct call *call);
+void tools_list_handle(struct call *call);
+void tools_call_handle(struct call *call);
+void resources_list_handle(struct call *call);
+void prompts_list_handle(struct call *call);
+void gated_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
+void tasks_get_handle(struct call *call);
+void tasks_result_handle(struct call *call);
+void tasks_cancel_handle(struct call *call);
+void tasks_list_handle(struct call *call);
+
+/* ---- tools_call.c: shared with execution ---- */
+/* What a tool is announced as to this call's session. */
+enum policy_annotation tool_announcement(const struct call *call,
+                                         const struct policy_decision *decision,
+                                         const struct catalog_tool *tool);
+
+/* ---- verify.c ---- */
+/* Goes on once upstream has accepted this session and token within five minutes; asks it by
+ * a ping when need be, and answers the call itself when upstream refuses. */
+void verify_then(struct call *call, call_step next);
+
+/* ---- task_create.c ---- */
+void task_create_from_call(struct call *call, const struct policy_decision *decision,
+                           const struct catalog_tool *tool, bool accelerated);
+
+/* ---- gateway.c ---- */
+/* Runs `callback` on every worker's loop with its own reference of `task` (may be NULL) and its
+ * own copy of `message` (may be empty). Any thread. */
+typedef void (*worker_callback)(struct gateway_worker *worker, struct task *task,
+                                struct str message);
+void gateway_tell_workers(struct gateway *gateway, worker_callback callback, struct task *task,
+                          struct str message);

@@ -1,0 +1,135 @@
+/* tools/list, resources/list, prompts/list: read for the catalogue, rewritten for the client,
+ * answered from what the owner fetched before when upstream fails (seed 002 F-003, NF-002.2). */
+#include <stdlib.h>
+
+#include "fetch.h"
+#include "relay.h"
+#include "taskgate/core/log.h"
+#include "taskgate/json/text.h"
+
+/* ---- tools ---- */
+
+static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+{
+    struct call *call = context;
+    struct policy_request request = {call->source, tool->name, STR_EMPTY};
+    struct policy_decision decision;
+    if (!policy_is_visible(call->snapshot->policy, call->source, tool->name))
+        return false;
+    policy_decide(call->snapshot->policy, &request, &decision);
+    *announce = policy_annotate(&decision, call->facts.upstream_tasks, tool->has_own, tool->own);
+    return true;
+}
+
+static bool learn_tool(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+{
+    struct call *call = context;
+    catalog_put_tool(call->worker->gateway->catalog, call->snapshot, call->source, tool);
+    return true;
+}
+
+/* Who may be answered from what was fetched before: the one who fetched it. */
+static void write_key(const struct call *call, struct buffer *key)
+{
+    buffer_init(key);
+    buffer_append_format(key, "%s/%s/%s/", call->source->id, call->owner, call->method->name);
+    buffer_append(key, call->envelope.cursor.raw);
+}
+
+static void keep(const struct call *call, struct str result)
+{
+    struct buffer key;
+    write_key(call, &key);
+    catalog_keep_list(call->worker->gateway->catalog, buffer_str(&key), result);
+    buffer_finish(&key);
+}
+
+static void rewrite_tools(struct call *call, struct str result, struct buffer *out)
+{
+    keep(call, result);
+    if (!mcp_tools_read(result, learn_tool, call))
+        log_warn("Upstream's tools/list has no list of tools",
+                 LOG_TEXT("source", call->source->id));
+    mcp_tools_rewrite(out, result, judge_tool, call);
+    fetch_rest(call, mcp_next_cursor(result));
+}
+
+/* ---- resources and prompts ---- */
+
+static bool judge_name(void *context, struct str name)
+{
+    struct call *call = context;
+    return policy_is_visible(call->snapshot->policy, call->source, name);
+}
+
+static void rewrite_resources(struct call *call, struct str result, struct buffer *out)
+{
+    keep(call, result);
+    mcp_list_filter(out, result, "resources", "uri", judge_name, call);
+}
+
+static void rewrite_prompts(struct call *call, struct str result, struct buffer *out)
+{
+    keep(call, result);
+    mcp_list_filter(out, result, "prompts", "name", judge_name, call);
+}
+
+/* ---- when upstream fails ---- */
+
+static bool answer_kept(struct call *call, enum relay_failure failure)
+{
+    struct buffer key, kept, result;
+    if (failure == RELAY_UNREADABLE)
+        return false;
+    write_key(call, &key);
+    buffer_init(&kept);
+    buffer_init(&result);
+    bool found = catalog_kept_list(call->worker->gateway->catalog, buffer_str(&key), &kept);
+    if (found) {
+        log_warn("Upstream failed, the list is the one fetched before",
+                 LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
+        struct str list = buffer_str(&kept);
+        if (call->method->treatment == MCP_TOOLS_LIST)
+            mcp_tools_rewrite(&result, list, judge_tool, call);
+        else if (call->method->treatment == MCP_RESOURCES_LIST)
+            mcp_list_filter(&result, list, "resources", "uri", judge_name, call);
+        else
+            mcp_list_filter(&result, list, "prompts", "name", judge_name, call);
+        call_answer_result(call, buffer_str(&result));
+    }
+    buffer_finish(&result);
+    buffer_finish(&kept);
+    buffer_finish(&key);
+    return found;
+}
+
+static void relay_list(struct call *call,
+                       void (*rewrite)(struct call *, struct str, struct buffer *))
+{
+    struct relay_options options = {
+        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+        .rewrite = rewrite,
+        .failed = answer_kept,
+    };
+    relay_start(call, &options);
+}
+
+static void relay_tools(struct call *call)
+{
+    relay_list(call, rewrite_tools);
+}
+
+void tools_list_handle(struct call *call)
+{
+    call_with_facts(call, relay_tools);
+}
+
+void resources_list_handle(struct call *call)
+{
+    relay_list(call, rewrite_resources);
+}
+
+void prompts_list_handle(struct call *call)
+{
+    relay_list(call, rewrite_prompts);
+}

@@ -1,0 +1,444 @@
+/* Carrying a request up and its response down. */
+#include "relay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stream.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/sse.h"
+
+/* An event longer than this passes in pieces instead of being held until it is whole. */
+#define HELD_EVENT_BYTES (1024 * 1024)
+
+enum relay_mode {
+    RELAY_WAITING, /* for the head */
+    RELAY_BYTES,   /* streamed as they come */
+    RELAY_EVENTS,  /* streamed event by event */
+    RELAY_WHOLE,   /* held until the end, then rewritten */
+};
+
+struct relay {
+    struct call *call;
+    struct relay_options options;
+    struct upstream_call *upstream;
+    struct headers request_headers;
+    struct headers headers; /* of the response, copies; while held */
+    enum relay_mode mode;
+    int status;
+    struct buffer held; /* the whole body, or the part of an event not yet complete */
+    struct sse_splitter splitter;
+    struct stream *stream;     /* the client's open GET stream */
+    struct loop_timer opening; /* sends a comment so that SSE headers go out */
+    int64_t started_ms;
+    bool written;           /* some body byte has gone down */
+    bool inside_event;      /* a long event is passing in pieces */
+    int64_t content_length; /* of the response; -1 when it is not announced */
+};
+
+static void relay_destroy(struct relay *relay)
+{
+    loop_timer_stop(&relay->opening);
+    stream_close(relay->stream);
+    headers_finish(&relay->request_headers);
+    headers_finish(&relay->headers);
+    buffer_finish(&relay->held);
+    free(relay);
+}
+
+void relay_cancel(struct relay *relay)
+{
+    if (!relay)
+        return;
+    if (relay->upstream)
+        upstream_call_cancel(relay->upstream);
+    relay_destroy(relay);
+}
+
+/* Takes the relay off its call, which is about to be answered. */
+static struct call *relay_finish(struct relay *relay)
+{
+    struct call *call = relay->call;
+    call->relay = NULL;
+    relay_cancel(relay);
+    return call;
+}
+
+/* ---- failures ---- */
+
+enum relay_failure relay_failure_of(enum upstream_result result)
+{
+    switch (result) {
+    case UPSTREAM_CONNECT_FAILED:
+        return RELAY_CONNECT_FAILED;
+    case UPSTREAM_SILENT:
+        return RELAY_TIMEOUT;
+    case UPSTREAM_DONE:
+        return RELAY_UNREADABLE;
+    case UPSTREAM_GONE:
+        break;
+    }
+    return RELAY_GONE;
+}
+
+static enum jsonrpc_error failure_error(enum relay_failure failure)
+{
+    switch (failure) {
+    case RELAY_TIMEOUT:
+        return JSONRPC_UPSTREAM_TIMEOUT;
+    case RELAY_UNREADABLE:
+    case RELAY_STATUS_5XX:
+        return JSONRPC_UPSTREAM_ERROR;
+    case RELAY_CONNECT_FAILED:
+    case RELAY_GONE:
+        break;
+    }
+    return JSONRPC_UPSTREAM_FAILED;
+}
+
+void relay_answer_failure(struct call *call, enum relay_failure failure)
+{
+    if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
+        struct jsonrpc_error_data data = {.tool = call_tool(call)};
+        call_answer_error(call, failure_error(failure), STR_EMPTY, &data);
+    } else {
+        call_answer_status(call, 502, STR_EMPTY);
+    }
+}
+
+static void fail(struct relay *relay, enum relay_failure failure)
+{
+    bool (*failed)(struct call *, enum relay_failure) = relay->options.failed;
+    struct call *call = relay_finish(relay);
+    if (!failed || !failed(call, failure))
+        relay_answer_failure(call, failure);
+}
+
+/* The response is under way and cannot be taken back. */
+static void fail_in_stream(struct relay *relay, enum relay_failure failure)
+{
+    bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    if (events && call->envelope.id.length > 0) {
+        struct buffer message, event;
+        buffer_init(&message);
+        buffer_init(&event);
+        jsonrpc_write_error(&message, call->envelope.id, failure_error(failure), STR_EMPTY, NULL);
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
+        http_stream_write(exchange, buffer_str(&event));
+        buffer_finish(&event);
+        buffer_finish(&message);
+    }
+    call_forget_state(call);
+    call_ended(call);
+    if (events)
+        http_stream_end(exchange);
+    else
+        http_stream_abort(exchange);
+}
+
+/* ---- the response comes down ---- */
+
+static void on_drained(void *context)
+{
+    struct relay *relay = context;
+    upstream_call_resume(relay->upstream);
+}
+
+static void send_down(struct relay *relay, struct str bytes)
+{
+    if (bytes.length == 0)
+        return;
+    relay->written = true;
+    if (!http_stream_write(relay->call->exchange, bytes))
+        upstream_call_pause(relay->upstream);
+}
+
+static void on_opening(void *context)
+{
+    struct relay *relay = context;
+    if (!relay->written)
+        send_down(relay, STR(":\n\n"));
+}
+
+static bool is_event_stream(const struct headers *headers)
+{
+    struct str type = headers_find(headers, "content-type");
+    struct str media, parameters;
+    str_cut(type, ';', &media, &parameters);
+    return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
+}
+
+/* Upstream has accepted this session and token: what relies on it may go on for a while. */
+static void note_acceptance(struct call *call)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session),
+               token = str_from(call->token);
+    bool is_news = sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
+                                   call->snapshot->config->limits.sessions);
+    if (is_news)
+        store_pair_put(gateway->store, source, session, token, clock_now_ms(),
+                       (struct store_call){call->worker->loop, NULL, NULL});
+}
+
+static void start_stream(struct relay *relay)
+{
+    struct call *call = relay->call;
+    http_on_drained(call->exchange, on_drained, relay);
+    http_stream_start(call->exchange, relay->status, relay->headers.items, relay->headers.count,
+                      relay->mode == RELAY_BYTES ? relay->content_length : -1);
+    if (relay->mode != RELAY_EVENTS)
+        return;
+    /* Headers go out with the first bytes only: a silent stream must still be seen to open. */
+    loop_timer_start(&relay->opening, 0);
+    if (relay->options.open_stream)
+        relay->stream = stream_open(call, &relay->inside_event);
+}
+
+static int64_t announced_length(const struct http_header *items, size_t count)
+{
+    uint64_t length;
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal_ignore_case(items[i].name, STR("content-length")) &&
+            str_to_u64(items[i].value, &length) && length <= INT64_MAX)
+            return (int64_t)length;
+    }
+    return -1;
+}
+
+static void on_head(void *context, int status, const struct http_header *items, size_t count)
+{
+    struct relay *relay = context;
+    struct call *call = relay->call;
+    relay->status = status;
+    relay->content_length = announced_length(items, count);
+    headers_from_response(&relay->headers, items, count);
+    catalog_set_reachable(call->worker->gateway->catalog, str_from(call->source->id), true);
+    if (status >= 200 && status < 300)
+        note_acceptance(call);
+    if (status >= 500 && relay->options.failed) {
+        fail(relay, RELAY_STATUS_5XX);
+        return;
+    }
+    if (relay->options.head)
+        relay->options.head(call, status, &relay->headers);
+    bool must_read = relay->options.rewrite && status == 200;
+    bool events = is_event_stream(&relay->headers);
+    if (must_read && headers_find(&relay->headers, "content-encoding").length > 0) {
+        fail(relay, RELAY_UNREADABLE);
+        return;
+    }
+    relay->mode = events ? RELAY_EVENTS : must_read ? RELAY_WHOLE : RELAY_BYTES;
+    if (relay->mode != RELAY_WHOLE)
+        start_stream(relay);
+}
+
+/* A rewritten copy of a message that is the response to this call, else false. */
+static bool rewrite_message(struct relay *relay, struct str message, struct buffer *out)
+{
+    struct call *call = relay->call;
+    if (!json_check(message, NULL) || json_type(message) != JSON_OBJECT)
+        return false;
+    struct str result = json_member(message, "result");
+    if (result.length == 0 || !str_equal(json_member(message, "id"), call->envelope.id))
+        return false;
+    struct buffer rewritten;
+    buffer_init(&rewritten);
+    relay->options.rewrite(call, result, &rewritten);
+    json_write_with_member(out, message, "result", buffer_str(&rewritten));
+    buffer_finish(&rewritten);
+    return true;
+}
+
+/* One whole event of a reply that must be read. */
+static void send_event_rewritten(struct relay *relay, struct str raw)
+{
+    struct sse_event event;
+    struct buffer message, changed;
+    sse_event_read(&event, raw);
+    buffer_init(&message);
+    buffer_init(&changed);
+    if (event.has_data && rewrite_message(relay, buffer_str(&event.data), &message)) {
+        sse_write_with_data(&changed, raw, buffer_str(&message));
+        send_down(relay, buffer_str(&changed));
+    } else {
+        send_down(relay, raw);
+    }
+    buffer_finish(&changed);
+    buffer_finish(&message);
+    sse_event_finish(&event);
+}
+
+/* Whole events, one after the other. */
+static void send_events(struct relay *relay, struct str events)
+{
+    if (!relay->options.rewrite) {
+        send_down(relay, events);
+        return;
+    }
+    struct sse_splitter splitter;
+    sse_splitter_init(&splitter);
+    while (events.length > 0) {
+        size_t first = 0;
+        sse_splitter_feed(&splitter, events, &first);
+        size_t length = first > 0 ? first : events.length;
+        send_event_rewritten(relay, str_slice(events.bytes, length));
+        events = str_slice(events.bytes + length, events.length - length);
+        sse_splitter_init(&splitter);
+    }
+}
+
+/* Only whole events go down, so that an error event can always follow; but one that is
+ * longer than any buffer should be passes in pieces. */
+static void relay_events(struct relay *relay, struct str bytes)
+{
+    size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
+    if (whole > 0) {
+        if (relay->held.length > 0) {
+            buffer_append(&relay->held, str_slice(bytes.bytes, whole));
+            send_events(relay, buffer_str(&relay->held));
+            buffer_clear(&relay->held);
+        } else {
+            send_events(relay, str_slice(bytes.bytes, whole));
+        }
+        relay->inside_event = false;
+        stream_flush(relay->stream);
+        bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
+    }
+    if (bytes.length == 0)
+        return;
+    buffer_append(&relay->held, bytes);
+    if (!relay->options.rewrite && relay->held.length > HELD_EVENT_BYTES) {
+        send_down(relay, buffer_str(&relay->held));
+        buffer_clear(&relay->held);
+        relay->inside_event = true;
+    }
+}
+
+static void on_body(void *context, struct str bytes)
+{
+    struct relay *relay = context;
+    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    switch (relay->mode) {
+    case RELAY_BYTES:
+        send_down(relay, bytes);
+        break;
+    case RELAY_EVENTS:
+        relay_events(relay, bytes);
+        if (relay->held.length > most)
+            fail_in_stream(relay, RELAY_UNREADABLE);
+        break;
+    case RELAY_WHOLE:
+        if (bytes.length > most || relay->held.length > most - bytes.length)
+            fail(relay, RELAY_UNREADABLE);
+        else
+            buffer_append(&relay->held, bytes);
+        break;
+    case RELAY_WAITING:
+        break;
+    }
+}
+
+/* ---- the end ---- */
+
+static void answer_whole(struct relay *relay)
+{
+    struct buffer message;
+    buffer_init(&message);
+    if (!rewrite_message(relay, buffer_str(&relay->held), &message)) {
+        /* An error of upstream's goes down as it is; what cannot be read does not. */
+        struct str text = buffer_str(&relay->held);
+        if (!json_check(text, NULL) || json_member(text, "error").length == 0) {
+            buffer_finish(&message);
+            fail(relay, RELAY_UNREADABLE);
+            return;
+        }
+        buffer_append(&message, text);
+    }
+    struct headers headers = relay->headers;
+    int status = relay->status;
+    headers_init(&relay->headers, true);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_forget_state(call);
+    call_ended(call);
+    http_respond(exchange, status, headers.items, headers.count, buffer_str(&message));
+    headers_finish(&headers);
+    buffer_finish(&message);
+}
+
+static void end_stream(struct relay *relay)
+{
+    if (relay->held.length > 0) /* an event without its empty line */
+        send_events(relay, buffer_str(&relay->held));
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_forget_state(call);
+    call_ended(call);
+    http_stream_end(exchange);
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct relay *relay = context;
+    struct call *call = relay->call;
+    struct str source = str_from(call->source->id);
+    char status[16];
+    snprintf(status, sizeof status, "%d", relay->status);
+    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
+    metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - relay->started_ms),
+                    METRIC_LABELS(source));
+    relay->upstream = NULL; /* gone when this returns */
+    if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
+        answer_whole(relay);
+    } else if (result == UPSTREAM_DONE && relay->mode != RELAY_WAITING) {
+        end_stream(relay);
+    } else {
+        log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
+        if (relay->mode == RELAY_WAITING)
+            catalog_set_reachable(call->worker->gateway->catalog, source, false);
+        if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
+            fail(relay, relay_failure_of(result));
+        else
+            fail_in_stream(relay, relay_failure_of(result));
+    }
+}
+
+void relay_start(struct call *call, const struct relay_options *options)
+{
+    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    struct relay *relay = memory_alloc(sizeof *relay);
+    struct str method = http_method(call->exchange);
+    relay->call = call;
+    relay->options = *options;
+    relay->started_ms = clock_monotonic_ms();
+    headers_init(&relay->request_headers, false);
+    headers_init(&relay->headers, true);
+    buffer_init(&relay->held);
+    sse_splitter_init(&relay->splitter);
+    loop_timer_init(&relay->opening, call->worker->loop, on_opening, relay);
+    headers_from_request(&relay->request_headers, call->exchange, call->source);
+    call->relay = relay;
+    struct upstream_request request = {
+        .method = str_equal(method, STR("GET"))      ? "GET"
+                  : str_equal(method, STR("DELETE")) ? "DELETE"
+                                                     : "POST",
+        .url = options->url ? options->url : call->source->url,
+        .headers = relay->request_headers.items,
+        .header_count = relay->request_headers.count,
+        .body = http_body(call->exchange),
+        .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
+        .silence_timeout_ms = options->silence_ms,
+    };
+    relay->upstream = upstream_call_start(call->worker->client, &request, &callbacks, relay);
+}

@@ -1,0 +1,40 @@
+/*
+ * One request carried to upstream and its response carried back: streamed as it comes, or,
+ * for the few methods whose reply is rewritten, held until it is whole.
+ */
+#pragma once
+
+#include "headers.h"
+#include "internal.h"
+
+struct relay;
+
+/* How upstream failed before a response could be answered. */
+enum relay_failure {
+    RELAY_CONNECT_FAILED,
+    RELAY_GONE,
+    RELAY_TIMEOUT,
+    RELAY_UNREADABLE, /* encoded, too large or not JSON where the reply must be read */
+    RELAY_STATUS_5XX, /* only told when `failed` is set; else it goes down as it is */
+};
+
+struct relay_options {
+    int64_t silence_ms; /* 0: none */
+    const char *url;    /* NULL: the source's */
+    bool open_stream;   /* an SSE reply is the client's stream for what comes unasked */
+    /* Sees the response's status and headers before anything goes down. May be NULL. */
+    void (*head)(struct call *call, int status, const struct headers *headers);
+    /* Writes the JSON-RPC response message anew; `result` is its result's JSON text. Responses
+     * with an error go down as they are. NULL: everything streams through untouched. */
+    void (*rewrite)(struct call *call, struct str result, struct buffer *new_result);
+    /* Answers in upstream's place; returns false to let the ordinary error be answered. */
+    bool (*failed)(struct call *call, enum relay_failure failure);
+};
+
+/* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
+void relay_start(struct call *call, const struct relay_options *options);
+/* Drops it without an answer; NULL is allowed. */
+void relay_cancel(struct relay *relay);
+/* The ordinary answer to a failure: -32000, -32001 or -32002 for a request, else 502. */
+void relay_answer_failure(struct call *call, enum relay_failure failure);
+enum relay_failure relay_failure_of(enum upstream_result result);

@@ -1,0 +1,46 @@
+/*
+ * What the gateway knows of upstream's sessions: what each negotiated, and which tokens
+ * upstream has accepted in it. Shared by all workers, in shards with short locks; bounded
+ * (`limits.sessions`): the session not seen for longest makes room. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/str.h"
+
+#define SESSION_NAME_BYTES 128
+#define SESSION_VERSION_BYTES 24
+
+/* A copy of what is known, for one request. */
+struct session_facts {
+    bool known;
+    bool upstream_tasks; /* meaning only when known; else the source's last value counts */
+    bool upstream_task_status;
+    bool declares_tasks; /* the client's own capabilities */
+    char version[SESSION_VERSION_BYTES];
+    char client_name[SESSION_NAME_BYTES];
+    char client_version[SESSION_NAME_BYTES];
+};
+
+struct sessions;
+
+struct sessions *sessions_create(void);
+void sessions_destroy(struct sessions *sessions); /* NULL is allowed */
+
+/* `session` is the digest of the session id. */
+void sessions_put(struct sessions *sessions, struct str source, struct str session,
+                  const struct session_facts *facts, int64_t limit);
+bool sessions_get(struct sessions *sessions, struct str source, struct str session,
+                  struct session_facts *facts);
+void sessions_remove(struct sessions *sessions, struct str source, struct str session);
+
+/* Upstream has answered a request of this session (digest, may be empty) and token (digest,
+ * may be empty). True when this is news, so that it should be written to the store. */
+bool sessions_accept(struct sessions *sessions, struct str source, struct str session,
+                     struct str token, int64_t monotonic_ms, int64_t limit);
+/* How long ago upstream last accepted the pair; INT64_MAX when it never did. */
+int64_t sessions_accepted_ago_ms(struct sessions *sessions, struct str source, struct str session,
+                                 struct str token, int64_t monotonic_ms);

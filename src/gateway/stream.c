@@ -1,0 +1,117 @@
+/* Open GET streams and what is told on them. */
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "relay.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/mcp/sse.h"
+
+/* What a client that does not read may make wait for it. */
+#define WAITING_BYTES (256 * 1024)
+
+struct stream {
+    struct list node;
+    struct call *call;
+    const bool *inside_event;
+    struct buffer waiting; /* whole events, until upstream's own is complete */
+};
+
+struct stream *stream_open(struct call *call, const bool *inside_event)
+{
+    struct stream *stream = memory_alloc(sizeof *stream);
+    stream->call = call;
+    stream->inside_event = inside_event;
+    buffer_init(&stream->waiting);
+    list_append(&call->worker->streams, &stream->node);
+    return stream;
+}
+
+void stream_close(struct stream *stream)
+{
+    if (!stream)
+        return;
+    list_remove(&stream->node);
+    buffer_finish(&stream->waiting);
+    free(stream);
+}
+
+void stream_flush(struct stream *stream)
+{
+    if (!stream || stream->waiting.length == 0)
+        return;
+    http_stream_write(stream->call->exchange, buffer_str(&stream->waiting));
+    buffer_clear(&stream->waiting);
+}
+
+static void tell(struct stream *stream, struct str events)
+{
+    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->waiting.length;
+    if (backlog > WAITING_BYTES)
+        return; /* a notification is a courtesy; the task itself can be asked for */
+    buffer_append(&stream->waiting, events);
+    if (!*stream->inside_event)
+        stream_flush(stream);
+}
+
+void stream_tell_status(struct gateway_worker *worker, struct task *task)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct call *call = stream->call;
+        if (!call->facts.upstream_task_status || !call_owns(call, task))
+            continue;
+        enum dialect_pending look = call_pending_look(call);
+        struct buffer data, events;
+        buffer_init(&data);
+        buffer_init(&events);
+        dialect_write_status_event(&data, task, look, clock_now_ms());
+        sse_write_event(&events, STR("task_status"), STR_EMPTY, buffer_str(&data));
+        buffer_clear(&data);
+        dialect_write_status_notification(&data, task, look);
+        sse_write_event(&events, STR_EMPTY, STR_EMPTY, buffer_str(&data));
+        tell(stream, buffer_str(&events));
+        buffer_finish(&events);
+        buffer_finish(&data);
+    }
+}
+
+static void tell_message(struct stream *stream, struct str message)
+{
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    tell(stream, buffer_str(&event));
+    buffer_finish(&event);
+}
+
+void stream_tell_owner(struct gateway_worker *worker, struct task *task, struct str message)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (call_owns(stream->call, task))
+            tell_message(stream, message);
+    }
+}
+
+void stream_tell_list_changed(struct gateway_worker *worker, struct task *unused, struct str none)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        tell_message(LIST_ENTRY(node, struct stream, node),
+                     STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"));
+    }
+}
+
+void stream_end_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct call *call = LIST_ENTRY(node, struct stream, node)->call;
+        struct http_exchange *exchange = call->exchange;
+        call_forget_state(call); /* closes the stream too */
+        http_on_gone(exchange, NULL, NULL);
+        call_ended(call);
+        http_stream_end(exchange);
+    }
+}

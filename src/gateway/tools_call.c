@@ -1,0 +1,141 @@
+/* `tools/call`: the gates in their order, then the call goes up, or becomes a task, or is
+ * refused (seed 002 F-004, F-005; reference §2.1). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "relay.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+
+enum policy_annotation tool_announcement(const struct call *call,
+                                         const struct policy_decision *decision,
+                                         const struct catalog_tool *tool)
+{
+    return policy_annotate(decision, call->facts.upstream_tasks, tool->has_own, tool->own);
+}
+
+static void refuse(struct call *call, enum jsonrpc_error error, const char *gate, const char *why)
+{
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call), .reason = str_from(why), .gate = str_from(gate)};
+    if (gate)
+        metrics_count(METRIC_DECISIONS, str_from(gate), STR("block"));
+    call_answer_error(call, error, STR_EMPTY, &data);
+}
+
+static void forward(struct call *call)
+{
+    struct relay_options options = {.silence_ms =
+                                        call->snapshot->config->times.sync_forward_timeout_ms};
+    metrics_count(METRIC_DECISIONS, STR("governance"), STR("forward"));
+    relay_start(call, &options);
+}
+
+static void refuse_task_required(struct call *call, const struct policy_decision *decision)
+{
+    bool needs_approval = decision->action != ACTION_FORWARD;
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call),
+        .reason = str_from(needs_approval ? DIALECT_REASON_REQUIRED : DIALECT_REASON_FORCED),
+        .hint = str_from(DIALECT_HINT_REQUIRED),
+    };
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("required"));
+    call_answer_error(call, JSONRPC_TASK_REQUIRED, STR_EMPTY, &data);
+}
+
+static void refuse_task_forbidden(struct call *call)
+{
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call),
+        .reason = str_from(DIALECT_REASON_FORBIDDEN),
+    };
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("forbidden"));
+    call_answer_error(call, JSONRPC_TASK_FORBIDDEN, STR_EMPTY, &data);
+}
+
+/* Gates 1 and 2 come before any look at the task field; then its form; then the matrices. */
+static void judge(struct call *call)
+{
+    struct gateway *gateway = call->worker->gateway;
+    const struct policy *policy = call->snapshot->policy;
+    struct str name = call->envelope.name.text;
+    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    if (!policy_is_visible(policy, call->source, name)) {
+        refuse(call, JSONRPC_NOT_EXPOSED, "visibility", NULL);
+        return;
+    }
+    policy_decide(policy, &request, &decision);
+    metrics_count(METRIC_RULE_MATCHES, str_from(config_action_name(decision.action)));
+    if (decision.action == ACTION_DENY) {
+        refuse(call, JSONRPC_RULE_DENIED, "governance", NULL);
+        return;
+    }
+    bool has_task = call->envelope.task.raw.length > 0;
+    int64_t ttl_ms;
+    if (has_task &&
+        dialect_read_ttl(call->envelope.task.raw, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS,
+                          STR("params.task must be an object, and its ttl a positive integer of "
+                              "milliseconds"),
+                          NULL);
+        return;
+    }
+    catalog_find_tool(gateway->catalog, str_from(call->source->id), name, &tool);
+    enum policy_annotation announced = tool_announcement(call, &decision, &tool);
+    switch (policy_route(&decision, announced, has_task, tool.has_own, tool.own)) {
+    case ROUTE_FORWARD:
+        forward(call);
+        break;
+    case ROUTE_DENIED:
+        refuse(call, JSONRPC_RULE_DENIED, "governance", NULL);
+        break;
+    case ROUTE_APPROVAL:
+        task_create_from_call(call, &decision, &tool, false);
+        break;
+    case ROUTE_ACCELERATED:
+        task_create_from_call(call, &decision, &tool, true);
+        break;
+    case ROUTE_TASK_REQUIRED:
+        refuse_task_required(call, &decision);
+        break;
+    case ROUTE_TASK_FORBIDDEN:
+        refuse_task_forbidden(call);
+        break;
+    }
+}
+
+/* Without an id there is nobody to answer: the call goes up only if nothing stands against
+ * it; everything else is dropped and said in the log. */
+static void judge_silent(struct call *call)
+{
+    struct str name = call->envelope.name.text;
+    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_decision decision;
+    policy_decide(call->snapshot->policy, &request, &decision);
+    if (policy_is_visible(call->snapshot->policy, call->source, name) &&
+        decision.action == ACTION_FORWARD && !decision.force_required &&
+        call->envelope.task.raw.length == 0) {
+        forward(call);
+        return;
+    }
+    log_warn("A tools/call without id was dropped", LOG_STR("tool", name));
+    call_answer(call, STR_EMPTY);
+}
+
+void tools_call_handle(struct call *call)
+{
+    if (!call->envelope.name.text.bytes) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    } else if (call->envelope.arguments.raw.length > 0 &&
+               json_type(call->envelope.arguments.raw) != JSON_OBJECT) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.arguments must be an object"),
+                          NULL);
+    } else if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
+        judge_silent(call);
+    } else {
+        call_with_facts(call, judge);
+    }
+}

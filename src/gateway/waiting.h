@@ -1,0 +1,25 @@
+/*
+ * Clients that wait in tasks/result: held open until the task ends, as SSE with signs of life
+ * when the client accepts it (contract "Tasks").
+ */
+#pragma once
+
+#include "internal.h"
+
+/* Begins to wait; the call is answered when the task ends. A change that comes after this is
+ * not missed, so begin before the task is read. */
+void waiting_begin(struct call *call, struct str task_id);
+/* Whether an owner waits for the task on this worker. */
+bool waiting_exists(struct gateway_worker *worker, const struct task *task);
+/* The task has changed: those who wait are answered if it has ended. */
+void waiting_tell(struct gateway_worker *worker, struct task *task);
+/* Upstream's progress, a whole message, goes to those who gave a progress token. */
+void waiting_tell_progress(struct gateway_worker *worker, const struct task *task,
+                           struct str message);
+/* The wait is over for this call alone: answers with a whole message. */
+void waiting_answer(struct call *call, struct str message);
+/* As call_answer_error(), also on a stream that has begun. */
+void waiting_answer_error(struct call *call, enum jsonrpc_error error,
+                          const struct jsonrpc_error_data *data);
+/* Answers everyone -32013: the process ends. */
+void waiting_end_all(struct gateway_worker *worker);
