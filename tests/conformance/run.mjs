@@ -1,0 +1,129 @@
+// Runs the suite against each server twice, directly and through the gateway, and compares check by check.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Child } from '../integration/lib/child.mjs';
+import { Gateway } from '../integration/lib/gateway.mjs';
+import { freePort } from '../integration/lib/ports.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const NODE_22 = path.join(here, 'node_modules/node/bin/node'); // the suite needs Node 22
+const SUITE = path.join(here, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
+const SPEC = '2025-11-25';
+const RUN_LIMIT_MS = 120_000;
+
+/** Worse is further right. */
+const ORDER = ['SUCCESS', 'INFO', 'SKIPPED', 'WARNING', 'FAILURE', 'missing'];
+
+const servers = {
+  'server-everything': {
+    command: (port) => [[path.join(here, '../integration/node_modules/@modelcontextprotocol/server-everything/dist/index.js'), 'streamableHttp'], { PORT: String(port) }],
+    // What this server itself cannot do is no fault of a gateway, so little of the suite passes; the fixture is for the rest.
+    mustPass: 13,
+  },
+  fixture: {
+    command: (port) => [[path.join(here, 'fixture.mjs'), String(port)], {}],
+    mustPass: 47,
+  },
+};
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-conformance-'));
+const problems = [];
+
+try {
+  for (const [name, server] of Object.entries(servers)) await compare(name, server);
+} catch (error) {
+  problems.push(error.message);
+} finally {
+  if (process.argv.includes('--keep')) console.log(`results are kept in ${folder}`);
+  else fs.rmSync(folder, { recursive: true, force: true });
+}
+
+if (problems.length > 0) {
+  console.log(`\nNot conformant:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  process.exit(1);
+}
+console.log('\nNo check is worse through the gateway.');
+
+async function compare(name, server) {
+  const port = await freePort();
+  const [args, env] = server.command(port);
+  const upstream = new Child(process.execPath, args, { env, name });
+  let gateway;
+  try {
+    const url = `http://127.0.0.1:${port}/mcp`;
+    await upstream.ready(() => answers(url), 'answering');
+    const direct = await suite(`${name}-direct`, url);
+    await assertAlive(url, upstream, name);
+
+    gateway = new Gateway(fs.mkdtempSync(path.join(folder, 'gateway-')), { upstream: url });
+    await gateway.start();
+    const through = await suite(`${name}-through`, gateway.url);
+    await assertAlive(url, upstream, name);
+    await assertAlive(gateway.url, gateway.child, 'the gateway');
+
+    report(name, direct, through, server.mustPass);
+  } finally {
+    if (gateway) await gateway.stop();
+    await upstream.stop('SIGINT');
+  }
+}
+
+/** One run of the suite: a map from "scenario / check" to its result. */
+async function suite(label, url) {
+  const output = path.join(folder, label);
+  const child = new Child(NODE_22, [SUITE, 'server', '--url', url, '--suite', 'all', '--spec-version', SPEC, '-o', output], { name: `the suite (${label})` });
+  const limit = setTimeout(() => child.signal('SIGKILL'), RUN_LIMIT_MS);
+  const exit = await child.exited;
+  clearTimeout(limit);
+  if (exit.signal) throw new Error(`the suite did not end within ${RUN_LIMIT_MS} ms against ${label}\n${child.output()}`);
+  if (!fs.existsSync(output)) throw new Error(`the suite wrote no results against ${label}\n${child.output()}`);
+  const checks = new Map();
+  for (const run of fs.readdirSync(output).sort()) {
+    const scenario = run.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
+    const seen = new Map();
+    for (const check of JSON.parse(fs.readFileSync(path.join(output, run, 'checks.json'), 'utf8'))) {
+      const times = (seen.get(check.id) ?? 0) + 1;
+      seen.set(check.id, times);
+      checks.set(`${scenario} / ${check.id}${times > 1 ? ` #${times}` : ''}`, { status: check.status, error: check.errorMessage });
+    }
+  }
+  return checks;
+}
+
+function report(name, direct, through, mustPass) {
+  console.log(`\n${name}\n${'check'.padEnd(84)} ${'direct'.padEnd(8)} through`);
+  let passed = 0;
+  for (const check of [...new Set([...direct.keys(), ...through.keys()])].sort()) {
+    const [before, after] = [direct.get(check)?.status ?? 'missing', through.get(check)?.status ?? 'missing'];
+    // A check that only the run through the gateway has can still be a new failure.
+    const worse = direct.has(check) ? ORDER.indexOf(after) > ORDER.indexOf(before) : after === 'FAILURE';
+    if (after === 'SUCCESS') passed += 1;
+    console.log(`${check.padEnd(84)} ${before.padEnd(8)} ${after}${worse ? '   WORSE' : ''}`);
+    if (worse) problems.push(`${name}: ${check}: ${before} directly, ${after} through the gateway: ${through.get(check)?.error ?? 'no such check'}`);
+  }
+  const directPassed = [...direct.values()].filter(({ status }) => status === 'SUCCESS').length;
+  console.log(`${directPassed} checks pass directly, ${passed} through the gateway`);
+  // A comparison of two runs that both fail proves nothing.
+  if (directPassed < mustPass) problems.push(`${name}: only ${directPassed} checks pass directly, at least ${mustPass} are expected: the comparison would be empty`);
+}
+
+/** A dead server "passes" some scenarios: it has to be alive after each run. */
+async function assertAlive(url, child, name) {
+  if (child.exit || !(await answers(url))) throw new Error(`${name} has died\n${child.output()}`);
+}
+
+async function answers(url) {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: SPEC, capabilities: {}, clientInfo: { name: 'alive', version: '1' } } }),
+      signal: AbortSignal.timeout(5_000),
+    });
+    return response.ok && (await response.text()).includes('protocolVersion');
+  } catch {
+    return false;
+  }
+}
