@@ -2,8 +2,9 @@
  * The configuration: ThoughtGate's schema 1 with taskgate's keys, read from YAML and the
  * environment, validated whole, then immutable and reference-counted.
  *
- * Every key is one row of the table in src/config/keys.c, from which the reader, the
- * unknown-key check and docs/configuration.md are made. Sources: contract "Configuration",
+ * Every key is one row of the table in src/config/keys.c, every variable one of that in
+ * src/config/environment_table.c: the reader, the unknown-key check and
+ * docs/configuration.md are made from them. Sources: contract "Configuration",
  * reference §1. Loading reads files and belongs on no loop; the value itself may be read
  * from any thread.
  */
@@ -98,10 +99,11 @@ struct config_limits {
 struct config_times {
     int64_t task_default_ttl_ms, task_max_ttl_ms;
     int64_t sync_forward_timeout_ms, execution_timeout_ms, connect_timeout_ms;
+    int64_t approval_timeout_ms; /* of workflows that set none; already applied to them */
     int64_t approval_validity_ms;
     int64_t tools_fetch_timeout_ms;
     int64_t tools_max_pages;
-    int64_t shutdown_timeout_ms; /* at most 25 s are used to drain */
+    int64_t shutdown_timeout_ms, drain_timeout_ms; /* drain < shutdown, at most 25 s */
 };
 
 struct config {
@@ -137,9 +139,9 @@ struct config {
 /* One thing that is wrong, or worth a warning, where it stands. */
 struct config_problem {
     bool is_warning;
-    char *file;       /* or the variable's name when the environment is at fault */
+    char *file;       /* or the variable's name when the environment is at fault; or NULL */
     int line, column; /* 1-based; 0 when there is no place */
-    char *key;        /* "governance.rules[2].action" */
+    char *key;        /* "governance.rules[2].action", or NULL */
     char *message;    /* with the rule's id where the reference gives one: "V-007 …" */
     char *hint;       /* or NULL */
 };
@@ -157,8 +159,9 @@ void config_problems_write(const struct config_problems *problems, struct buffer
 typedef const char *(*config_getenv)(const char *name);
 
 /* Finds and reads the file: `path`, else $THOUGHTGATE_CONFIG, else
- * /etc/thoughtgate/config.yaml, else ./config.yaml. On failure NULL and every error in
- * `problems`; on success warnings may be there. The caller holds one reference. */
+ * /etc/thoughtgate/config.yaml, else ./config.yaml; one that is named must be there. On
+ * failure NULL and every error in `problems`, which is zeroed before the first use, in the
+ * order of the file; on success warnings may be there. The caller holds one reference. */
 struct config *config_load(const char *path, config_getenv environment,
                            struct config_problems *problems);
 /* As config_load() on text already in memory; `name` stands for the file. */
@@ -170,11 +173,13 @@ void config_unref(struct config *config); /* NULL is allowed */
 /* NULL when there is none of that name. */
 const struct config_source *config_source_find(const struct config *config, struct str id);
 const struct config_workflow *config_workflow_find(const struct config *config, struct str name);
-/* The workflow an approve decision of `rule` (NULL: the default action) runs through. */
+/* The workflow an approve decision of `rule` (NULL: the default action) runs through: the
+ * one it names, else the only one; the default action's is `default` among several. NULL only
+ * where config_load() would have refused (V-006, V-006b). */
 const struct config_workflow *config_workflow_of(const struct config *config,
                                                  const struct config_rule *rule);
 /* The first `clients` entry whose glob matches, or NULL. */
 const struct config_client *config_client_find(const struct config *config, struct str client_name);
 
-/* The key table as Markdown, for docs/configuration.md. */
+/* Both tables as Markdown, for docs/configuration.md. */
 void config_write_reference(struct buffer *out);

@@ -1,10 +1,14 @@
 /*
  * Globs as ThoughtGate has them: the Rust glob crate with its default options, on bytes of
  * UTF-8 characters (reference §1.3). Compiled once, matched without allocation.
+ *
+ *     *      any run, across "/" and "."      ?      one character
+ *     [abc] [a-z] [!x]   one of, none of      ** /   any number of whole components
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
@@ -16,7 +20,7 @@ struct glob *glob_compile(struct str pattern, struct error *error);
 void glob_destroy(struct glob *glob); /* NULL is allowed */
 /* Whole subject, case-sensitive; linear in the subject for any pattern. */
 bool glob_matches(const struct glob *glob, struct str subject);
-/* The literal the pattern begins with: an index can start from it. */
-struct str glob_literal_prefix(const struct glob *glob);
-/* Whether the pattern is nothing but that literal. */
-bool glob_is_literal(const struct glob *glob);
+/* The literals of the pattern, in order: every subject that matches holds each of them, so
+ * that an index can start from one. Valid as long as the glob. */
+size_t glob_literal_count(const struct glob *glob);
+struct str glob_literal(const struct glob *glob, size_t index);

@@ -1,0 +1,32 @@
+/* What single values must look like: one function per kind, each with its sentence. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+bool check_not_empty(struct str text, struct error *error);
+bool check_glob(struct str text, struct error *error);
+bool check_source_id(struct str text, struct error *error);
+/* An absolute http or https URL with a host. Never shown: it may hold credentials. */
+bool check_url(struct str text, struct error *error);
+/* An IPv4 or IPv6 address to listen on. */
+bool check_address(struct str text, struct error *error);
+/* A host as a Host header has it, with or without port. */
+bool check_host(struct str text, struct error *error);
+bool check_origin(struct str text, struct error *error);
+/* RFC 9110 token, and none of the names the gateway or HTTP itself must set. */
+bool check_header_name(struct str text, struct error *error);
+bool check_header_value(struct str text, struct error *error);
+bool check_sha256(struct str text, struct error *error);
+bool check_dot_path(struct str text, struct error *error);
+bool check_variable_name(struct str text, struct error *error);
+/* A file that can be opened for reading. */
+bool check_file(struct str text, struct error *error);
+
+bool parse_bool(struct str text, bool *value);
+/* "4MiB", "512 kB", "1048576". */
+bool parse_bytes(struct str text, int64_t *value, struct error *error);
+bool parse_integer(struct str text, int64_t *value);

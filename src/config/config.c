@@ -1,0 +1,176 @@
+/* The configuration as a value: its life, and what is looked up in it. */
+#include "taskgate/config/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_private.h"
+#include "taskgate/config/glob.h"
+#include "taskgate/core/memory.h"
+
+static const char *const action_names[] = {
+    [ACTION_FORWARD] = "forward",
+    [ACTION_APPROVE] = "approve",
+    [ACTION_DENY] = "deny",
+    [ACTION_POLICY] = "policy",
+};
+
+const char *config_action_name(enum config_action action)
+{
+    return action_names[action];
+}
+
+bool config_action_parse(struct str name, enum config_action *action)
+{
+    for (size_t i = 0; i < sizeof action_names / sizeof *action_names; i++) {
+        if (str_equal(name, str_from(action_names[i]))) {
+            *action = (enum config_action)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct config *config_create(void)
+{
+    struct config_holder *holder = memory_alloc(sizeof *holder);
+    atomic_init(&holder->references, 1);
+    return &holder->config;
+}
+
+static struct config_holder *holder_of(struct config *config)
+{
+    return (struct config_holder *)(void *)((char *)config -
+                                            offsetof(struct config_holder, config));
+}
+
+struct config *config_ref(struct config *config)
+{
+    atomic_fetch_add_explicit(&holder_of(config)->references, 1, memory_order_relaxed);
+    return config;
+}
+
+static void finish_strings(struct config_strings *strings)
+{
+    for (size_t i = 0; i < strings->count; i++)
+        free(strings->items[i]);
+    free(strings->items);
+}
+
+static void finish_source(struct config_source *source)
+{
+    for (size_t i = 0; i < source->header_count; i++) {
+        char *value = source->headers[i].value;
+        if (value)
+            explicit_bzero(value, strlen(value));
+        free(value);
+        free(source->headers[i].name);
+    }
+    free(source->headers);
+    finish_strings(&source->expose);
+    free(source->id);
+    free(source->url);
+    free(source->prefix);
+    free(source->description);
+}
+
+static void finish_rule(struct config_rule *rule)
+{
+    finish_strings(&rule->sources);
+    free(rule->match);
+    free(rule->policy_id);
+    free(rule->approval);
+    free(rule->description);
+}
+
+static void finish_lists(struct config *config)
+{
+    for (size_t i = 0; i < config->source_count; i++)
+        finish_source(&config->sources[i]);
+    for (size_t i = 0; i < config->rule_count; i++)
+        finish_rule(&config->rules[i]);
+    for (size_t i = 0; i < config->workflow_count; i++) {
+        finish_strings(&config->workflows[i].redact_fields);
+        free(config->workflows[i].name);
+    }
+    for (size_t i = 0; i < config->token_count; i++)
+        free(config->tokens[i].name);
+    for (size_t i = 0; i < config->client_count; i++)
+        free(config->clients[i].match);
+    free(config->sources);
+    free(config->rules);
+    free(config->workflows);
+    free(config->tokens);
+    free(config->clients);
+}
+
+void config_unref(struct config *config)
+{
+    if (!config)
+        return;
+    struct config_holder *holder = holder_of(config);
+    if (atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel) != 1)
+        return;
+    finish_lists(config);
+    for (size_t i = 0; i < holder->client_glob_count; i++)
+        glob_destroy(holder->client_globs[i]);
+    free(holder->client_globs);
+    finish_strings(&config->force_required);
+    finish_strings(&config->proxy_allowed_hosts);
+    finish_strings(&config->proxy_allowed_origins);
+    finish_strings(&config->admin_allowed_hosts);
+    finish_strings(&config->admin_allowed_origins);
+    finish_strings(&config->methods_allow);
+    free(config->path);
+    free(config->store_path);
+    free(config->proxy_bind);
+    free(config->admin_bind);
+    free(holder);
+}
+
+void config_compile(struct config *config)
+{
+    struct config_holder *holder = holder_of(config);
+    holder->client_globs = memory_alloc_array(config->client_count, sizeof(struct glob *));
+    holder->client_glob_count = config->client_count;
+    for (size_t i = 0; i < config->client_count; i++)
+        holder->client_globs[i] = glob_compile(str_from(config->clients[i].match), NULL);
+}
+
+const struct config_source *config_source_find(const struct config *config, struct str id)
+{
+    for (size_t i = 0; i < config->source_count; i++) {
+        if (config->sources[i].id && str_equal(str_from(config->sources[i].id), id))
+            return &config->sources[i];
+    }
+    return NULL;
+}
+
+const struct config_workflow *config_workflow_find(const struct config *config, struct str name)
+{
+    for (size_t i = 0; i < config->workflow_count; i++) {
+        if (str_equal(str_from(config->workflows[i].name), name))
+            return &config->workflows[i];
+    }
+    return NULL;
+}
+
+const struct config_workflow *config_workflow_of(const struct config *config,
+                                                 const struct config_rule *rule)
+{
+    if (rule && rule->approval)
+        return config_workflow_find(config, str_from(rule->approval));
+    if (config->workflow_count == 1)
+        return &config->workflows[0];
+    return rule ? NULL : config_workflow_find(config, STR("default"));
+}
+
+const struct config_client *config_client_find(const struct config *config, struct str client_name)
+{
+    const struct config_holder *holder = holder_of((struct config *)config);
+    for (size_t i = 0; i < holder->client_glob_count; i++) {
+        if (glob_matches(holder->client_globs[i], client_name))
+            return &config->clients[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/*
+ * What hangs on a configuration without being part of what it says.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "taskgate/config/config.h"
+#include "taskgate/config/glob.h"
+
+struct config_holder {
+    struct config config;
+    atomic_size_t references;
+    struct glob **client_globs; /* beside config.clients */
+    size_t client_glob_count;
+};
+
+/* Zeroed, with one reference. */
+struct config *config_create(void);
+/* Compiles what lookups need; called once, when everything is known to be valid. */
+void config_compile(struct config *config);

@@ -1,0 +1,56 @@
+/* Edit distance (optimal string alignment) over short words. */
+#include "distance.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define MAX_LENGTH 63
+
+static size_t least(size_t a, size_t b, size_t c)
+{
+    size_t smaller = a < b ? a : b;
+    return smaller < c ? smaller : c;
+}
+
+size_t distance_between(const char *a, const char *b, size_t limit)
+{
+    size_t a_length = strnlen(a, MAX_LENGTH + 1), b_length = strnlen(b, MAX_LENGTH + 1);
+    if (a_length > MAX_LENGTH || b_length > MAX_LENGTH)
+        return limit + 1;
+    /* Three rows of the table are enough: a swap looks two rows back. */
+    size_t rows[3][MAX_LENGTH + 1];
+    for (size_t j = 0; j <= b_length; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *before = rows[(i - 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t change = before[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(change, before[j] + 1, row[j - 1] + 1);
+            bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (is_swap && rows[(i - 2) % 3][j - 2] + 1 < row[j])
+                row[j] = rows[(i - 2) % 3][j - 2] + 1;
+        }
+    }
+    size_t distance = rows[a_length % 3][b_length];
+    return distance > limit ? limit + 1 : distance;
+}
+
+const char *distance_nearest(const char *word, const char *const *words, size_t count)
+{
+    /* One slip in three letters is a slip; more is another word. */
+    size_t limit = strnlen(word, MAX_LENGTH) / 3;
+    limit = limit < 1 ? 1 : limit > 3 ? 3 : limit;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = distance_between(word, words[i], limit);
+        if (distance > limit)
+            continue;
+        nearest = words[i];
+        limit = distance ? distance - 1 : 0;
+        if (distance == 0)
+            break;
+    }
+    return nearest;
+}

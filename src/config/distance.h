@@ -1,0 +1,10 @@
+/* "Did you mean": the word of a list that is nearest to one that was mistyped. */
+#pragma once
+
+#include <stddef.h>
+
+/* Single-character insertions, removals, changes and swaps of neighbours, up to `limit`;
+ * anything further is limit + 1. */
+size_t distance_between(const char *a, const char *b, size_t limit);
+/* The nearest of `words`, near enough to be meant, or NULL. */
+const char *distance_nearest(const char *word, const char *const *words, size_t count);

@@ -1,0 +1,317 @@
+/* YAML events, by libyaml, to a tree with places. */
+#include "document.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+#define MAX_DEPTH 32
+
+struct builder {
+    const struct report *report;
+    yaml_parser_t parser;
+};
+
+static void complain(const struct builder *builder, yaml_mark_t mark, const char *hint,
+                     const char *what)
+{
+    problems_error(builder->report->problems,
+                   source_text_place(builder->report->source, mark.index), NULL, hint, "%s", what);
+}
+
+static bool next_event(struct builder *builder, yaml_event_t *event)
+{
+    yaml_parser_t *parser = &builder->parser;
+    if (yaml_parser_parse(parser, event))
+        return true;
+    if (parser->error == YAML_MEMORY_ERROR)
+        abort();
+    char *what = memory_format("this is not YAML: %s%s%s", parser->problem,
+                               parser->context ? ", " : "", parser->context ? parser->context : "");
+    /* The reader's complaints (control characters) come without a mark of their own. */
+    bool has_mark = parser->error != YAML_READER_ERROR;
+    complain(builder, has_mark ? parser->problem_mark : parser->mark, NULL, what);
+    free(what);
+    return false;
+}
+
+static struct node *node_create(enum node_kind kind, const yaml_event_t *event)
+{
+    struct node *node = memory_alloc(sizeof *node);
+    node->kind = kind;
+    node->start = event->start_mark.index;
+    node->end = event->end_mark.index;
+    return node;
+}
+
+void node_destroy(struct node *node)
+{
+    if (!node)
+        return;
+    for (size_t i = 0; i < node->count; i++) {
+        if (node->kind == NODE_MAPPING)
+            node_destroy(node->keys[i]);
+        node_destroy(node->values[i]);
+    }
+    free(node->keys);
+    free(node->values);
+    free(node->text);
+    free(node);
+}
+
+/* A tag may say what a plain value is anyway; one that asks for something else is refused
+ * rather than read as ordinary text. */
+static bool check_tag(const struct builder *builder, const yaml_event_t *event, const char *tag)
+{
+    if (!tag || strcmp(tag, "!") == 0 || strncmp(tag, "tag:yaml.org,2002:", 18) == 0)
+        return true;
+    complain(builder, event->start_mark, "write the value without the tag",
+             "YAML tags of one's own are not supported");
+    return false;
+}
+
+static struct node *build(struct builder *builder, const yaml_event_t *event, int depth);
+
+static struct node *build_text(struct builder *builder, const yaml_event_t *event)
+{
+    if (!check_tag(builder, event, (const char *)event->data.scalar.tag))
+        return NULL;
+    const char *bytes = (const char *)event->data.scalar.value;
+    if (memchr(bytes, '\0', event->data.scalar.length)) {
+        complain(builder, event->start_mark, NULL, "the value holds a NUL character");
+        return NULL;
+    }
+    struct node *node = node_create(NODE_TEXT, event);
+    node->text = memory_copy_text(bytes);
+    node->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    return node;
+}
+
+/* Reads one node, or NULL at `end` (with *is_end set) and on an error. */
+static struct node *build_next(struct builder *builder, yaml_event_type_t end, int depth,
+                               bool *is_end, size_t *end_index)
+{
+    yaml_event_t event;
+    *is_end = false;
+    if (!next_event(builder, &event))
+        return NULL;
+    struct node *node = NULL;
+    *is_end = event.type == end;
+    if (*is_end)
+        *end_index = event.end_mark.index;
+    else
+        node = build(builder, &event, depth);
+    yaml_event_delete(&event);
+    return node;
+}
+
+static struct node *build_list(struct builder *builder, const yaml_event_t *event, int depth)
+{
+    if (!check_tag(builder, event, (const char *)event->data.sequence_start.tag))
+        return NULL;
+    struct node *list = node_create(NODE_LIST, event);
+    for (;;) {
+        bool is_end;
+        struct node *item =
+            build_next(builder, YAML_SEQUENCE_END_EVENT, depth, &is_end, &list->end);
+        if (is_end)
+            return list;
+        if (!item) {
+            node_destroy(list);
+            return NULL;
+        }
+        list->values = memory_grow_array(list->values, list->count + 1, sizeof *list->values);
+        list->values[list->count++] = item;
+    }
+}
+
+/* Takes key and value over. A key that was there before is reported and dropped. */
+static void add_pair(struct builder *builder, struct node *mapping, struct map *seen,
+                     struct node *key, struct node *value)
+{
+    struct node *first = map_put(seen, str_from(key->text), key);
+    if (first) {
+        char *quoted = problems_quote(key->text);
+        struct place place = source_text_place(builder->report->source, first->start);
+        report_error(builder->report, key, NULL, "keep one of them",
+                     "the key %s stands here twice, first in line %d", quoted, place.line);
+        free(quoted);
+        map_put(seen, str_from(key->text), first);
+        node_destroy(key);
+        node_destroy(value);
+        return;
+    }
+    mapping->keys = memory_grow_array(mapping->keys, mapping->count + 1, sizeof *mapping->keys);
+    mapping->values =
+        memory_grow_array(mapping->values, mapping->count + 1, sizeof *mapping->values);
+    mapping->keys[mapping->count] = key;
+    mapping->values[mapping->count++] = value;
+}
+
+static struct node *build_mapping(struct builder *builder, const yaml_event_t *event, int depth)
+{
+    if (!check_tag(builder, event, (const char *)event->data.mapping_start.tag))
+        return NULL;
+    struct node *mapping = node_create(NODE_MAPPING, event);
+    struct map *seen = map_create();
+    bool is_end;
+    struct node *key;
+    while ((key = build_next(builder, YAML_MAPPING_END_EVENT, depth, &is_end, &mapping->end))) {
+        bool ignored;
+        struct node *value = NULL;
+        if (key->kind == NODE_TEXT)
+            value = build_next(builder, YAML_NO_EVENT, depth, &ignored, &mapping->end);
+        else
+            report_error(builder->report, key, NULL, NULL, "a key must be text");
+        if (!value) {
+            node_destroy(key);
+            break;
+        }
+        add_pair(builder, mapping, seen, key, value);
+    }
+    map_destroy(seen, NULL);
+    if (is_end)
+        return mapping;
+    node_destroy(mapping);
+    return NULL;
+}
+
+static struct node *build(struct builder *builder, const yaml_event_t *event, int depth)
+{
+    if (depth >= MAX_DEPTH) {
+        complain(builder, event->start_mark, NULL, "this is nested too deeply");
+        return NULL;
+    }
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        return build_text(builder, event);
+    case YAML_SEQUENCE_START_EVENT:
+        return build_list(builder, event, depth + 1);
+    case YAML_MAPPING_START_EVENT:
+        return build_mapping(builder, event, depth + 1);
+    default: /* YAML_ALIAS_EVENT: nothing else can stand here */
+        complain(builder, event->start_mark, "write the value out",
+                 "YAML aliases (*name) are not supported");
+        return NULL;
+    }
+}
+
+/* After the first document nothing may come. */
+static bool expect_end(struct builder *builder)
+{
+    yaml_event_t event;
+    for (;;) {
+        if (!next_event(builder, &event))
+            return false;
+        yaml_event_type_t type = event.type;
+        yaml_mark_t mark = event.start_mark;
+        yaml_event_delete(&event);
+        if (type == YAML_STREAM_END_EVENT)
+            return true;
+        if (type == YAML_DOCUMENT_START_EVENT) {
+            complain(builder, mark, "remove the \"---\"", "a second YAML document begins here");
+            return false;
+        }
+    }
+}
+
+static struct node *build_stream(struct builder *builder)
+{
+    yaml_event_t event;
+    while (next_event(builder, &event)) {
+        yaml_event_type_t type = event.type;
+        yaml_mark_t mark = event.start_mark;
+        struct node *root = NULL;
+        bool is_content = type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT &&
+                          type != YAML_STREAM_END_EVENT;
+        if (is_content)
+            root = build(builder, &event, 0);
+        yaml_event_delete(&event);
+        if (type == YAML_STREAM_END_EVENT) {
+            complain(builder, mark, "a configuration begins with \"schema: 1\"",
+                     "the file is empty");
+            return NULL;
+        }
+        if (!is_content)
+            continue;
+        if (root && expect_end(builder))
+            return root;
+        node_destroy(root);
+        return NULL;
+    }
+    return NULL;
+}
+
+struct node *document_parse(const struct report *report)
+{
+    struct builder builder = {.report = report};
+    if (!yaml_parser_initialize(&builder.parser))
+        abort();
+    struct str text = buffer_str(&report->source->text);
+    yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text.bytes, text.length);
+    struct node *root = build_stream(&builder);
+    yaml_parser_delete(&builder.parser);
+    return root;
+}
+
+const struct node *node_get(const struct node *mapping, const char *key)
+{
+    if (!mapping || mapping->kind != NODE_MAPPING)
+        return NULL;
+    for (size_t i = 0; i < mapping->count; i++) {
+        if (strcmp(mapping->keys[i]->text, key) == 0)
+            return mapping->values[i];
+    }
+    return NULL;
+}
+
+bool node_is_null(const struct node *node)
+{
+    if (!node)
+        return true;
+    if (node->kind != NODE_TEXT || !node->is_plain)
+        return false;
+    return node->text[0] == '\0' || strcmp(node->text, "~") == 0 ||
+           strcmp(node->text, "null") == 0 || strcmp(node->text, "Null") == 0 ||
+           strcmp(node->text, "NULL") == 0;
+}
+
+static struct place place_of(const struct report *report, const struct node *node)
+{
+    return source_text_place(report->source, node->start);
+}
+
+void report_error(const struct report *report, const struct node *node, const char *path,
+                  const char *hint, const char *format, ...)
+{
+    struct error message;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message.message, sizeof message.message, format, arguments);
+    va_end(arguments);
+    problems_error(report->problems, place_of(report, node), path, hint, "%s", message.message);
+}
+
+void report_warning(const struct report *report, const struct node *node, const char *path,
+                    const char *hint, const char *format, ...)
+{
+    struct error message;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message.message, sizeof message.message, format, arguments);
+    va_end(arguments);
+    problems_warning(report->problems, place_of(report, node), path, hint, "%s", message.message);
+}
+
+char *report_quote(const struct report *report, const struct node *node)
+{
+    if (source_text_is_substituted(report->source, node->start, node->end))
+        return memory_copy_text("the value of the variable");
+    return problems_quote(node->text);
+}

@@ -1,0 +1,47 @@
+/*
+ * One YAML document as a tree whose every node knows where it stands: strict where YAML is
+ * generous (no aliases, no merge keys, no second document, no duplicate keys), and bounded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "source_text.h"
+
+enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAPPING };
+
+struct node {
+    enum node_kind kind;
+    size_t start, end;    /* in characters of the replaced text */
+    char *text;           /* NODE_TEXT; NUL-terminated, holds no other NUL */
+    bool is_plain;        /* NODE_TEXT without quotes */
+    struct node **keys;   /* NODE_MAPPING; NODE_TEXT each */
+    struct node **values; /* of a mapping, or a list's items */
+    size_t count;
+};
+
+/* Where findings go, and what the places in them refer to. */
+struct report {
+    const struct source_text *source;
+    struct config_problems *problems;
+};
+
+/* NULL with at least one error reported. */
+struct node *document_parse(const struct report *report);
+void node_destroy(struct node *node); /* NULL is allowed */
+
+/* The value of `key`, or NULL; also NULL when `mapping` is no mapping or is NULL. */
+const struct node *node_get(const struct node *mapping, const char *key);
+/* Nothing, or YAML's null: an optional key that is written but left empty. */
+bool node_is_null(const struct node *node);
+
+/* Reports at `node`; path and hint may be NULL. */
+void report_error(const struct report *report, const struct node *node, const char *path,
+                  const char *hint, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void report_warning(const struct report *report, const struct node *node, const char *path,
+                    const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* The node's text in quotes for a message; what came out of a variable is not shown, for it
+ * may be a secret. The caller frees. */
+char *report_quote(const struct report *report, const struct node *node);

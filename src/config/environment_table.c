@@ -1,0 +1,65 @@
+/* The table of environment variables. A new variable is a new row. */
+#include "environment.h"
+
+#define AT(member)                                                                                 \
+    .offset = offsetof(struct config, member), .size = sizeof(((struct config *)NULL)->member)
+#define RANGE(low, high) .minimum = (low), .maximum = (high)
+#define SECOND INT64_C(1000)
+#define YEAR (365 * 24 * 3600 * SECOND)
+#define WITHOUT_EFFECT(variable_name, text)                                                        \
+    {                                                                                              \
+        VARIABLE_WITHOUT_EFFECT, {{variable_name, 0}}, .help = text                                \
+    }
+#define ELSEWHERE(variable_name, text)                                                             \
+    {                                                                                              \
+        VARIABLE_ELSEWHERE, {{variable_name, 0}}, .help = text                                     \
+    }
+
+/* clang-format off */
+const struct variable environment_table[] = {
+    ELSEWHERE("THOUGHTGATE_CONFIG", "Path of the configuration file."),
+    ELSEWHERE("THOUGHTGATE_ADMIN_TOKEN", "An approver token named `admin`."),
+    {VARIABLE_UPSTREAM, {{"THOUGHTGATE_UPSTREAM", 0}}, .sets = "sources[].url", .help = "URL of the only source. With several sources it is an error."},
+
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_OUTBOUND_PORT", 1}}, AT(proxy_port), RANGE(0, 65535), .default_text = "7467", .help = "Port of the proxy; 0 lets the system choose."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_ADMIN_PORT", 1}}, AT(admin_port), RANGE(0, 65535), .default_text = "7469", .help = "Port of the admin endpoint; 0 lets the system choose."},
+    {VARIABLE_ADDRESS, {{"THOUGHTGATE_ADMIN_BIND", 0}}, AT(admin_bind), .default_text = "127.0.0.1", .help = "Address of the admin endpoint."},
+
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_DEFAULT_TTL_MS", 1}, {"THOUGHTGATE_TASK_DEFAULT_TTL_SECS", SECOND}, {"THOUGHTGATE_DEFAULT_TASK_TTL_SECS", SECOND}},
+     AT(times.task_default_ttl_ms), RANGE(1, YEAR), .default_text = "600000", .help = "Lifetime of a task that asks for none."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_MAX_TTL_MS", 1}, {"THOUGHTGATE_TASK_MAX_TTL_SECS", SECOND}, {"THOUGHTGATE_MAX_TASK_TTL_SECS", SECOND}},
+     AT(times.task_max_ttl_ms), RANGE(1, YEAR), .default_text = "86400000", .help = "Longest lifetime; longer ones are cut to it."},
+    {VARIABLE_FORCE_REQUIRED, {{"THOUGHTGATE_TASK_FORCE_REQUIRED", 0}}, AT(force_required), .sets = "task_annotation_overrides.force_required", .help = "Tool names with commas between them, added to the file's."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_MAX_PENDING_PER_PRINCIPAL", 1}}, AT(limits.pending_per_principal), RANGE(1, INT32_MAX), .sets = "limits.pending_per_principal", .help = "Undecided tasks of one owner."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_MAX_PENDING_GLOBAL", 1}}, AT(limits.pending_total), RANGE(1, INT32_MAX), .sets = "limits.pending_total", .help = "Undecided tasks of all owners."},
+
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_APPROVAL_TIMEOUT_SECS", SECOND}, {"THOUGHTGATE_DEFAULT_APPROVAL_TIMEOUT_SECS", SECOND}},
+     AT(times.approval_timeout_ms), RANGE(5 * SECOND, YEAR), .rule = "V-015", .default_text = "600", .help = "Timeout of workflows that set none."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_APPROVAL_VALIDITY_SECS", SECOND}}, AT(times.approval_validity_ms), RANGE(SECOND, YEAR), .default_text = "300", .help = "How long an approval may wait to be executed."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_EXECUTION_TIMEOUT_SECS", SECOND}}, AT(times.execution_timeout_ms), RANGE(SECOND, YEAR), .default_text = "60", .help = "Silence allowed while an approved call is executed."},
+
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS", SECOND}}, AT(times.sync_forward_timeout_ms), RANGE(SECOND, YEAR), .default_text = "60", .help = "Silence allowed in a forwarded call."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_UPSTREAM_CONNECT_TIMEOUT_SECS", SECOND}}, AT(times.connect_timeout_ms), RANGE(SECOND, 3600 * SECOND), .default_text = "5", .help = "Time to connect to a server."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TOOLS_FETCH_TIMEOUT_MS", 1}}, AT(times.tools_fetch_timeout_ms), RANGE(1, YEAR), .default_text = "30000", .help = "Time to fetch the whole list of tools."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TOOLS_MAX_PAGES", 1}}, AT(times.tools_max_pages), RANGE(1, 1000000), .default_text = "100", .help = "Pages of that list that are fetched at most."},
+
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_MAX_REQUEST_BODY_BYTES", 1}}, AT(limits.body_bytes), RANGE(1, INT64_C(1) << 30), .sets = "limits.body_bytes", .help = "Size of a request."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_RATE_LIMIT_RPS", 1}}, AT(limits.requests_per_second), RANGE(0, INT32_MAX), .sets = "limits.requests_per_second", .help = "Requests per second and client address; 0 is without limit."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS", SECOND}}, AT(times.shutdown_timeout_ms), RANGE(SECOND, YEAR), .default_text = "30", .help = "Time within which the process ends after SIGTERM."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_DRAIN_TIMEOUT_SECS", SECOND}}, AT(times.drain_timeout_ms), RANGE(0, YEAR), .default_text = "25", .help = "Part of it that requests under way may take; 25 at most."},
+
+    {VARIABLE_REFUSED, {{"THOUGHTGATE_PROFILE", 0}}, .allowed = "production prod", .help = "Only `production`: a development profile would switch approval off."},
+    {VARIABLE_REFUSED, {{"THOUGHTGATE_DEV_MODE", 0}}, .allowed = "false 0 no off", .help = "Only `false`: it would switch approval off."},
+    {VARIABLE_REFUSED, {{"THOUGHTGATE_MOCK_AUTO_APPROVE", 0}}, .allowed = "false 0 no off", .help = "Only `false`: it would switch approval off."},
+    {VARIABLE_REFUSED, {{"THOUGHTGATE_APPROVAL_ADAPTER", 0}}, .allowed = "admin slack", .help = "Not `mock`: it would switch approval off. `slack` has no effect yet."},
+    {VARIABLE_REFUSED, {{"THOUGHTGATE_ON_TIMEOUT", 0}}, .allowed = "deny", .help = "Only `deny`: a call that nobody decided is never executed."},
+
+    WITHOUT_EFFECT("THOUGHTGATE_POLICIES", "Cedar policies are not evaluated yet"),
+    WITHOUT_EFFECT("THOUGHTGATE_POLICY_FILE", "Cedar policies are not evaluated yet"),
+    WITHOUT_EFFECT("THOUGHTGATE_SLACK_BOT_TOKEN", "Slack is not supported yet"),
+    WITHOUT_EFFECT("THOUGHTGATE_TELEMETRY_ENABLED", "telemetry does not exist yet"),
+    WITHOUT_EFFECT("THOUGHTGATE_UPSTREAM_TIMEOUT_SECS", "use THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS"),
+    WITHOUT_EFFECT("THOUGHTGATE_RATE_LIMIT_BURST", "the rate limit has no burst of its own"),
+};
+/* clang-format on */
+const size_t environment_count = sizeof environment_table / sizeof *environment_table;

@@ -1,0 +1,242 @@
+/* The table of configuration keys. A new key is a new row. */
+#include "keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+#include "taskgate/core/memory.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define CHOICES(variable, words, ...)                                                              \
+    static const struct choice variable##_items[] = {__VA_ARGS__};                                 \
+    static const struct choices variable = {words, variable##_items, COUNT_OF(variable##_items)}
+
+CHOICES(actions, "an action", {"forward", ACTION_FORWARD}, {"approve", ACTION_APPROVE},
+        {"deny", ACTION_DENY}, {"policy", ACTION_POLICY});
+CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWLIST},
+        {"blocklist", EXPOSE_BLOCKLIST});
+CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
+CHOICES(identities, "an identity", {"authorization", false}, {"session", true});
+CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slack", false});
+CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
+CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
+        {"on_result", EXECUTION_ON_RESULT});
+CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
+        {"input_required", PENDING_STATUS_INPUT_REQUIRED}, {"working", PENDING_STATUS_WORKING});
+CHOICES(client_tasks, "an answer", {"auto", CLIENT_TASKS_AUTO}, {"yes", CLIENT_TASKS_YES},
+        {"no", CLIENT_TASKS_NO});
+CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER | ROLE_VIEWER},
+        {"caller", ROLE_CALLER});
+CHOICES(protocols, "a protocol", {"http/protobuf", 0}, {"grpc", 1});
+CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
+
+/* Where a value goes: `type.member` of the mapping's own struct. */
+#define AT(type, member)                                                                           \
+    .offset = offsetof(struct type, member), .size = sizeof(((struct type *)NULL)->member)
+#define FLAG(type, member) .has_flag = true, .flag = offsetof(struct type, member)
+#define ITEMS(type, member, member_count, item_type)                                               \
+    AT(type, member), .count = offsetof(struct type, member_count), .item = sizeof(struct item_type)
+#define RANGE(low, high) .minimum = (low), .maximum = (high)
+#define MS_MAX (INT64_C(365) * 24 * 3600 * 1000)
+#define FIVE_SECONDS INT64_C(5000)
+#define MIB (INT64_C(1) << 20)
+
+/* clang-format off */
+const struct key config_keys[] = {
+    {"", "schema", KEY_INTEGER, .is_required = true, RANGE(INT64_MIN, INT64_MAX),
+     .help = "Version of this file's format. Must be `1`."},
+    {"", "sources", KEY_LIST, .is_required = true, ITEMS(config, sources, source_count, config_source), .rule = "V-010",
+     .help = "The MCP servers behind the gateway."},
+    {"", "governance", KEY_MAPPING, .is_required = true,
+     .help = "What happens to each call."},
+    {"", "approval", KEY_NAMED, ITEMS(config, workflows, workflow_count, config_workflow),
+     .help = "Approval workflows by name. Without any there is one, `default`: 10m, then deny."},
+    {"", "cedar", KEY_MAPPING,
+     .help = "Cedar policies. Loaded with a warning: the engine does not exist yet."},
+    {"", "task_annotation_overrides", KEY_MAPPING,
+     .help = "Exceptions from what the rules make of a tool's `taskSupport`."},
+    {"", "telemetry", KEY_MAPPING,
+     .help = "Export of traces. Loaded with a warning: it does not exist yet."},
+    {"", "store", KEY_MAPPING, .help = "Where tasks are kept."},
+    {"", "workers", KEY_INTEGER, AT(config, workers), RANGE(1, 256), .default_text = "1",
+     .help = "Event loops, each on a thread of its own."},
+    {"", "proxy", KEY_MAPPING, .help = "The side that agents talk to."},
+    {"", "admin", KEY_MAPPING, .help = "The side that operators talk to."},
+    {"", "execution", KEY_CHOICE, AT(config, execution), .choices = &executions, .default_text = "on_approval",
+     .help = "When an approved call is executed: at once, or when its owner asks for the result."},
+    {"", "pending_status", KEY_CHOICE, AT(config, pending_status), .choices = &pending_statuses, .default_text = "auto",
+     .help = "What a task that waits for a human is shown as. `auto` suits each client."},
+    {"", "clients", KEY_LIST, ITEMS(config, clients, client_count, config_client),
+     .help = "Exceptions for certain clients. The first entry that matches applies."},
+    {"", "methods", KEY_MAPPING, .help = "JSON-RPC methods beyond those of the protocol."},
+    {"", "limits", KEY_MAPPING, .help = "How much is accepted."},
+
+    {"sources[]", "id", KEY_TEXT, AT(config_source, id), .is_required = true, .check = check_source_id, .rule = "V-016",
+     .help = "Name of the source, part of its path: `/ID/mcp`."},
+    {"sources[]", "kind", KEY_CHOICE, .is_required = true, .choices = &kinds, .rule = "V-012",
+     .help = "Kind of server."},
+    {"sources[]", "url", KEY_TEXT, AT(config_source, url), .is_required = true, .check = check_url, .is_hidden = true, .rule = "V-008",
+     .help = "Where the server is, used as it stands."},
+    {"sources[]", "prefix", KEY_TEXT, AT(config_source, prefix),
+     .help = "Read and kept unique, but names are never changed by it."},
+    {"sources[]", "description", KEY_TEXT, AT(config_source, description), .help = "For people."},
+    {"sources[]", "enabled", KEY_BOOL, AT(config_source, enabled), .default_text = "true",
+     .help = "`false` hides everything of the source."},
+    {"sources[]", "identity", KEY_CHOICE, AT(config_source, identity_session), .choices = &identities, .default_text = "authorization",
+     .help = "Who owns a task: the holder of the `Authorization` header, or always the session."},
+    {"sources[]", "expose", KEY_MAPPING, .help = "Which tools, prompts and resources clients may see."},
+    {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
+     .help = "Static credentials that are sent to the server, by header name."},
+
+    {"sources[].headers.*", "env", KEY_TEXT, .is_required = true, .check = check_variable_name,
+     .help = "Environment variable that holds the header's value."},
+
+    {"sources[].expose", "mode", KEY_CHOICE, AT(config_source, expose_mode), .is_required = true, .choices = &expose_modes, .default_text = "all",
+     .help = "`all`, only those of `tools`, or all but those."},
+    {"sources[].expose", "tools", KEY_TEXTS, AT(config_source, expose), .check = check_glob, .rule = "V-009",
+     .help = "Globs for `allowlist` and `blocklist`."},
+
+    {"governance", "defaults", KEY_MAPPING, .is_required = true, .help = "What applies when no rule matches."},
+    {"governance", "rules", KEY_LIST, ITEMS(config, rules, rule_count, config_rule),
+     .help = "The first rule that matches applies."},
+    {"governance.defaults", "action", KEY_CHOICE, AT(config, default_action), .is_required = true, .choices = &actions,
+     .help = "As in a rule."},
+
+    {"governance.rules[]", "match", KEY_TEXT, AT(config_rule, match), .is_required = true, .check = check_glob, .rule = "V-009",
+     .help = "Glob on the tool's name, the prompt's name or the resource's URI."},
+    {"governance.rules[]", "action", KEY_CHOICE, AT(config_rule, action), .is_required = true, .choices = &actions,
+     .help = "`forward` the call, `deny` it, or `approve`: a human decides. `policy` is refused until its engine exists."},
+    {"governance.rules[]", "source", KEY_TEXT_OR_TEXTS, AT(config_rule, sources),
+     .help = "The sources the rule is for. Without it: all."},
+    {"governance.rules[]", "policy_id", KEY_TEXT, AT(config_rule, policy_id), .help = "For `action: policy`."},
+    {"governance.rules[]", "approval", KEY_TEXT, AT(config_rule, approval),
+     .help = "The workflow that decides. May be left out while there is only one."},
+    {"governance.rules[]", "description", KEY_TEXT, AT(config_rule, description), .help = "For people."},
+    {"governance.rules[]", "execution", KEY_CHOICE, AT(config_rule, execution), FLAG(config_rule, has_execution), .choices = &executions,
+     .help = "As the key of the same name at the top, for this rule."},
+    {"governance.rules[]", "limits", KEY_ANY, .help = "Accepted for old files; has no effect."},
+    {"governance.rules[]", "inspectors", KEY_ANY, .help = "Accepted for old files; has no effect."},
+
+    {"approval.*", "destination", KEY_MAPPING, .help = "Where approvals are asked for. Without it: the admin endpoint."},
+    {"approval.*", "timeout", KEY_DURATION, AT(config_workflow, timeout_ms), RANGE(FIVE_SECONDS, MS_MAX), .default_text = "10m", .rule = "V-015",
+     .help = "How long a human has to decide."},
+    {"approval.*", "blocking_timeout", KEY_DURATION, RANGE(FIVE_SECONDS, MS_MAX), .rule = "V-015",
+     .help = "Accepted for old files; has no effect."},
+    {"approval.*", "on_timeout", KEY_CHOICE, .choices = &timeout_actions, .default_text = "deny",
+     .help = "Always `deny`; `approve` is refused."},
+    {"approval.*", "redact_fields", KEY_TEXTS, AT(config_workflow, redact_fields), .check = check_dot_path,
+     .help = "Paths into the arguments whose values operators do not see."},
+    {"approval.*.destination", "type", KEY_CHOICE, AT(config_workflow, admin_only), .is_required = true, .choices = &destinations, .default_text = "admin",
+     .help = "`slack` is loaded with a warning: until it exists the admin endpoint decides."},
+    {"approval.*.destination", "channel", KEY_TEXT, .help = "For `slack`, where it must be given."},
+    {"approval.*.destination", "token_env", KEY_TEXT, .check = check_variable_name, .help = "For `slack`."},
+    {"approval.*.destination", "mention", KEY_TEXTS, .help = "For `slack`."},
+
+    {"cedar", "policies", KEY_TEXTS, .is_required = true, .check = check_file, .rule = "V-013", .help = "Policy files."},
+    {"cedar", "schema", KEY_TEXT, .check = check_file, .rule = "V-013", .help = "Schema file."},
+
+    {"task_annotation_overrides", "force_required", KEY_TEXTS, AT(config, force_required), .check = check_not_empty,
+     .help = "Tools that are announced as `required`, whatever else applies to them."},
+
+    {"telemetry", "enabled", KEY_BOOL, .default_text = "false", .help = "Master switch."},
+    {"telemetry", "otlp", KEY_MAPPING, .help = "The collector."},
+    {"telemetry", "sampling", KEY_MAPPING, .help = "Which traces are kept."},
+    {"telemetry", "batch", KEY_MAPPING, .help = "How traces are sent."},
+    {"telemetry", "resource", KEY_TEXT_MAP, .help = "Resource attributes."},
+    {"telemetry", "stdio", KEY_MAPPING, .help = "For servers on standard input and output."},
+    {"telemetry.otlp", "endpoint", KEY_TEXT, .is_required = true, .check = check_url, .is_hidden = true, .rule = "V-TEL-002", .help = "URL of the collector."},
+    {"telemetry.otlp", "protocol", KEY_CHOICE, .choices = &protocols, .rule = "V-TEL-003", .default_text = "http/protobuf", .help = "`grpc` falls back to the other."},
+    {"telemetry.otlp", "headers", KEY_TEXT_MAP, .help = "Headers for the collector."},
+    {"telemetry.sampling", "strategy", KEY_CHOICE, .choices = &strategies, .rule = "V-TEL-004", .default_text = "head", .help = "`tail` falls back to `head`."},
+    {"telemetry.sampling", "success_sample_rate", KEY_REAL, .rule = "V-TEL-001", RANGE(0, 1), .default_text = "1.0", .help = "Share of the successful calls that is kept."},
+    {"telemetry.batch", "max_queue_size", KEY_INTEGER, .rule = "V-TEL-005", RANGE(1, INT32_MAX), .default_text = "2048", .help = "Traces that may wait."},
+    {"telemetry.batch", "max_export_batch_size", KEY_INTEGER, .rule = "V-TEL-007", RANGE(1, INT32_MAX), .default_text = "512", .help = "Traces sent at once, at most `max_queue_size`."},
+    {"telemetry.batch", "scheduled_delay_ms", KEY_INTEGER, .rule = "V-TEL-006", RANGE(100, MS_MAX), .default_text = "5000", .help = "Milliseconds between two exports."},
+    {"telemetry.batch", "export_timeout_ms", KEY_INTEGER, .rule = "V-TEL-008", RANGE(100, MS_MAX), .default_text = "30000", .help = "Milliseconds an export may take."},
+    {"telemetry.stdio", "propagate_upstream", KEY_BOOL, .default_text = "false", .help = "Whether trace context goes up."},
+
+    {"store", "path", KEY_TEXT, AT(config, store_path), .check = check_not_empty, .default_text = "/var/lib/taskgate/taskgate.db",
+     .help = "SQLite file. Where the default's folder is not writable: `./taskgate.db`."},
+
+    {"proxy", "bind", KEY_TEXT, AT(config, proxy_bind), .check = check_address, .default_text = "127.0.0.1", .help = "Address to listen on."},
+    {"proxy", "allowed_hosts", KEY_TEXTS, AT(config, proxy_allowed_hosts), .check = check_host, .help = "`Host` values that are accepted. Without any: loopback names on loopback connections, all on others."},
+    {"proxy", "allowed_origins", KEY_TEXTS, AT(config, proxy_allowed_origins), .check = check_origin, .help = "`Origin` values that are accepted beside loopback ones."},
+
+    {"admin", "tokens", KEY_LIST, ITEMS(config, tokens, token_count, config_token), .help = "Who may use the admin endpoint."},
+    {"admin", "allowed_hosts", KEY_TEXTS, AT(config, admin_allowed_hosts), .check = check_host, .help = "As `proxy.allowed_hosts`."},
+    {"admin", "allowed_origins", KEY_TEXTS, AT(config, admin_allowed_origins), .check = check_origin, .help = "As `proxy.allowed_origins`."},
+    {"admin.tokens[]", "name", KEY_TEXT, AT(config_token, name), .is_required = true, .check = check_not_empty, .help = "Whose token it is: what decisions are recorded under."},
+    {"admin.tokens[]", "token_env", KEY_TEXT, .check = check_variable_name, .help = "Environment variable that holds the token. This or `token_sha256`."},
+    {"admin.tokens[]", "token_sha256", KEY_TEXT, .check = check_sha256, .is_hidden = true, .help = "SHA-256 of the token, in hexadecimal."},
+    {"admin.tokens[]", "roles", KEY_CHOICES, AT(config_token, roles), .is_required = true, .choices = &roles, .help = "What it may do. `approver` includes `viewer`."},
+
+    {"clients[]", "match", KEY_TEXT, AT(config_client, match), .is_required = true, .check = check_glob, .rule = "V-009", .help = "Glob on `clientInfo.name`."},
+    {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether the client knows tasks."},
+    {"clients[]", "pending_status", KEY_CHOICE, AT(config_client, pending_status), FLAG(config_client, has_pending_status), .choices = &pending_statuses, .help = "As the key of the same name at the top."},
+
+    {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods that are relayed although the protocol does not have them."},
+
+    {"limits", "pending_per_principal", KEY_INTEGER, AT(config, limits.pending_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "Undecided tasks of one owner."},
+    {"limits", "pending_total", KEY_INTEGER, AT(config, limits.pending_total), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Undecided tasks of all owners."},
+    {"limits", "body_bytes", KEY_BYTES, AT(config, limits.body_bytes), RANGE(1, 1024 * MIB), .default_text = "4MiB", .help = "Size of a request."},
+    {"limits", "result_bytes", KEY_BYTES, AT(config, limits.result_bytes), RANGE(1, 1024 * MIB), .default_text = "16MiB", .help = "Size of a stored result."},
+    {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that are remembered."},
+    {"limits", "connections", KEY_INTEGER, AT(config, limits.connections), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open client connections."},
+    {"limits", "requests_per_second", KEY_INTEGER, AT(config, limits.requests_per_second), RANGE(0, INT32_MAX), .default_text = "0", .help = "Per client address; `0` is without limit."},
+};
+/* clang-format on */
+const size_t config_key_count = COUNT_OF(config_keys);
+
+const struct key *key_find(const char *pattern, const char *name)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct key *key = &config_keys[i];
+        if (strcmp(key->parent, pattern) == 0 && strcmp(key->name, name) == 0)
+            return key;
+    }
+    return NULL;
+}
+
+char *key_pattern(const struct key *key)
+{
+    const char *suffix = key->type == KEY_LIST ? "[]" : key->type == KEY_NAMED ? ".*" : "";
+    return memory_format("%s%s%s%s", key->parent, *key->parent ? "." : "", key->name, suffix);
+}
+
+/* "a, b or c". */
+static char *list_choices(const struct choices *choices)
+{
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < choices->count; i++) {
+        const char *joint = i == 0 ? "" : i + 1 == choices->count ? " or " : ", ";
+        buffer_append_format(&text, "%s%s", joint, choices->items[i].name);
+    }
+    return buffer_take(&text, NULL);
+}
+
+char *key_type_text(const struct key *key)
+{
+    static const char *const names[] = {
+        [KEY_TEXT] = "text",
+        [KEY_BOOL] = "true or false",
+        [KEY_INTEGER] = "a whole number",
+        [KEY_REAL] = "a number",
+        [KEY_BYTES] = "a size, such as 4MiB",
+        [KEY_DURATION] = "a duration, such as 10m",
+        [KEY_TEXTS] = "a list of texts",
+        [KEY_TEXT_OR_TEXTS] = "a text or a list of texts",
+        [KEY_TEXT_MAP] = "names with texts",
+        [KEY_ANY] = "anything",
+        [KEY_MAPPING] = "a mapping",
+        [KEY_LIST] = "a list of mappings",
+        [KEY_NAMED] = "a mapping of names",
+    };
+    if (key->type != KEY_CHOICE && key->type != KEY_CHOICES)
+        return memory_copy_text(names[key->type]);
+    char *choices = list_choices(key->choices);
+    char *text = memory_format(key->type == KEY_CHOICES ? "a list of %s" : "%s", choices);
+    free(choices);
+    return text;
+}

@@ -1,0 +1,97 @@
+/* What is wrong with a configuration, collected so that all of it is told at once. */
+#include "problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+
+#define QUOTED_BYTES 60
+
+static void add(struct config_problems *problems, bool is_warning, struct place place,
+                const char *key, const char *hint, const char *format, va_list arguments)
+{
+    struct error message;
+    vsnprintf(message.message, sizeof message.message, format, arguments);
+    problems->items =
+        memory_grow_array(problems->items, problems->count + 1, sizeof *problems->items);
+    problems->items[problems->count++] = (struct config_problem){
+        .is_warning = is_warning,
+        .file = memory_copy_text(place.file),
+        .line = place.line,
+        .column = place.column,
+        .key = memory_copy_text(key),
+        .message = memory_copy_text(message.message),
+        .hint = memory_copy_text(hint),
+    };
+    if (!is_warning)
+        problems->errors++;
+}
+
+void problems_error(struct config_problems *problems, struct place place, const char *key,
+                    const char *hint, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(problems, false, place, key, hint, format, arguments);
+    va_end(arguments);
+}
+
+void problems_warning(struct config_problems *problems, struct place place, const char *key,
+                      const char *hint, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(problems, true, place, key, hint, format, arguments);
+    va_end(arguments);
+}
+
+char *problems_quote(const char *text)
+{
+    struct str shown = str_from(text);
+    bool is_cut = shown.length > QUOTED_BYTES;
+    if (is_cut) {
+        shown.length = QUOTED_BYTES;
+        while (shown.length && ((unsigned char)shown.bytes[shown.length] & 0xC0) == 0x80)
+            shown.length--;
+    }
+    struct buffer quoted;
+    buffer_init(&quoted);
+    buffer_append_json_string(&quoted, shown);
+    if (is_cut)
+        buffer_append_text(&quoted, "…");
+    return buffer_take(&quoted, NULL);
+}
+
+void config_problems_finish(struct config_problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        free(problems->items[i].file);
+        free(problems->items[i].key);
+        free(problems->items[i].message);
+        free(problems->items[i].hint);
+    }
+    free(problems->items);
+    *problems = (struct config_problems){0};
+}
+
+void config_problems_write(const struct config_problems *problems, struct buffer *out)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct config_problem *problem = &problems->items[i];
+        if (problem->file && problem->line)
+            buffer_append_format(out, "%s:%d:%d: ", problem->file, problem->line, problem->column);
+        else if (problem->file)
+            buffer_append_format(out, "%s: ", problem->file);
+        if (problem->is_warning)
+            buffer_append_text(out, "warning: ");
+        if (problem->key && *problem->key)
+            buffer_append_format(out, "%s: ", problem->key);
+        buffer_append_text(out, problem->message);
+        if (problem->hint)
+            buffer_append_format(out, "; %s", problem->hint);
+        buffer_append_char(out, '\n');
+    }
+}

@@ -1,0 +1,27 @@
+/*
+ * How the parts of the config module say what is wrong: each finding with its place, all of
+ * them collected, none of them fatal by itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "taskgate/config/config.h"
+
+/* Where a finding stands; line 0 when there is no place in a file. */
+struct place {
+    const char *file; /* or the variable's name; NULL when neither */
+    int line, column;
+};
+
+/* `hint` may be NULL; everything is copied. */
+void problems_error(struct config_problems *problems, struct place place, const char *key,
+                    const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void problems_warning(struct config_problems *problems, struct place place, const char *key,
+                      const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* `text` in double quotes, escaped and cut to a length fit for a message. The caller frees. */
+char *problems_quote(const char *text);

@@ -1,0 +1,427 @@
+/* The reader: one walk over tree and table together. */
+#include "read.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+#include "distance.h"
+#include "keys.h"
+#include "taskgate/config/duration.h"
+#include "taskgate/core/memory.h"
+
+/* A key where it was found: its row, its full name and its value. */
+struct entry {
+    const struct report *report;
+    const struct key *key;
+    const struct node *node;
+    const char *path; /* "governance.rules[2].action" */
+};
+
+static void read_mapping(const struct report *report, const struct node *node, const char *pattern,
+                         const char *path, void *target);
+
+static void refuse(const struct entry *entry, const struct node *node, const char *hint,
+                   const char *message)
+{
+    const char *rule = entry->key->rule;
+    report_error(entry->report, node, entry->path, hint, "%s%s%s", rule ? rule : "",
+                 rule ? " " : "", message);
+}
+
+/* `"value": what is wrong`, without the value where it may be a secret. */
+static void refuse_value(const struct entry *entry, const struct node *node, const char *what)
+{
+    if (entry->key->is_hidden) {
+        refuse(entry, node, NULL, what);
+        return;
+    }
+    char *quoted = report_quote(entry->report, node);
+    char *message = memory_format("%s: %s", quoted, what);
+    refuse(entry, node, NULL, message);
+    free(message);
+    free(quoted);
+}
+
+static void refuse_kind(const struct entry *entry, const struct node *node)
+{
+    static const char *const kinds[] = {
+        [NODE_TEXT] = "a single value", [NODE_LIST] = "a list", [NODE_MAPPING] = "a mapping"};
+    char *wanted = key_type_text(entry->key);
+    char *message = memory_format("must be %s, but is %s", wanted, kinds[node->kind]);
+    refuse(entry, node, NULL, message);
+    free(message);
+    free(wanted);
+}
+
+static void *at(void *target, size_t offset)
+{
+    return (char *)target + offset;
+}
+
+static void store_number(const struct key *key, void *target, int64_t value)
+{
+    int small = (int)value;
+    bool truth = value != 0;
+    if (key->size == sizeof value)
+        memcpy(at(target, key->offset), &value, sizeof value);
+    else if (key->size == sizeof small)
+        memcpy(at(target, key->offset), &small, sizeof small);
+    else if (key->size == sizeof truth)
+        memcpy(at(target, key->offset), &truth, sizeof truth);
+}
+
+static bool check_range(const struct key *key, int64_t value, struct error *error)
+{
+    char low[64], high[64];
+    if (value >= key->minimum && value <= key->maximum)
+        return true;
+    if (key->type == KEY_DURATION) {
+        duration_format(key->minimum, low);
+        duration_format(key->maximum, high);
+    } else {
+        snprintf(low, sizeof low, "%" PRId64, key->minimum);
+        snprintf(high, sizeof high, "%" PRId64, key->maximum);
+    }
+    return value < key->minimum ? error_set(error, "the minimum is %s", low)
+                                : error_set(error, "the maximum is %s", high);
+}
+
+static bool parse_real(const struct key *key, struct str text, struct error *error)
+{
+    char *copy = memory_copy_str(text), *end;
+    double value = strtod(copy, &end);
+    bool is_number = end != copy && *end == '\0' && isfinite(value);
+    free(copy);
+    if (!is_number)
+        return error_set(error, "this is no number");
+    if (value < (double)key->minimum || value > (double)key->maximum)
+        return error_set(error, "must be from %" PRId64 " to %" PRId64, key->minimum, key->maximum);
+    return true;
+}
+
+static bool parse_number(const struct key *key, struct str text, int64_t *value,
+                         struct error *error)
+{
+    bool truth;
+    switch (key->type) {
+    case KEY_BOOL:
+        if (!parse_bool(text, &truth))
+            return error_set(error, "must be true or false");
+        *value = truth;
+        return true;
+    case KEY_BYTES:
+        return parse_bytes(text, value, error) && check_range(key, *value, error);
+    case KEY_DURATION:
+        return duration_parse(text, value, error) && check_range(key, *value, error);
+    default:
+        if (!parse_integer(text, value))
+            return error_set(error, "must be a whole number");
+        return check_range(key, *value, error);
+    }
+}
+
+/* Any single value but a choice, from the file or from the table's default. */
+static bool store_text(const struct key *key, struct str text, void *target, struct error *error)
+{
+    int64_t number = 0;
+    if (key->type == KEY_REAL)
+        return parse_real(key, text, error);
+    if (key->type != KEY_TEXT) {
+        if (!parse_number(key, text, &number, error))
+            return false;
+        store_number(key, target, number);
+        return true;
+    }
+    if (key->check && !key->check(text, error))
+        return false;
+    if (key->size) {
+        char *copy = memory_copy_str(text);
+        memcpy(at(target, key->offset), &copy, sizeof copy);
+    }
+    return true;
+}
+
+static const struct choice *find_choice(const struct choices *choices, const char *text)
+{
+    for (size_t i = 0; i < choices->count; i++) {
+        if (strcmp(choices->items[i].name, text) == 0)
+            return &choices->items[i];
+    }
+    return NULL;
+}
+
+static char *suggest(const char *word, const char *const *words, size_t count, const char *others)
+{
+    const char *nearest = distance_nearest(word, words, count);
+    if (nearest)
+        return memory_format("did you mean \"%s\"?", nearest);
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_text(&text, others);
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(&text, "%s%s", i ? ", " : " ", words[i]);
+    return buffer_take(&text, NULL);
+}
+
+static bool read_choice(const struct entry *entry, const struct node *node, unsigned *value)
+{
+    const struct choices *choices = entry->key->choices;
+    const struct choice *choice = NULL;
+    if (node->kind != NODE_TEXT) {
+        refuse_kind(entry, node);
+        return false;
+    }
+    choice = find_choice(choices, node->text);
+    if (choice) {
+        *value = choice->value;
+        return true;
+    }
+    const char **words = memory_alloc_array(choices->count, sizeof *words);
+    for (size_t i = 0; i < choices->count; i++)
+        words[i] = choices->items[i].name;
+    char *quoted = report_quote(entry->report, node);
+    char *message = memory_format("%s is not %s", quoted, choices->noun);
+    char *hint = suggest(node->text, words, choices->count, "it may be");
+    refuse(entry, node, hint, message);
+    free(hint);
+    free(message);
+    free(quoted);
+    free((void *)words);
+    return false;
+}
+
+static void read_single(const struct entry *entry, void *target)
+{
+    struct error error;
+    unsigned value;
+    if (entry->key->type == KEY_CHOICE) {
+        if (read_choice(entry, entry->node, &value))
+            store_number(entry->key, target, value);
+    } else if (entry->node->kind != NODE_TEXT) {
+        refuse_kind(entry, entry->node);
+    } else if (!store_text(entry->key, str_from(entry->node->text), target, &error)) {
+        refuse_value(entry, entry->node, error.message);
+    }
+}
+
+static void add_text(const struct entry *entry, const struct node *node, const char *path,
+                     struct config_strings *strings)
+{
+    struct entry item = *entry;
+    struct error error;
+    item.path = path;
+    if (node->kind != NODE_TEXT || node_is_null(node)) {
+        refuse(&item, node, NULL, "must be text");
+    } else if (entry->key->check && !entry->key->check(str_from(node->text), &error)) {
+        refuse_value(&item, node, error.message);
+    } else {
+        strings->items =
+            memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
+        strings->items[strings->count++] = memory_copy_text(node->text);
+    }
+}
+
+static void read_texts(const struct entry *entry, void *target)
+{
+    const struct node *node = entry->node;
+    struct config_strings strings = {0};
+    if (node->kind == NODE_TEXT && entry->key->type == KEY_TEXT_OR_TEXTS) {
+        add_text(entry, node, entry->path, &strings);
+    } else if (node->kind != NODE_LIST) {
+        refuse_kind(entry, node);
+    } else {
+        for (size_t i = 0; i < node->count; i++) {
+            char *path = memory_format("%s[%zu]", entry->path, i);
+            add_text(entry, node->values[i], path, &strings);
+            free(path);
+        }
+    }
+    if (entry->key->size) {
+        memcpy(at(target, entry->key->offset), &strings, sizeof strings);
+        return;
+    }
+    for (size_t i = 0; i < strings.count; i++)
+        free(strings.items[i]);
+    free(strings.items);
+}
+
+static void read_choices(const struct entry *entry, void *target)
+{
+    const struct node *node = entry->node;
+    unsigned bits = 0;
+    if (node->kind != NODE_LIST) {
+        refuse_kind(entry, node);
+        return;
+    }
+    if (node->count == 0)
+        refuse(entry, node, NULL, "the list is empty");
+    for (size_t i = 0; i < node->count; i++) {
+        unsigned bit = 0;
+        struct entry item = *entry;
+        char *path = memory_format("%s[%zu]", entry->path, i);
+        item.path = path;
+        if (read_choice(&item, node->values[i], &bit))
+            bits |= bit;
+        free(path);
+    }
+    store_number(entry->key, target, bits);
+}
+
+static void read_text_map(const struct entry *entry)
+{
+    if (entry->node->kind != NODE_MAPPING) {
+        refuse_kind(entry, entry->node);
+        return;
+    }
+    for (size_t i = 0; i < entry->node->count; i++) {
+        if (entry->node->values[i]->kind != NODE_TEXT)
+            refuse(entry, entry->node->values[i], NULL, "must be text");
+    }
+}
+
+/* "approval.default", or with the name in quotes where it would not read as one. */
+static char *join_path(const char *path, const char *name)
+{
+    char *quoted = NULL;
+    for (const char *c = name; *c && !quoted; c++) {
+        if (*c <= ' ' || *c == 0x7F || strchr("\"\\.[]:", *c) || (unsigned char)*c >= 0x80)
+            quoted = problems_quote(name);
+    }
+    char *joined = memory_format("%s%s%s", path, *path ? "." : "", quoted ? quoted : name);
+    free(quoted);
+    return joined;
+}
+
+/* Items of a list of mappings, or of a mapping of names to mappings. */
+static void read_items(const struct entry *entry, void *target)
+{
+    const struct key *key = entry->key;
+    const struct node *node = entry->node;
+    bool is_named = key->type == KEY_NAMED;
+    if (node->kind != (is_named ? NODE_MAPPING : NODE_LIST)) {
+        refuse_kind(entry, node);
+        return;
+    }
+    char *items = memory_alloc_array(node->count, key->item);
+    char *pattern = key_pattern(key);
+    memcpy(at(target, key->offset), &items, sizeof items);
+    memcpy(at(target, key->count), &node->count, sizeof node->count);
+    for (size_t i = 0; i < node->count; i++) {
+        void *item = items + i * key->item;
+        char *path = is_named ? join_path(entry->path, node->keys[i]->text)
+                              : memory_format("%s[%zu]", entry->path, i);
+        struct error error;
+        struct entry place = {entry->report, key, node->values[i], path};
+        if (is_named) {
+            char *name = memory_copy_text(node->keys[i]->text);
+            memcpy(item, &name, sizeof name);
+        }
+        if (is_named && key->check && !key->check(str_from(node->keys[i]->text), &error))
+            refuse_value(&place, node->keys[i], error.message);
+        read_mapping(entry->report, node->values[i], pattern, path, item);
+        free(path);
+    }
+    free(pattern);
+}
+
+static void read_value(const struct entry *entry, void *target)
+{
+    const struct key *key = entry->key;
+    char *pattern;
+    if (key->has_flag)
+        *(bool *)at(target, key->flag) = true;
+    switch (key->type) {
+    case KEY_TEXTS:
+    case KEY_TEXT_OR_TEXTS:
+        read_texts(entry, target);
+        break;
+    case KEY_CHOICES:
+        read_choices(entry, target);
+        break;
+    case KEY_TEXT_MAP:
+        read_text_map(entry);
+        break;
+    case KEY_ANY:
+        break;
+    case KEY_MAPPING:
+        pattern = key_pattern(key);
+        read_mapping(entry->report, entry->node, pattern, entry->path, target);
+        free(pattern);
+        break;
+    case KEY_LIST:
+    case KEY_NAMED:
+        read_items(entry, target);
+        break;
+    default:
+        read_single(entry, target);
+    }
+}
+
+static void store_default(const struct report *report, const struct key *key, void *target)
+{
+    if (key->type == KEY_MAPPING) {
+        char *pattern = key_pattern(key);
+        read_mapping(report, NULL, pattern, "", target);
+        free(pattern);
+    } else if (key->default_text && key->size && key->type == KEY_CHOICE) {
+        store_number(key, target, find_choice(key->choices, key->default_text)->value);
+    } else if (key->default_text && key->size) {
+        store_text(key, str_from(key->default_text), target, NULL);
+    }
+}
+
+static void refuse_unknown(const struct report *report, const struct node *key_node,
+                           const char *pattern, const char *path)
+{
+    const char **words = memory_alloc_array(config_key_count, sizeof *words);
+    size_t count = 0;
+    for (size_t i = 0; i < config_key_count; i++) {
+        if (strcmp(config_keys[i].parent, pattern) == 0)
+            words[count++] = config_keys[i].name;
+    }
+    char *full = join_path(path, key_node->text);
+    char *hint = suggest(key_node->text, words, count, "known here:");
+    report_error(report, key_node, full, hint, "unknown key");
+    free(hint);
+    free(full);
+    free((void *)words);
+}
+
+/* The keys of one mapping into `target`; without a node only the defaults. */
+static void read_mapping(const struct report *report, const struct node *node, const char *pattern,
+                         const char *path, void *target)
+{
+    if (node && node->kind != NODE_MAPPING && !node_is_null(node)) {
+        report_error(report, node, path, NULL, "must be a mapping");
+        return;
+    }
+    size_t count = node && node->kind == NODE_MAPPING ? node->count : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!key_find(pattern, node->keys[i]->text))
+            refuse_unknown(report, node->keys[i], pattern, path);
+    }
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct key *key = &config_keys[i];
+        if (strcmp(key->parent, pattern) != 0)
+            continue;
+        const struct node *value = node_get(node, key->name);
+        char *full = join_path(path, key->name);
+        struct entry entry = {report, key, value, full};
+        if (!node_is_null(value))
+            read_value(&entry, target);
+        else if (node && key->is_required)
+            refuse(&entry, value ? value : node, NULL, "the key is missing");
+        else
+            store_default(report, key, target);
+        free(full);
+    }
+}
+
+void read_document(const struct report *report, const struct node *root, struct config *config)
+{
+    read_mapping(report, root, "", "", config);
+}

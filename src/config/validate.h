@@ -1,0 +1,26 @@
+/*
+ * What no single value shows: names that must exist, be unique or fit together. The rules
+ * carry the ids of reference §1.2. Each function reports all it finds and copes with values
+ * that were refused before.
+ */
+#pragma once
+
+#include "document.h"
+#include "taskgate/config/config.h"
+
+/* A configuration while it is being made. */
+struct draft {
+    struct report report;
+    const struct node *root;
+    struct config *config;
+    config_getenv environment;
+};
+
+void validate_sources(const struct draft *draft);
+/* Adds the workflow `default` where there is none. */
+void validate_workflows(const struct draft *draft);
+void validate_rules(const struct draft *draft);
+void validate_tokens(const struct draft *draft);
+void validate_schema(const struct draft *draft);
+void validate_cedar(const struct draft *draft);
+void validate_telemetry(const struct draft *draft);

@@ -1,0 +1,124 @@
+/* Rules about sources: V-001, V-002, V-003, V-010, V-014 for their headers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+#include "taskgate/core/memory.h"
+#include "validate.h"
+
+/* A source while it is looked at. */
+struct source_view {
+    const struct draft *draft;
+    const struct node *node;
+    const struct config_source *source;
+    size_t index;
+};
+
+static char *path_of(const struct source_view *view, const char *key)
+{
+    return memory_format("sources[%zu].%s", view->index, key);
+}
+
+static void complain(const struct source_view *view, const char *key, const char *hint,
+                     const char *message)
+{
+    const struct node *node = node_get(view->node, key);
+    char *path = path_of(view, key);
+    report_error(&view->draft->report, node ? node : view->node, path, hint, "%s", message);
+    free(path);
+}
+
+static void complain_about_value(const struct source_view *view, const char *key, const char *hint,
+                                 const char *what)
+{
+    char *quoted = report_quote(&view->draft->report, node_get(view->node, key));
+    char *message = memory_format("%s: %s", what, quoted);
+    complain(view, key, hint, message);
+    free(message);
+    free(quoted);
+}
+
+static void check_names(const struct source_view *view)
+{
+    const struct config_source *source = view->source;
+    if (source->id && source->id[0] == '_')
+        complain_about_value(view, "id", "begin it with a letter or a digit",
+                             "V-002 reserved prefix \"_\" in source ID");
+    for (size_t i = 0; i < view->index; i++) {
+        const struct config_source *earlier = &view->draft->config->sources[i];
+        if (source->id && earlier->id && strcmp(source->id, earlier->id) == 0)
+            complain_about_value(view, "id", "each source needs an ID of its own",
+                                 "V-001 duplicate source ID");
+        if (source->prefix && earlier->prefix && strcmp(source->prefix, earlier->prefix) == 0)
+            complain_about_value(view, "prefix", "each source needs a prefix of its own",
+                                 "V-003 duplicate prefix");
+    }
+}
+
+/* A list that nothing reads would let people believe that it protects them. */
+static void check_expose(const struct source_view *view)
+{
+    const struct node *expose = node_get(view->node, "expose");
+    const struct node *mode = node_get(expose, "mode");
+    const struct node *tools = node_get(expose, "tools");
+    if (!mode)
+        return;
+    char *path = path_of(view, "expose.tools");
+    if (view->source->expose_mode != EXPOSE_ALL && node_is_null(tools))
+        report_error(&view->draft->report, expose, path, "list globs, or write mode: all",
+                     "the key is missing");
+    if (strcmp(mode->text ? mode->text : "", "all") == 0 && tools)
+        report_warning(&view->draft->report, tools, path, "write mode: allowlist or blocklist",
+                       "the list has no effect with mode: all");
+    free(path);
+}
+
+static void resolve_header(const struct source_view *view, struct config_source_header *header,
+                           const struct node *name_node, const struct node *node)
+{
+    const struct report *report = &view->draft->report;
+    const struct node *variable = node_get(node, "env");
+    struct error error;
+    if (!variable || variable->kind != NODE_TEXT || !*variable->text)
+        return;
+    char *key = memory_format("headers.%s.env", header->name);
+    char *path = path_of(view, key);
+    const char *value = view->draft->environment(variable->text);
+    if (!value)
+        report_error(report, variable, path, "set it to the header's value",
+                     "V-014 the environment variable %s is not set", variable->text);
+    else if (!check_header_value(str_from(value), &error))
+        report_error(report, variable, path, NULL, "in the environment variable %s: %s",
+                     variable->text, error.message);
+    else
+        header->value = memory_copy_text(value);
+    for (size_t i = 0; &view->source->headers[i] != header; i++) {
+        struct str earlier = str_from(view->source->headers[i].name);
+        if (str_equal_ignore_case(earlier, str_from(header->name)))
+            report_error(report, name_node, path, "keep one of them",
+                         "the header stands here twice: names differ in case only");
+    }
+    free(path);
+    free(key);
+}
+
+static void check_headers(const struct source_view *view)
+{
+    const struct node *headers = node_get(view->node, "headers");
+    for (size_t i = 0; i < view->source->header_count; i++)
+        resolve_header(view, &view->source->headers[i], headers->keys[i], headers->values[i]);
+}
+
+void validate_sources(const struct draft *draft)
+{
+    const struct node *sources = node_get(draft->root, "sources");
+    if (sources && sources->kind == NODE_LIST && sources->count == 0)
+        report_error(&draft->report, sources, "sources", "add one with id, kind and url",
+                     "V-010 no sources are defined");
+    for (size_t i = 0; i < draft->config->source_count; i++) {
+        struct source_view view = {draft, sources->values[i], &draft->config->sources[i], i};
+        check_names(&view);
+        check_expose(&view);
+        check_headers(&view);
+    }
+}

@@ -1,0 +1,63 @@
+/* What a decision means for a tool's announcement and for a call: seed 002 §5.3, F-004, F-005. */
+#include "taskgate/policy/policy.h"
+
+static const char *const annotation_names[] = {
+    [ANNOTATION_FORBIDDEN] = "forbidden",
+    [ANNOTATION_OPTIONAL] = "optional",
+    [ANNOTATION_REQUIRED] = "required",
+};
+
+const char *policy_annotation_name(enum policy_annotation annotation)
+{
+    return annotation_names[annotation];
+}
+
+bool policy_annotation_parse(struct str name, enum policy_annotation *annotation)
+{
+    for (size_t i = 0; i < sizeof annotation_names / sizeof *annotation_names; i++) {
+        if (str_equal(name, str_from(annotation_names[i]))) {
+            *annotation = (enum policy_annotation)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,
+                                       bool has_own, enum policy_annotation own)
+{
+    if (decision->force_required)
+        return ANNOTATION_REQUIRED;
+    switch (decision->action) {
+    case ACTION_APPROVE:
+    case ACTION_POLICY:
+        return ANNOTATION_REQUIRED;
+    case ACTION_DENY:
+        return ANNOTATION_FORBIDDEN;
+    case ACTION_FORWARD:
+        break;
+    }
+    if (!upstream_tasks)
+        return ANNOTATION_FORBIDDEN;
+    /* Keeping `forbidden` would leave no way to the accelerated row of F-005. */
+    return has_own && own != ANNOTATION_FORBIDDEN ? own : ANNOTATION_OPTIONAL;
+}
+
+enum policy_route policy_route(const struct policy_decision *decision,
+                               enum policy_annotation announced, bool has_task, bool has_own,
+                               enum policy_annotation own)
+{
+    /* Denied first: a call that can never be made needs no lesson about its task. */
+    if (decision->action == ACTION_DENY)
+        return ROUTE_DENIED;
+    if (has_task && announced == ANNOTATION_FORBIDDEN)
+        return ROUTE_TASK_FORBIDDEN;
+    if (!has_task && announced == ANNOTATION_REQUIRED)
+        return ROUTE_TASK_REQUIRED;
+    if (decision->action != ACTION_FORWARD)
+        return has_task ? ROUTE_APPROVAL : ROUTE_TASK_REQUIRED;
+    if (!has_task)
+        return ROUTE_FORWARD;
+    bool upstream_owns = has_own && own != ANNOTATION_FORBIDDEN;
+    return upstream_owns ? ROUTE_FORWARD : ROUTE_ACCELERATED;
+}

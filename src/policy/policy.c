@@ -1,0 +1,174 @@
+/* Decisions: configuration and index in, one action out. */
+#include "taskgate/policy/policy.h"
+
+#include <stdlib.h>
+
+#include "index.h"
+#include "taskgate/config/glob.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+/* A list of patterns, compiled. */
+struct patterns {
+    struct glob **globs;
+    size_t count;
+    struct index *index;
+};
+
+struct policy {
+    struct config *config;
+    struct patterns rules;
+    unsigned char **rules_of_source; /* source × rule: whether the rule is for the source */
+    struct patterns *expose;         /* beside config.sources */
+    struct patterns methods;
+    struct map *force_required; /* name → any pointer */
+};
+
+static void patterns_finish(struct patterns *patterns)
+{
+    index_destroy(patterns->index);
+    for (size_t i = 0; i < patterns->count; i++)
+        glob_destroy(patterns->globs[i]);
+    free(patterns->globs);
+}
+
+static bool add_pattern(struct patterns *patterns, const char *text, struct error *error)
+{
+    struct glob *glob = glob_compile(str_from(text), error);
+    if (!glob)
+        return error_prefix(error, text);
+    patterns->globs = memory_grow_array(patterns->globs, patterns->count + 1, sizeof glob);
+    patterns->globs[patterns->count++] = glob;
+    return true;
+}
+
+static bool patterns_init(struct patterns *patterns, const struct config_strings *texts,
+                          struct error *error)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        if (!add_pattern(patterns, texts->items[i], error))
+            return false;
+    }
+    patterns->index = index_create(patterns->globs, patterns->count);
+    return true;
+}
+
+static bool rules_init(struct policy *policy, struct error *error)
+{
+    const struct config *config = policy->config;
+    for (size_t i = 0; i < config->rule_count; i++) {
+        if (!add_pattern(&policy->rules, config->rules[i].match, error))
+            return false;
+    }
+    policy->rules.index = index_create(policy->rules.globs, policy->rules.count);
+    return true;
+}
+
+static bool is_for_source(const struct config_rule *rule, const struct config_source *source)
+{
+    for (size_t i = 0; i < rule->sources.count; i++) {
+        if (str_equal(str_from(rule->sources.items[i]), str_from(source->id)))
+            return true;
+    }
+    return rule->sources.count == 0;
+}
+
+static void filters_init(struct policy *policy)
+{
+    const struct config *config = policy->config;
+    policy->rules_of_source =
+        memory_alloc_array(config->source_count, sizeof *policy->rules_of_source);
+    for (size_t i = 0; i < config->source_count; i++) {
+        policy->rules_of_source[i] = memory_alloc_array(config->rule_count, 1);
+        for (size_t j = 0; j < config->rule_count; j++)
+            policy->rules_of_source[i][j] = is_for_source(&config->rules[j], &config->sources[i]);
+    }
+}
+
+struct policy *policy_create(struct config *config, struct error *error)
+{
+    struct policy *policy = memory_alloc(sizeof *policy);
+    policy->config = config_ref(config);
+    policy->force_required = map_create();
+    for (size_t i = 0; i < config->force_required.count; i++)
+        map_put(policy->force_required, str_from(config->force_required.items[i]), policy);
+    policy->expose = memory_alloc_array(config->source_count, sizeof *policy->expose);
+    filters_init(policy);
+    bool is_valid =
+        rules_init(policy, error) && patterns_init(&policy->methods, &config->methods_allow, error);
+    for (size_t i = 0; is_valid && i < config->source_count; i++)
+        is_valid = patterns_init(&policy->expose[i], &config->sources[i].expose, error);
+    if (is_valid)
+        return policy;
+    policy_destroy(policy);
+    return NULL;
+}
+
+void policy_destroy(struct policy *policy)
+{
+    if (!policy)
+        return;
+    for (size_t i = 0; i < policy->config->source_count; i++) {
+        patterns_finish(&policy->expose[i]);
+        free(policy->rules_of_source[i]);
+    }
+    free(policy->expose);
+    free(policy->rules_of_source);
+    patterns_finish(&policy->rules);
+    patterns_finish(&policy->methods);
+    map_destroy(policy->force_required, NULL);
+    config_unref(policy->config);
+    free(policy);
+}
+
+/* The source's number in this policy's configuration, also when the caller's comes from
+ * another load of the file; source_count when there is none of that name. */
+static size_t number_of(const struct policy *policy, const struct config_source *source)
+{
+    const struct config_source *own = config_source_find(policy->config, str_from(source->id));
+    return own ? (size_t)(own - policy->config->sources) : policy->config->source_count;
+}
+
+void policy_decide(const struct policy *policy, const struct policy_request *request,
+                   struct policy_decision *decision)
+{
+    const struct config *config = policy->config;
+    size_t source = number_of(policy, request->source);
+    *decision = (struct policy_decision){
+        .action = config->default_action,
+        .force_required = map_get(policy->force_required, request->name) != NULL,
+        .execution = config->execution,
+    };
+    if (source == config->source_count) {
+        decision->action = ACTION_DENY; /* nobody ever allowed anything there */
+        return;
+    }
+    if (index_first(policy->rules.index, request->name, policy->rules_of_source[source],
+                    &decision->rule_index)) {
+        decision->rule = &config->rules[decision->rule_index];
+        decision->action = decision->rule->action;
+        if (decision->rule->has_execution)
+            decision->execution = decision->rule->execution;
+    }
+    if (decision->action == ACTION_APPROVE || decision->action == ACTION_POLICY)
+        decision->workflow = config_workflow_of(config, decision->rule);
+}
+
+bool policy_is_visible(const struct policy *policy, const struct config_source *source,
+                       struct str name)
+{
+    size_t number = number_of(policy, source), position;
+    if (number == policy->config->source_count || !policy->config->sources[number].enabled)
+        return false;
+    enum config_expose_mode mode = policy->config->sources[number].expose_mode;
+    if (mode == EXPOSE_ALL)
+        return true;
+    bool is_listed = index_first(policy->expose[number].index, name, NULL, &position);
+    return is_listed == (mode == EXPOSE_ALLOWLIST);
+}
+
+bool policy_allows_method(const struct policy *policy, struct str method)
+{
+    size_t position;
+    return index_first(policy->methods.index, method, NULL, &position);
+}

@@ -1,0 +1,15 @@
+/* The config module. */
+#include <stdlib.h>
+
+#include "suites.h"
+
+int main(void)
+{
+    Suite *suite = suite_create("config");
+    suite_add_tcase(suite, load_case());
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
