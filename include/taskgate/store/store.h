@@ -4,6 +4,9 @@
  * One thread owns the database. Every call here only queues; the answer comes as a message
  * on the caller's loop, after the commit that holds it (design invariant 2). Calls that wait
  * together are committed together. Callable from any loop thread; never blocks.
+ *
+ * On one loop, answers and what observers hear arrive in the order in which they took effect:
+ * whoever reads a task and then waits for its next change misses none.
  */
 #pragma once
 
@@ -25,7 +28,9 @@ struct store *store_open(const char *path, struct error *error);
 /* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
  * before. NULL is allowed. */
 void store_close(struct store *store);
-/* false after the database has failed; then every call answers STORE_FAILED. Any thread. */
+/* false after the database has failed: the calls of that commit have answered STORE_FAILED, and
+ * so does every later one that still fails. The store tries again with each call, and by itself
+ * every second; true again after a commit that wrote. Any thread. */
 bool store_is_healthy(const struct store *store);
 
 enum store_status {
@@ -34,7 +39,7 @@ enum store_status {
     STORE_CONFLICT,        /* the task is in a state that does not allow the change */
     STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
     STORE_LIMIT_TOTAL,
-    STORE_FAILED, /* the database; nothing was changed */
+    STORE_FAILED, /* the database, or a call that cannot be carried out; nothing was changed */
 };
 
 struct store_session;
@@ -44,7 +49,7 @@ struct store_audit_entry;
 struct store_reply {
     enum store_status status;
     struct task *task;   /* get, create, change: the task as it is now (also on conflict) */
-    struct task **tasks; /* list: newest first */
+    struct task **tasks; /* list: newest first; without request and outcome text */
     size_t task_count;
     int64_t *sequences; /* list: the row number of each task, for the next page */
     bool has_more;      /* list: there are older ones */
@@ -71,17 +76,21 @@ struct store_limits {
     int64_t pending_per_principal, pending_total;
 };
 
-/* Inserts `task` (one reference is taken over) unless a limit on undecided tasks is reached. */
+/* Inserts `task` (one reference is taken over) unless a limit on undecided tasks (pending, or
+ * approved and not yet executing) is reached. A task that task_check() refuses is logged and
+ * answered STORE_FAILED. */
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call);
-/* Reads one task. A deadline that has passed is applied first, and durably. */
+/* Reads one task, whole. A deadline that has passed is applied first, and durably. */
 void store_task_get(struct store *store, struct str id, struct store_call call);
 /* Compare-and-set: applies `change` (copied) if the table allows it from the state the task is
- * in now, deadlines applied first; else STORE_CONFLICT with the task as it is. Writes the
- * audit entry in the same transaction. */
+ * in now, deadlines applied first; else STORE_CONFLICT with the task as it is. A change that
+ * lacks what its state needs (task.h) is logged and answered STORE_FAILED. Writes the audit
+ * entry in the same transaction. */
 void store_task_change(struct store *store, struct str id, const struct task_change *change,
                        const struct store_actor *actor, struct store_call call);
-/* Remembers upstream's own task id of an executing task, before it is polled. */
+/* Remembers upstream's own task id of an executing task, before it is polled. STORE_CONFLICT
+ * when it is not executing. Observers do not hear of it. */
 void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
                              struct store_call call);
 
@@ -108,7 +117,8 @@ typedef void (*store_observer)(void *context, struct task *task, bool created);
 void store_observe(struct store *store, struct loop *loop, store_observer observer, void *context);
 /* Deadlines are swept at least every 10 s, and at each deadline that is nearer. */
 
-/* ---- sessions: what survives a restart of what upstream's sessions negotiated ---- */
+/* ---- sessions: what survives a restart of what upstream's sessions negotiated. Forgotten when
+ * neither the session nor a token in it was seen for 30 days. ---- */
 struct store_session {
     char *source;
     char *id_digest; /* SHA-256 hex of the session id: the id itself is never stored */
@@ -122,6 +132,7 @@ void store_session_put(struct store *store, const struct store_session *session,
                        struct store_call call);
 void store_session_get(struct store *store, struct str source, struct str id_digest,
                        struct store_call call);
+/* With what is known of its tokens. */
 void store_session_delete(struct store *store, struct str source, struct str id_digest,
                           struct store_call call);
 /* A (session, token) pair that upstream has accepted; digests only. */
@@ -140,4 +151,5 @@ struct store_audit_entry {
 void store_audit_list(struct store *store, struct str task_id, struct store_call call);
 
 /* ---- counts for metrics and readiness; the store keeps them current; any thread ---- */
+/* Tasks that wait for a decision. */
 int64_t store_pending_count(const struct store *store);

@@ -1,0 +1,91 @@
+/* Group commit: what waits together is committed together. */
+#include "commit.h"
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+
+static bool any_writes(const struct operation *chain)
+{
+    for (; chain; chain = chain->next) {
+        if (chain->kind->writes)
+            return true;
+    }
+    return false;
+}
+
+static bool begin(struct store *store, const struct operation *chain)
+{
+    if (store->pending_is_stale && !pending_load(&store->pending, &store->database))
+        return false;
+    store->pending_is_stale = false;
+    return database_simple(&store->database,
+                           any_writes(chain) ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN);
+}
+
+/* What failed is the operation's own fault, and the transaction can go on without it. */
+static bool is_own_fault(sqlite3 *handle)
+{
+    int code = sqlite3_errcode(handle) & 0xff;
+    return !sqlite3_get_autocommit(handle) &&
+           (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE ||
+            code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT);
+}
+
+static bool undo(struct store *store, struct operation *operation, struct batch *batch,
+                 size_t events_before)
+{
+    struct error error;
+    database_error(&store->database, operation->kind->name, &error);
+    log_error("A store operation failed", LOG_TEXT("error", error.message));
+    operation_clear_reply(operation);
+    operation->reply.status = STORE_FAILED;
+    batch_drop_events(batch, events_before);
+    return database_simple(&store->database, STATEMENT_ROLLBACK_TO) &&
+           database_simple(&store->database, STATEMENT_RELEASE) &&
+           pending_load(&store->pending, &store->database);
+}
+
+/* A failing operation must not undo the others: each has a savepoint. */
+static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
+{
+    size_t events_before = batch->event_count;
+    if (!database_simple(&store->database, STATEMENT_SAVEPOINT))
+        return false;
+    batch->now_ms = clock_now_ms();
+    if (operation->kind->run(batch, operation)) {
+        if (!database_simple(&store->database, STATEMENT_RELEASE))
+            return false;
+    } else if (!is_own_fault(store->database.handle) ||
+               !undo(store, operation, batch, events_before)) {
+        return false;
+    }
+    operation->events_end = batch->event_count;
+    return true;
+}
+
+static void fail_all(struct store *store, struct operation *chain, struct batch *batch)
+{
+    if (!sqlite3_get_autocommit(store->database.handle))
+        database_simple(&store->database, STATEMENT_ROLLBACK);
+    store->pending_is_stale = true;
+    batch_drop_events(batch, 0);
+    for (; chain; chain = chain->next) {
+        operation_clear_reply(chain);
+        chain->reply.status = STORE_FAILED;
+        chain->events_end = 0;
+    }
+}
+
+bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
+                  struct error *error)
+{
+    bool done = begin(store, chain);
+    for (struct operation *operation = chain; done && operation; operation = operation->next)
+        done = run_operation(store, operation, batch);
+    if (done && database_simple(&store->database, STATEMENT_COMMIT))
+        return true;
+    /* Before the rollback, which has a result of its own. */
+    database_error(&store->database, "the database failed", error);
+    fail_all(store, chain, batch);
+    return false;
+}

@@ -1,0 +1,187 @@
+/* Opening, settings, prepared statements, values. */
+#include "database.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "migrations.h"
+#include "task_rows.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+static const char *const statement_sql[STATEMENT_COUNT] = {
+#define STATEMENT_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),
+#include "statements.h"
+#undef STATEMENT_ROW
+};
+
+/* FULL: a commit is on the disk when it returns (design invariant 2). Checkpoints are ours to
+ * time: the automatic ones would stand in the way of a commit. */
+static const char settings[] = "PRAGMA synchronous = FULL;"
+                               "PRAGMA foreign_keys = ON;"
+                               "PRAGMA trusted_schema = OFF;"
+                               "PRAGMA temp_store = MEMORY;"
+                               "PRAGMA journal_size_limit = 67108864;"
+                               "PRAGMA wal_autocheckpoint = 0;";
+#define BUSY_TIMEOUT_MS 5000
+
+bool database_error(const struct database *database, const char *what, struct error *error)
+{
+    return error_set(error, "%s: %s (SQLite code %d)", what, sqlite3_errmsg(database->handle),
+                     sqlite3_extended_errcode(database->handle));
+}
+
+static int count_wal_pages(void *context, sqlite3 *handle, const char *name, int pages)
+{
+    (void)handle, (void)name;
+    struct database *database = context;
+    database->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* The mode stays in the file, but a file system without shared memory refuses it silently. */
+static bool enter_wal(struct database *database, struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(database->handle, "PRAGMA journal_mode = WAL", -1, &statement, NULL) !=
+            SQLITE_OK ||
+        sqlite3_step(statement) != SQLITE_ROW) {
+        sqlite3_finalize(statement);
+        return database_error(database, "cannot set the journal mode", error);
+    }
+    bool entered = str_equal(database_column_bytes(statement, 0), STR("wal"));
+    sqlite3_finalize(statement);
+    if (!entered)
+        return error_set(error, "the file system does not allow SQLite's write-ahead log");
+    return true;
+}
+
+static bool configure(struct database *database, struct error *error)
+{
+    sqlite3_busy_timeout(database->handle, BUSY_TIMEOUT_MS);
+    sqlite3_extended_result_codes(database->handle, 1);
+    if (!enter_wal(database, error))
+        return false;
+    if (sqlite3_exec(database->handle, settings, NULL, NULL, NULL) != SQLITE_OK)
+        return database_error(database, "cannot set up the database", error);
+    /* After the settings: wal_autocheckpoint replaces the hook. */
+    sqlite3_wal_hook(database->handle, count_wal_pages, database);
+    return true;
+}
+
+bool database_open(struct database *database, const char *path, struct error *error)
+{
+    *database = (struct database){.path = memory_copy_text(path), .lock_file = -1};
+    if (!files_make_private(path, error))
+        goto failed;
+    database->lock_file = files_lock(path, error);
+    if (database->lock_file < 0)
+        goto failed;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (sqlite3_open_v2(path, &database->handle, flags, NULL) != SQLITE_OK) {
+        database_error(database, "cannot open", error);
+        goto unusable;
+    }
+    if (!configure(database, error) || !migrations_apply(database, error))
+        goto unusable;
+    return true;
+
+unusable:
+    error_prefix(error, path);
+failed:
+    database_close(database);
+    return false;
+}
+
+void database_close(struct database *database)
+{
+    for (unsigned i = 0; i < STATEMENT_COUNT; i++)
+        sqlite3_finalize(database->statements[i]);
+    if (database->handle) /* the last connection checkpoints and removes the log */
+        sqlite3_close(database->handle);
+    if (database->lock_file >= 0)
+        close(database->lock_file);
+    free(database->path);
+    *database = (struct database){.lock_file = -1};
+}
+
+sqlite3_stmt *database_statement(struct database *database, enum statement which)
+{
+    sqlite3_stmt **statement = &database->statements[which];
+    if (!*statement)
+        sqlite3_prepare_v3(database->handle, statement_sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+                           statement, NULL);
+    return *statement;
+}
+
+void database_release(sqlite3_stmt *statement)
+{
+    if (!statement)
+        return;
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+}
+
+bool database_run(sqlite3_stmt *statement)
+{
+    if (!statement)
+        return false;
+    bool done = sqlite3_step(statement) == SQLITE_DONE;
+    database_release(statement);
+    return done;
+}
+
+bool database_simple(struct database *database, enum statement which)
+{
+    return database_run(database_statement(database, which));
+}
+
+void database_checkpoint(struct database *database)
+{
+    int left = 0, moved = 0;
+    int code =
+        sqlite3_wal_checkpoint_v2(database->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, &left, &moved);
+    if (code == SQLITE_OK && left == moved)
+        database->wal_pages = 0;
+    else if (code != SQLITE_OK)
+        log_warn("The database's log could not be moved into its file",
+                 LOG_TEXT("path", database->path), LOG_TEXT("error", sqlite3_errstr(code)));
+}
+
+void database_bind_str(sqlite3_stmt *statement, int index, struct str text)
+{
+    sqlite3_bind_text64(statement, index, text.length ? text.bytes : "", text.length, SQLITE_STATIC,
+                        SQLITE_UTF8);
+}
+
+void database_bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+    database_bind_str(statement, index, str_from(text));
+}
+
+void database_bind_bytes(sqlite3_stmt *statement, int index, struct str bytes)
+{
+    sqlite3_bind_blob64(statement, index, bytes.length ? bytes.bytes : "", bytes.length,
+                        SQLITE_STATIC);
+}
+
+void database_bind_time(sqlite3_stmt *statement, int index, int64_t time_ms)
+{
+    if (time_ms == INT64_MAX)
+        sqlite3_bind_null(statement, index);
+    else
+        sqlite3_bind_int64(statement, index, time_ms);
+}
+
+struct str database_column_bytes(sqlite3_stmt *statement, int column)
+{
+    const char *bytes = sqlite3_column_blob(statement, column);
+    return str_slice(bytes, (size_t)sqlite3_column_bytes(statement, column));
+}
+
+char *database_take_text(sqlite3_stmt *statement, int column)
+{
+    return memory_copy_str(database_column_bytes(statement, column));
+}

@@ -1,0 +1,58 @@
+/*
+ * One SQLite database: opened safely, migrated, with prepared statements that stay. Used by
+ * one thread at a time: the opener's, then the store's.
+ */
+#pragma once
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+/* Every statement with fixed text: STATEMENT_ROW(symbol, SQL), in statements.h. */
+enum statement {
+#define STATEMENT_ROW(symbol, sql) STATEMENT_##symbol,
+#include "statements.h"
+#undef STATEMENT_ROW
+    STATEMENT_COUNT
+};
+
+struct database {
+    char *path;    /* as the caller named it, for messages */
+    int lock_file; /* holds the process lock; -1 without */
+    int wal_pages; /* pages in the log since the last checkpoint */
+    sqlite3 *handle;
+    sqlite3_stmt *statements[STATEMENT_COUNT];
+};
+
+bool database_open(struct database *database, const char *path, struct error *error);
+/* Checkpoints, so that a closed database is one file. */
+void database_close(struct database *database);
+
+/* "what: SQLite's message (code)". Returns false. */
+bool database_error(const struct database *database, const char *what, struct error *error);
+
+/* A statement ready for new values; prepared at its first use. NULL on failure. */
+sqlite3_stmt *database_statement(struct database *database, enum statement which);
+/* Lets go of the row and the values of a statement that was stepped. */
+void database_release(sqlite3_stmt *statement);
+/* Runs a bound statement that gives no rows, and releases it. */
+bool database_run(sqlite3_stmt *statement);
+/* As database_run, for a statement without values. */
+bool database_simple(struct database *database, enum statement which);
+/* Moves what is in the log to the database file, as far as no reader hinders. */
+void database_checkpoint(struct database *database);
+
+/* SQLite counts columns from 0 and values from 1; text is bound without a copy. */
+void database_bind_str(sqlite3_stmt *statement, int index, struct str text);
+void database_bind_text(sqlite3_stmt *statement, int index, const char *text);
+/* Bytes that may hold anything. */
+void database_bind_bytes(sqlite3_stmt *statement, int index, struct str bytes);
+/* INT64_MAX means never and becomes NULL. */
+void database_bind_time(sqlite3_stmt *statement, int index, int64_t time_ms);
+/* The caller frees. */
+char *database_take_text(sqlite3_stmt *statement, int column);
+/* A view, valid until the next step. */
+struct str database_column_bytes(sqlite3_stmt *statement, int column);

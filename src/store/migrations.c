@@ -1,0 +1,174 @@
+/* The schema, and how an older database gets it. */
+#include "migrations.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+/* Rowid tables with unique indexes: twice as fast here as WITHOUT ROWID. The bulky parts of a
+ * task stand apart, because SQLite rewrites a whole row at every change of it. Never edit a
+ * script that was released; append one. */
+const char *const migration_scripts[] = {
+    /* 0 -> 1: tasks */
+    "CREATE TABLE task ("
+    " sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 7),"
+    " source TEXT NOT NULL,"
+    " owner TEXT NOT NULL,"
+    " session TEXT NOT NULL,"
+    " principal TEXT NOT NULL,"
+    " tool TEXT NOT NULL,"
+    " workflow TEXT NOT NULL,"
+    " action TEXT NOT NULL,"
+    " arguments_digest TEXT NOT NULL,"
+    " definition_digest TEXT NOT NULL,"
+    " progress_token TEXT NOT NULL,"
+    " on_result INTEGER NOT NULL,"
+    " accelerated INTEGER NOT NULL,"
+    " keep_task INTEGER NOT NULL,"
+    " ttl_ms INTEGER NOT NULL,"
+    " poll_interval_ms INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " decide_by_ms INTEGER NOT NULL,"
+    " updated_ms INTEGER NOT NULL,"
+    " execute_by_ms INTEGER NOT NULL,"
+    " decided_ms INTEGER NOT NULL,"
+    " ended_ms INTEGER NOT NULL,"
+    " decided_by TEXT NOT NULL,"
+    " reason TEXT NOT NULL,"
+    " status_message TEXT NOT NULL,"
+    " upstream_task TEXT NOT NULL,"
+    " failure INTEGER NOT NULL CHECK (failure BETWEEN 0 AND 3),"
+    " outcome INTEGER NOT NULL CHECK (outcome BETWEEN 0 AND 2),"
+    " deadline_ms INTEGER," /* when the sweep must look at it; NULL: never */
+    " purge_ms INTEGER"     /* when it may go; NULL: not yet ended */
+    ");"
+    "CREATE INDEX task_by_owner ON task (owner);"
+    "CREATE INDEX task_by_session ON task (session) WHERE session <> '';"
+    "CREATE INDEX task_by_state ON task (state);"
+    "CREATE INDEX task_by_deadline ON task (deadline_ms) WHERE deadline_ms IS NOT NULL;"
+    "CREATE INDEX task_by_purge ON task (purge_ms) WHERE purge_ms IS NOT NULL;"
+    "CREATE TABLE task_request ("
+    " task INTEGER PRIMARY KEY REFERENCES task (sequence) ON DELETE CASCADE,"
+    " arguments TEXT NOT NULL,"
+    " body BLOB NOT NULL"
+    ");"
+    "CREATE TABLE task_outcome ("
+    " task INTEGER PRIMARY KEY REFERENCES task (sequence) ON DELETE CASCADE,"
+    " body BLOB NOT NULL"
+    ");"
+    "CREATE TABLE probe (id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL);",
+
+    /* 1 -> 2: the audit trail, which nothing may change. It has no foreign key, because it
+     * outlives the tasks. INSERT OR REPLACE deletes without a delete trigger, hence the third. */
+    "CREATE TABLE audit ("
+    " sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " at_ms INTEGER NOT NULL,"
+    " task_id TEXT NOT NULL,"
+    " event TEXT NOT NULL,"
+    " from_state TEXT NOT NULL,"
+    " to_state TEXT NOT NULL,"
+    " actor_kind TEXT NOT NULL,"
+    " actor_name TEXT NOT NULL,"
+    " reason TEXT NOT NULL"
+    ");"
+    "CREATE INDEX audit_by_task ON audit (task_id);"
+    "CREATE TRIGGER audit_is_not_updated BEFORE UPDATE ON audit BEGIN"
+    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;"
+    "CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit BEGIN"
+    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;"
+    "CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit"
+    " WHEN EXISTS (SELECT 1 FROM audit WHERE sequence = NEW.sequence) BEGIN"
+    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;",
+
+    /* 2 -> 3: sessions and the tokens that upstream accepted in them; digests only */
+    "CREATE TABLE session ("
+    " source TEXT NOT NULL,"
+    " id_digest TEXT NOT NULL,"
+    " version TEXT NOT NULL,"
+    " client_name TEXT NOT NULL,"
+    " client_version TEXT NOT NULL,"
+    " client_capabilities TEXT NOT NULL,"
+    " upstream_tasks INTEGER NOT NULL,"
+    " upstream_sse INTEGER NOT NULL,"
+    " seen_ms INTEGER NOT NULL"
+    ");"
+    "CREATE UNIQUE INDEX session_by_id ON session (source, id_digest);"
+    "CREATE INDEX session_by_seen ON session (seen_ms);"
+    "CREATE TABLE pair ("
+    " source TEXT NOT NULL,"
+    " session_digest TEXT NOT NULL,"
+    " token_digest TEXT NOT NULL,"
+    " accepted_ms INTEGER NOT NULL"
+    ");"
+    "CREATE UNIQUE INDEX pair_by_digests ON pair (source, session_digest, token_digest);"
+    "CREATE INDEX pair_by_accepted ON pair (accepted_ms);",
+};
+const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
+
+static bool read_number(struct database *database, const char *sql, int64_t *number,
+                        struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool read = sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW;
+    if (read)
+        *number = sqlite3_column_int64(statement, 0);
+    else
+        database_error(database, "cannot read the schema", error);
+    sqlite3_finalize(statement);
+    return read;
+}
+
+/* A new file is empty; anything else must carry our mark. */
+static bool check_ours(struct database *database, struct error *error)
+{
+    int64_t application, tables;
+    if (!read_number(database, "PRAGMA application_id", &application, error) ||
+        !read_number(database, "SELECT count(*) FROM sqlite_schema", &tables, error))
+        return false;
+    if (application == MIGRATIONS_APPLICATION_ID || (application == 0 && tables == 0))
+        return true;
+    return error_set(error,
+                     "%s is an SQLite database of another program; name another file in "
+                     "store.path",
+                     database->path);
+}
+
+static bool apply_script(struct database *database, int version, struct error *error)
+{
+    char *sql = memory_format("BEGIN IMMEDIATE;%s;PRAGMA application_id = %d;"
+                              "PRAGMA user_version = %d;COMMIT;",
+                              migration_scripts[version], MIGRATIONS_APPLICATION_ID, version + 1);
+    bool applied = sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+    free(sql);
+    if (applied)
+        return true;
+    char *what =
+        memory_format("cannot bring the schema from version %d to %d", version, version + 1);
+    database_error(database, what, error);
+    free(what);
+    sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+    return false;
+}
+
+bool migrations_apply(struct database *database, struct error *error)
+{
+    int64_t version;
+    if (!check_ours(database, error) ||
+        !read_number(database, "PRAGMA user_version", &version, error))
+        return false;
+    if (version > migration_count || version < 0)
+        return error_set(error,
+                         "%s has schema version %d, and this taskgate knows versions up to %d; "
+                         "run the newer taskgate that wrote it",
+                         database->path, (int)version, migration_count);
+    for (int from = (int)version; from < migration_count; from++) {
+        if (!apply_script(database, from, error))
+            return false;
+        log_debug("Database schema migrated", LOG_NUMBER("version", from + 1));
+    }
+    return true;
+}

@@ -1,0 +1,14 @@
+/* The database's schema as a list of scripts; script n leads from user_version n to n + 1. */
+#pragma once
+
+#include "database.h"
+
+/* "tgdb": tells our files from other SQLite databases. */
+#define MIGRATIONS_APPLICATION_ID 0x74676462
+
+extern const char *const migration_scripts[];
+extern const int migration_count; /* the user_version of this program */
+
+/* Brings the database to migration_count. false: nothing of the failed script remains, or the
+ * database is not ours or from a newer program. */
+bool migrations_apply(struct database *database, struct error *error);

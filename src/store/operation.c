@@ -1,0 +1,129 @@
+/* Life of operations and of a batch's events. */
+#include "operation.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+
+struct operation *operation_create(const struct operation_kind *kind, struct store_call call)
+{
+    struct operation *operation = memory_alloc(sizeof *operation);
+    operation->kind = kind;
+    operation->call = call;
+    return operation;
+}
+
+static void free_audit(const struct store_audit_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct store_audit_entry *entry = &entries[i];
+        free(entry->task_id);
+        free(entry->event);
+        free(entry->from_state);
+        free(entry->to_state);
+        free(entry->actor_kind);
+        free(entry->actor_name);
+        free(entry->reason);
+    }
+    free((void *)entries);
+}
+
+void operation_clear_reply(struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    task_unref(reply->task);
+    for (size_t i = 0; i < reply->task_count; i++)
+        task_unref(reply->tasks[i]);
+    free(reply->tasks);
+    free(reply->sequences);
+    session_destroy((struct store_session *)reply->session);
+    free_audit(reply->audit, reply->audit_count);
+    *reply = (struct store_reply){.status = STORE_OK};
+}
+
+static void free_change(struct task_change *change)
+{
+    free((char *)change->by);
+    free((char *)change->reason);
+    free((char *)change->status_message);
+    free((char *)change->outcome_text.bytes);
+    free((char *)change->upstream_task);
+}
+
+void operation_destroy(struct operation *operation)
+{
+    if (!operation)
+        return;
+    operation_clear_reply(operation);
+    task_unref(operation->task);
+    free_change(&operation->change);
+    free(operation->actor_kind);
+    free(operation->actor_name);
+    free(operation->id);
+    free(operation->owner);
+    free(operation->session);
+    free(operation->source);
+    free(operation->tool);
+    free(operation->token_digest);
+    free(operation->upstream_task);
+    session_destroy(operation->session_value);
+    free(operation);
+}
+
+void operation_set_change(struct operation *operation, const struct task_change *change)
+{
+    struct task_change *copy = &operation->change;
+    *copy = *change;
+    copy->by = memory_copy_text(change->by);
+    copy->reason = memory_copy_text(change->reason);
+    copy->status_message = memory_copy_text(change->status_message);
+    copy->upstream_task = memory_copy_text(change->upstream_task);
+    copy->outcome_text.bytes = memory_copy_str(change->outcome_text);
+}
+
+void batch_add_event(struct batch *batch, struct task *task, bool created)
+{
+    if (batch->event_count == batch->event_capacity) {
+        batch->event_capacity = batch->event_capacity ? 2 * batch->event_capacity : 64;
+        batch->events =
+            memory_grow_array(batch->events, batch->event_capacity, sizeof *batch->events);
+    }
+    batch->events[batch->event_count++] = (struct task_event){task_ref(task), created};
+}
+
+void batch_drop_events(struct batch *batch, size_t keep)
+{
+    while (batch->event_count > keep)
+        task_unref(batch->events[--batch->event_count].task);
+}
+
+static char *copy_or_empty(const char *text)
+{
+    return memory_copy_str(str_from(text));
+}
+
+struct store_session *session_copy(const struct store_session *session)
+{
+    struct store_session *copy = memory_alloc(sizeof *copy);
+    *copy = *session;
+    copy->source = copy_or_empty(session->source);
+    copy->id_digest = copy_or_empty(session->id_digest);
+    copy->version = copy_or_empty(session->version);
+    copy->client_name = copy_or_empty(session->client_name);
+    copy->client_version = copy_or_empty(session->client_version);
+    copy->client_capabilities = copy_or_empty(session->client_capabilities);
+    return copy;
+}
+
+void session_destroy(struct store_session *session)
+{
+    if (!session)
+        return;
+    free(session->source);
+    free(session->id_digest);
+    free(session->version);
+    free(session->client_name);
+    free(session->client_version);
+    free(session->client_capabilities);
+    free(session);
+}

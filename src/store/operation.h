@@ -1,0 +1,70 @@
+/*
+ * An operation: one call on its way to the store's thread and back. It owns copies of all its
+ * arguments, and later the reply.
+ */
+#pragma once
+
+#include "database.h"
+#include "pending.h"
+#include "taskgate/store/store.h"
+
+/* What a committed operation has done to a task; told to the observers. */
+struct task_event {
+    struct task *task; /* one reference */
+    bool created;
+};
+
+/* What one batch works with: the database, and what is true once it is committed. */
+struct batch {
+    struct database *database;
+    struct pending *pending;
+    int64_t now_ms;
+    int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
+    struct task_event *events; /* in the order they took effect */
+    size_t event_count, event_capacity;
+};
+
+struct operation {
+    struct operation *next;
+    const struct operation_kind *kind;
+    struct store_call call;
+    struct store_reply reply;
+    size_t events_end; /* in batch.events: where this operation's end */
+    /* Arguments; which are set depends on the kind. */
+    struct task *task;
+    struct store_limits limits;
+    struct task_change change; /* its texts are owned */
+    char *actor_kind, *actor_name;
+    struct store_task_query query; /* its texts are views of the fields below */
+    char *id, *owner, *session, *source, *tool;
+    char *token_digest;
+    char *upstream_task;
+    int64_t time_ms;
+    struct store_session *session_value;
+};
+
+struct operation_kind {
+    const char *name;
+    bool writes; /* read-only batches need no write lock */
+    /* Fills the reply. false: the database failed, or the operation is not possible at all;
+     * whatever it wrote is undone. */
+    bool (*run)(struct batch *batch, struct operation *operation);
+};
+
+extern const struct operation_kind operation_task_create, operation_task_get, operation_task_change,
+    operation_task_set_upstream, operation_task_list, operation_task_cancel_session,
+    operation_session_put, operation_session_get, operation_session_delete, operation_pair_put,
+    operation_pair_get, operation_audit_list, operation_sweep, operation_probe, operation_recover;
+
+struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
+void operation_destroy(struct operation *operation);
+/* Empties the reply, for an answer that takes its place. */
+void operation_clear_reply(struct operation *operation);
+void operation_set_change(struct operation *operation, const struct task_change *change);
+
+/* Takes a reference of its own. */
+void batch_add_event(struct batch *batch, struct task *task, bool created);
+void batch_drop_events(struct batch *batch, size_t keep);
+
+struct store_session *session_copy(const struct store_session *session);
+void session_destroy(struct store_session *session);

@@ -1,0 +1,71 @@
+/* Counts of undecided tasks. */
+#include "pending.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+void pending_init(struct pending *pending)
+{
+    *pending = (struct pending){.owners = map_create()};
+}
+
+void pending_finish(struct pending *pending)
+{
+    map_destroy(pending->owners, free);
+    pending->owners = NULL;
+}
+
+static bool is_undecided(enum task_state state)
+{
+    return state == TASK_PENDING || state == TASK_APPROVED;
+}
+
+static void add(struct pending *pending, struct str owner, int64_t amount)
+{
+    int64_t *count = map_get(pending->owners, owner);
+    if (!count) {
+        count = memory_alloc(sizeof *count);
+        map_put(pending->owners, owner, count);
+    }
+    *count += amount;
+    pending->undecided_total += amount;
+    if (*count == 0)
+        free(map_remove(pending->owners, owner));
+}
+
+bool pending_load(struct pending *pending, struct database *database)
+{
+    pending_finish(pending);
+    pending_init(pending);
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_UNDECIDED);
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        add(pending, database_column_bytes(statement, 0), sqlite3_column_int64(statement, 1));
+        pending->pending_total += sqlite3_column_int64(statement, 2);
+    }
+    database_release(statement);
+    return code == SQLITE_DONE;
+}
+
+int64_t pending_of_owner(const struct pending *pending, const char *owner)
+{
+    const int64_t *count = map_get(pending->owners, str_from(owner));
+    return count ? *count : 0;
+}
+
+void pending_note_created(struct pending *pending, const struct task *task)
+{
+    if (is_undecided(task->state))
+        add(pending, str_from(task->owner), 1);
+    if (task->state == TASK_PENDING)
+        pending->pending_total++;
+}
+
+void pending_note_moved(struct pending *pending, const struct task *task, enum task_state from)
+{
+    if (is_undecided(from) != is_undecided(task->state))
+        add(pending, str_from(task->owner), is_undecided(from) ? -1 : 1);
+    pending->pending_total += (task->state == TASK_PENDING) - (from == TASK_PENDING);
+}

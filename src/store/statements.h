@@ -1,0 +1,82 @@
+/*
+ * The table of prepared statements: STATEMENT_ROW(symbol, SQL). Included many times; no guard
+ * on purpose. Lists are built in task_list.c, because their conditions vary.
+ */
+/* clang-format off */
+#ifndef STATEMENT_ROW
+#error "define STATEMENT_ROW before including this table"
+#endif
+STATEMENT_ROW(BEGIN, "BEGIN")
+STATEMENT_ROW(BEGIN_WRITE, "BEGIN IMMEDIATE")
+STATEMENT_ROW(COMMIT, "COMMIT")
+STATEMENT_ROW(ROLLBACK, "ROLLBACK")
+STATEMENT_ROW(SAVEPOINT, "SAVEPOINT operation")
+STATEMENT_ROW(RELEASE, "RELEASE operation")
+STATEMENT_ROW(ROLLBACK_TO, "ROLLBACK TO operation")
+STATEMENT_ROW(PROBE, "INSERT INTO probe (id, at_ms) VALUES (1, ?1)"
+                     " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
+STATEMENT_ROW(TASK_INSERT,
+    "INSERT INTO task (id, state, source, owner, session, principal, tool, workflow, action,"
+    " arguments_digest, definition_digest, progress_token, on_result, accelerated, keep_task,"
+    " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
+    " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
+    " purge_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+    " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)")
+STATEMENT_ROW(REQUEST_INSERT,
+    "INSERT INTO task_request (task, arguments, body) VALUES (?1, ?2, ?3)")
+STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
+STATEMENT_ROW(TASK_GET,
+    "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.body, task_outcome.body FROM task"
+    " JOIN task_request ON task_request.task = task.sequence"
+    " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")
+/* Compare-and-set: no row changes unless the task is still in the state it was read in. */
+STATEMENT_ROW(TASK_MOVE,
+    "UPDATE task SET state = ?3, updated_ms = ?4, execute_by_ms = ?5, decided_ms = ?6,"
+    " ended_ms = ?7, decided_by = ?8, reason = ?9, status_message = ?10, upstream_task = ?11,"
+    " failure = ?12, outcome = ?13, deadline_ms = ?14, purge_ms = ?15"
+    " WHERE id = ?1 AND state = ?2")
+STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
+STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
+STATEMENT_ROW(TASK_DUE,
+    "SELECT id FROM task WHERE deadline_ms <= ?1 ORDER BY deadline_ms LIMIT ?2")
+STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadline_ms > ?1")
+STATEMENT_ROW(TASK_IN_STATE, "SELECT id FROM task WHERE state = ?1 ORDER BY sequence")
+STATEMENT_ROW(TASK_OF_SESSION,
+    "SELECT id FROM task WHERE owner = ?1 AND source = ?2 AND state IN (0, 1) ORDER BY sequence")
+STATEMENT_ROW(TASK_PURGE,
+    "DELETE FROM task WHERE sequence IN"
+    " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
+STATEMENT_ROW(TASK_UNDECIDED,
+    "SELECT owner, count(*), sum(state = 0) FROM task WHERE state IN (0, 1) GROUP BY owner")
+STATEMENT_ROW(SESSION_PUT,
+    "INSERT INTO session (source, id_digest, version, client_name, client_version,"
+    " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (source, id_digest) DO UPDATE SET"
+    " version = excluded.version, client_name = excluded.client_name,"
+    " client_version = excluded.client_version,"
+    " client_capabilities = excluded.client_capabilities,"
+    " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
+    " seen_ms = excluded.seen_ms")
+STATEMENT_ROW(SESSION_GET,
+    "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
+    " upstream_tasks, upstream_sse, seen_ms FROM session WHERE source = ?1 AND id_digest = ?2")
+STATEMENT_ROW(SESSION_DELETE, "DELETE FROM session WHERE source = ?1 AND id_digest = ?2")
+STATEMENT_ROW(SESSION_PURGE,
+    "DELETE FROM session WHERE seen_ms < ?1 AND NOT EXISTS (SELECT 1 FROM pair WHERE"
+    " pair.source = session.source AND pair.session_digest = session.id_digest"
+    " AND pair.accepted_ms >= ?1)")
+STATEMENT_ROW(PAIR_PUT,
+    "INSERT INTO pair (source, session_digest, token_digest, accepted_ms) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT (source, session_digest, token_digest)"
+    " DO UPDATE SET accepted_ms = max(accepted_ms, excluded.accepted_ms)")
+STATEMENT_ROW(PAIR_GET,
+    "SELECT 1 FROM pair WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
+STATEMENT_ROW(PAIR_DELETE, "DELETE FROM pair WHERE source = ?1 AND session_digest = ?2")
+STATEMENT_ROW(PAIR_PURGE, "DELETE FROM pair WHERE accepted_ms < ?1")
+STATEMENT_ROW(AUDIT_INSERT,
+    "INSERT INTO audit (at_ms, task_id, event, from_state, to_state, actor_kind, actor_name,"
+    " reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+STATEMENT_ROW(AUDIT_LIST,
+    "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
+    " FROM audit WHERE task_id = ?1 ORDER BY sequence")
+/* clang-format on */

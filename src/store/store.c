@@ -1,0 +1,248 @@
+/* The store's door: opening, closing, and the queue that every call goes into. */
+#include "taskgate/store/store.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "store_internal.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+static struct store *allocate(void)
+{
+    struct store *store = memory_alloc(sizeof *store);
+    atomic_init(&store->healthy, true);
+    atomic_init(&store->pending_count, 0);
+    pthread_mutex_init(&store->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&store->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    store->end = &store->first;
+    pending_init(&store->pending);
+    store->sweep_at_ms = 0; /* deadlines that passed while nobody was here */
+    store->checkpoint_at_ms = INT64_MAX;
+    return store;
+}
+
+static void release(struct store *store)
+{
+    while (store->observers) {
+        struct observer *observer = store->observers;
+        store->observers = observer->next;
+        free(observer);
+    }
+    pending_finish(&store->pending);
+    pthread_cond_destroy(&store->wake);
+    pthread_mutex_destroy(&store->lock);
+    free(store);
+}
+
+/* Signals are for the thread that started us. */
+static bool start_thread(struct store *store, struct error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&store->thread, NULL, store_thread, store);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return error_set(error, "cannot start the store's thread: %s", strerror(code));
+    return true;
+}
+
+struct store *store_open(const char *path, struct error *error)
+{
+    struct store *store = allocate();
+    if (!database_open(&store->database, path, error))
+        goto failed;
+    if (!pending_load(&store->pending, &store->database)) {
+        database_error(&store->database, "cannot count what is pending", error);
+        goto opened;
+    }
+    if (!store_run_alone(store, &operation_recover, error))
+        goto opened;
+    atomic_store(&store->pending_count, store->pending.pending_total);
+    if (!start_thread(store, error))
+        goto opened;
+    log_info("Store opened", LOG_TEXT("path", path),
+             LOG_NUMBER("pending", store_pending_count(store)));
+    return store;
+
+opened:
+    database_close(&store->database);
+failed:
+    release(store);
+    return NULL;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    pthread_mutex_lock(&store->lock);
+    store->stopping = true;
+    pthread_cond_signal(&store->wake);
+    pthread_mutex_unlock(&store->lock);
+    pthread_join(store->thread, NULL);
+    database_close(&store->database);
+    release(store);
+}
+
+bool store_is_healthy(const struct store *store)
+{
+    return atomic_load(&store->healthy);
+}
+
+int64_t store_pending_count(const struct store *store)
+{
+    return atomic_load(&store->pending_count);
+}
+
+void store_observe(struct store *store, struct loop *loop, store_observer callback, void *context)
+{
+    struct observer *observer = memory_alloc(sizeof *observer);
+    *observer = (struct observer){NULL, loop, callback, context};
+    pthread_mutex_lock(&store->lock);
+    observer->next = store->observers;
+    store->observers = observer;
+    pthread_mutex_unlock(&store->lock);
+}
+
+static void queue(struct store *store, struct operation *operation)
+{
+    pthread_mutex_lock(&store->lock);
+    bool was_empty = !store->first;
+    *store->end = operation;
+    store->end = &operation->next;
+    if (was_empty)
+        pthread_cond_signal(&store->wake);
+    pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- tasks ---- */
+
+void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_create, call);
+    operation->task = task;
+    operation->limits = *limits;
+    queue(store, operation);
+}
+
+void store_task_get(struct store *store, struct str id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_get, call);
+    operation->id = memory_copy_str(id);
+    queue(store, operation);
+}
+
+void store_task_change(struct store *store, struct str id, const struct task_change *change,
+                       const struct store_actor *actor, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_change, call);
+    operation->id = memory_copy_str(id);
+    operation_set_change(operation, change);
+    operation->actor_kind = memory_copy_text(actor->kind);
+    operation->actor_name = memory_copy_text(actor->name);
+    queue(store, operation);
+}
+
+void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
+                             struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_set_upstream, call);
+    operation->id = memory_copy_str(id);
+    operation->upstream_task = memory_copy_str(upstream_task);
+    queue(store, operation);
+}
+
+static struct str keep(char **field, struct str text)
+{
+    *field = memory_copy_str(text);
+    return str_slice(*field, text.length);
+}
+
+void store_task_list(struct store *store, const struct store_task_query *query,
+                     struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_list, call);
+    operation->query = *query;
+    operation->query.owner = keep(&operation->owner, query->owner);
+    operation->query.session = keep(&operation->session, query->session);
+    operation->query.source = keep(&operation->source, query->source);
+    operation->query.tool = keep(&operation->tool, query->tool);
+    queue(store, operation);
+}
+
+void store_task_cancel_session(struct store *store, struct str source, struct str session,
+                               struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_cancel_session, call);
+    operation->source = memory_copy_str(source);
+    operation->owner = memory_format("session:%.*s", STR_ARGS(session));
+    queue(store, operation);
+}
+
+/* ---- sessions ---- */
+
+void store_session_put(struct store *store, const struct store_session *session,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_session_put, call);
+    operation->session_value = session_copy(session);
+    queue(store, operation);
+}
+
+static struct operation *create_of_session(const struct operation_kind *kind, struct str source,
+                                           struct str session_digest, struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->source = memory_copy_str(source);
+    operation->session = memory_copy_str(session_digest);
+    return operation;
+}
+
+void store_session_get(struct store *store, struct str source, struct str id_digest,
+                       struct store_call call)
+{
+    queue(store, create_of_session(&operation_session_get, source, id_digest, call));
+}
+
+void store_session_delete(struct store *store, struct str source, struct str id_digest,
+                          struct store_call call)
+{
+    queue(store, create_of_session(&operation_session_delete, source, id_digest, call));
+}
+
+void store_pair_put(struct store *store, struct str source, struct str session_digest,
+                    struct str token_digest, int64_t accepted_ms, struct store_call call)
+{
+    struct operation *operation =
+        create_of_session(&operation_pair_put, source, session_digest, call);
+    operation->token_digest = memory_copy_str(token_digest);
+    operation->time_ms = accepted_ms;
+    queue(store, operation);
+}
+
+void store_pair_get(struct store *store, struct str source, struct str session_digest,
+                    struct str token_digest, struct store_call call)
+{
+    struct operation *operation =
+        create_of_session(&operation_pair_get, source, session_digest, call);
+    operation->token_digest = memory_copy_str(token_digest);
+    queue(store, operation);
+}
+
+/* ---- audit ---- */
+
+void store_audit_list(struct store *store, struct str task_id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_audit_list, call);
+    operation->id = memory_copy_str(task_id);
+    queue(store, operation);
+}

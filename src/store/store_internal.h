@@ -1,0 +1,38 @@
+/* The store as its two halves see it: store.c queues on any loop, thread.c works. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "operation.h"
+
+struct observer {
+    struct observer *next;
+    struct loop *loop;
+    store_observer callback;
+    void *context;
+};
+
+struct store {
+    atomic_bool healthy;
+    atomic_int_fast64_t pending_count;
+
+    pthread_mutex_t lock; /* guards the four below */
+    pthread_cond_t wake;  /* on the monotonic clock */
+    struct operation *first, **end;
+    struct observer *observers;
+    bool stopping;
+
+    /* The store thread's alone, once it runs. */
+    pthread_t thread;
+    struct database database;
+    struct pending pending;
+    bool pending_is_stale; /* a rollback was not followed by a successful count */
+    int64_t sweep_at_ms;   /* monotonic, as below */
+    int64_t checkpoint_at_ms;
+};
+
+/* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
+void *store_thread(void *store);
+/* Runs one operation by itself, without answer. For the start. */
+bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error);

@@ -1,0 +1,112 @@
+/* Lists of tasks, newest first, by conditions that vary. */
+#include <stdlib.h>
+
+#include "task_operations.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
+
+/* More than can ever be due at once under the default limits. */
+#define EXPIRE_BEFORE_LIST 100000
+
+static void append_states(struct buffer *sql, unsigned states)
+{
+    buffer_append_text(sql, " AND state IN (");
+    const char *separator = "";
+    for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
+        if (!(states & (1u << state)))
+            continue;
+        buffer_append_format(sql, "%s%u", separator, state);
+        separator = ", ";
+    }
+    buffer_append_char(sql, ')');
+}
+
+/* The newest rows under one condition on who holds them: the index on that column gives them
+ * in the order of rows, so that a page costs a page, however many tasks there are. */
+static void append_page(struct buffer *sql, const struct store_task_query *query,
+                        const char *holder)
+{
+    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s", holder);
+    if (query->before_sequence > 0)
+        buffer_append_text(sql, " AND sequence < :before");
+    if (query->source.length > 0)
+        buffer_append_text(sql, " AND source = :source");
+    if (query->tool.length > 0)
+        buffer_append_text(sql, " AND tool = :tool");
+    if (query->states != 0)
+        append_states(sql, query->states);
+    buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
+}
+
+/* No request and no outcome: a page of them could fill the memory. */
+static void append_query(struct buffer *sql, const struct store_task_query *query)
+{
+    const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
+    buffer_append_text(sql, "SELECT " TASK_COLUMNS ", task_request.arguments FROM task"
+                            " JOIN task_request ON task_request.task = task.sequence"
+                            " WHERE task.sequence IN (");
+    if (by_owner || !by_session)
+        append_page(sql, query, by_owner ? "owner = :owner" : "1");
+    if (by_owner && by_session)
+        buffer_append_text(sql, " UNION ");
+    if (by_session)
+        append_page(sql, query, "session = :session AND session <> ''");
+    buffer_append_text(sql, ") ORDER BY task.sequence DESC LIMIT :limit");
+}
+
+static void bind_named_text(sqlite3_stmt *statement, const char *name, struct str value)
+{
+    int index = sqlite3_bind_parameter_index(statement, name);
+    if (index > 0)
+        database_bind_str(statement, index, value);
+}
+
+static void bind_named_number(sqlite3_stmt *statement, const char *name, int64_t value)
+{
+    int index = sqlite3_bind_parameter_index(statement, name);
+    if (index > 0)
+        sqlite3_bind_int64(statement, index, value);
+}
+
+static sqlite3_stmt *prepare(struct batch *batch, const struct store_task_query *query)
+{
+    struct buffer sql;
+    sqlite3_stmt *statement = NULL;
+    buffer_init(&sql);
+    append_query(&sql, query);
+    sqlite3_prepare_v2(batch->database->handle, sql.bytes, (int)sql.length, &statement, NULL);
+    buffer_finish(&sql);
+    bind_named_text(statement, ":owner", query->owner);
+    bind_named_text(statement, ":session", query->session);
+    bind_named_text(statement, ":source", query->source);
+    bind_named_text(statement, ":tool", query->tool);
+    bind_named_number(statement, ":before", query->before_sequence);
+    bind_named_number(statement, ":limit", (int64_t)query->limit + 1); /* one more: has_more */
+    return statement;
+}
+
+static bool run_list(struct batch *batch, struct operation *operation)
+{
+    const struct store_task_query *query = &operation->query;
+    struct store_reply *reply = &operation->reply;
+    if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST))
+        return false;
+    sqlite3_stmt *row = prepare(batch, query);
+    reply->tasks = memory_alloc_array(query->limit + 1, sizeof *reply->tasks);
+    reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
+    int code = SQLITE_DONE;
+    while (row && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        if (reply->task_count == query->limit) {
+            reply->has_more = true;
+            code = SQLITE_DONE;
+            break;
+        }
+        reply->sequences[reply->task_count] = sqlite3_column_int64(row, 0);
+        reply->tasks[reply->task_count++] = task_rows_read(row);
+    }
+    bool prepared = row != NULL;
+    sqlite3_finalize(row);
+    return prepared && code == SQLITE_DONE;
+}
+
+const struct operation_kind operation_task_list = {"list", false, run_list};

@@ -1,0 +1,192 @@
+/* Creating, reading and changing single tasks. */
+#include "task_operations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+static bool is_gateway(struct audit_actor actor)
+{
+    return str_equal(str_from(actor.kind), STR("gateway"));
+}
+
+enum row_result task_operations_move(struct batch *batch, struct task *task,
+                                     const struct task_change *change, struct audit_actor actor,
+                                     struct error *error)
+{
+    enum task_state from = task->state;
+    if (!task_transition(task, change, batch->now_ms, error))
+        return ROW_ABSENT;
+    enum row_result moved =
+        task_rows_move(batch->database, task, from, change->outcome != TASK_OUTCOME_NONE);
+    if (moved != ROW_FOUND)
+        return ROW_FAILED; /* read in this very transaction, so it cannot have moved */
+    const char *reason = change->reason;
+    if (!reason && is_gateway(actor))
+        reason = task->status_message;
+    if (!audit_append(batch, task, task_move_name(from, task->state), task_state_name(from), actor,
+                      reason))
+        return ROW_FAILED;
+    pending_note_moved(batch->pending, task, from);
+    batch_add_event(batch, task, false);
+    return ROW_FOUND;
+}
+
+enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
+{
+    enum row_result result = task_rows_get(batch->database, id, task);
+    struct task_change change;
+    if (result != ROW_FOUND || !task_due(*task, batch->now_ms, &change))
+        return result;
+    struct error error;
+    return task_operations_move(batch, *task, &change, AUDIT_GATEWAY, &error) == ROW_FOUND
+               ? ROW_FOUND
+               : ROW_FAILED;
+}
+
+bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list)
+{
+    size_t capacity = 0;
+    *list = (struct id_list){NULL, 0};
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (list->count == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            list->ids = memory_grow_array(list->ids, capacity, sizeof *list->ids);
+        }
+        snprintf(list->ids[list->count++], TASK_ID_BYTES, "%.*s",
+                 STR_ARGS(database_column_bytes(statement, 0)));
+    }
+    database_release(statement);
+    return code == SQLITE_DONE;
+}
+
+/* ---- create ---- */
+
+static enum store_status check_limits(const struct batch *batch, const struct operation *operation)
+{
+    const struct store_limits *limits = &operation->limits;
+    if (pending_of_owner(batch->pending, operation->task->owner) >= limits->pending_per_principal)
+        return STORE_LIMIT_PRINCIPAL;
+    if (batch->pending->undecided_total >= limits->pending_total)
+        return STORE_LIMIT_TOTAL;
+    return STORE_OK;
+}
+
+static bool run_create(struct batch *batch, struct operation *operation)
+{
+    struct task *task = operation->task;
+    struct error error;
+    if (!task_check(task, &error)) {
+        log_error("A task was not stored", LOG_TEXT("reason", error.message));
+        operation->reply.status = STORE_FAILED;
+        return true;
+    }
+    operation->reply.status = check_limits(batch, operation);
+    if (operation->reply.status != STORE_OK)
+        return true;
+    if (!task_rows_insert(batch->database, task) ||
+        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, ""))
+        return false;
+    pending_note_created(batch->pending, task);
+    batch_add_event(batch, task, true);
+    operation->reply.task = task_ref(task);
+    return true;
+}
+
+/* ---- get ---- */
+
+static bool run_get(struct batch *batch, struct operation *operation)
+{
+    enum row_result result =
+        task_operations_load(batch, str_from(operation->id), &operation->reply.task);
+    if (result == ROW_ABSENT)
+        operation->reply.status = STORE_NOT_FOUND;
+    return result != ROW_FAILED;
+}
+
+/* ---- change ---- */
+
+static bool run_change(struct batch *batch, struct operation *operation)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
+    operation->reply.task = task;
+    if (result == ROW_ABSENT)
+        operation->reply.status = STORE_NOT_FOUND;
+    if (result != ROW_FOUND)
+        return result == ROW_ABSENT;
+    if (!task_can_change(task, &operation->change)) {
+        operation->reply.status = STORE_CONFLICT;
+        return true;
+    }
+    struct error error;
+    struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    result = task_operations_move(batch, task, &operation->change, actor, &error);
+    if (result == ROW_ABSENT) { /* the caller's mistake: the change lacks something */
+        log_error("A change was not stored", LOG_TEXT("reason", error.message));
+        operation->reply.status = STORE_FAILED;
+        return true;
+    }
+    return result == ROW_FOUND;
+}
+
+/* ---- upstream's own task id ---- */
+
+static bool run_set_upstream(struct batch *batch, struct operation *operation)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
+    operation->reply.task = task;
+    if (result == ROW_ABSENT)
+        operation->reply.status = STORE_NOT_FOUND;
+    if (result != ROW_FOUND)
+        return result == ROW_ABSENT;
+    if (task->state != TASK_EXECUTING) {
+        operation->reply.status = STORE_CONFLICT;
+        return true;
+    }
+    task_set_text(&task->upstream_task, str_from(operation->upstream_task));
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_UPSTREAM);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->upstream_task);
+    return database_run(row);
+}
+
+/* ---- the end of a session ---- */
+
+static bool cancel(struct batch *batch, const char *id, struct audit_actor actor)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(id), &task);
+    const struct task_change change = {.to = TASK_CANCELLED,
+                                       .status_message = "Cancelled: the session has ended"};
+    struct error error;
+    /* A task that has just expired stays expired. */
+    if (result == ROW_FOUND && task_can_move(task->state, change.to))
+        result = task_operations_move(batch, task, &change, actor, &error);
+    task_unref(task);
+    return result != ROW_FAILED;
+}
+
+static bool run_cancel_session(struct batch *batch, struct operation *operation)
+{
+    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_TASK_OF_SESSION);
+    database_bind_text(statement, 1, operation->owner);
+    database_bind_text(statement, 2, operation->source);
+    struct id_list list;
+    bool done = task_operations_ids(statement, &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner});
+    free(list.ids);
+    return done;
+}
+
+const struct operation_kind operation_task_create = {"create", true, run_create};
+const struct operation_kind operation_task_get = {"get", false, run_get};
+const struct operation_kind operation_task_change = {"change", true, run_change};
+const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};
+const struct operation_kind operation_task_cancel_session = {"cancel session", true,
+                                                             run_cancel_session};

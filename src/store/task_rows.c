@@ -1,0 +1,195 @@
+/* Tasks as rows of three tables. */
+#include "task_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+static void take(char **field, sqlite3_stmt *row, int column)
+{
+    task_set_text(field, database_column_bytes(row, column));
+}
+
+static void copy_fixed(char *field, size_t size, sqlite3_stmt *row, int column)
+{
+    snprintf(field, size, "%.*s", STR_ARGS(database_column_bytes(row, column)));
+}
+
+static bool flag(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_int(row, column) != 0;
+}
+
+struct task *task_rows_read(sqlite3_stmt *row)
+{
+    struct task *task = task_create((enum task_state)sqlite3_column_int(row, 2));
+    copy_fixed(task->id, sizeof task->id, row, 1);
+    take(&task->source, row, 3);
+    take(&task->owner, row, 4);
+    take(&task->session, row, 5);
+    take(&task->principal, row, 6);
+    take(&task->tool, row, 7);
+    take(&task->workflow, row, 8);
+    take(&task->action, row, 9);
+    copy_fixed(task->arguments_digest, sizeof task->arguments_digest, row, 10);
+    copy_fixed(task->definition_digest, sizeof task->definition_digest, row, 11);
+    take(&task->progress_token, row, 12);
+    task->on_result = flag(row, 13);
+    task->accelerated = flag(row, 14);
+    task->keep_task = flag(row, 15);
+    task->ttl_ms = sqlite3_column_int64(row, 16);
+    task->poll_interval_ms = sqlite3_column_int64(row, 17);
+    task->created_ms = sqlite3_column_int64(row, 18);
+    task->decide_by_ms = sqlite3_column_int64(row, 19);
+    task->updated_ms = sqlite3_column_int64(row, 20);
+    task->execute_by_ms = sqlite3_column_int64(row, 21);
+    task->decided_ms = sqlite3_column_int64(row, 22);
+    task->ended_ms = sqlite3_column_int64(row, 23);
+    take(&task->decided_by, row, 24);
+    take(&task->reason, row, 25);
+    take(&task->status_message, row, 26);
+    take(&task->upstream_task, row, 27);
+    task->failure = (enum task_failure)sqlite3_column_int(row, 28);
+    task->outcome = (enum task_outcome)sqlite3_column_int(row, 29);
+    take(&task->arguments, row, TASK_COLUMN_COUNT);
+    return task;
+}
+
+static void read_bulk(struct task *task, sqlite3_stmt *row)
+{
+    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 1));
+    if (task->outcome == TASK_OUTCOME_NONE)
+        return;
+    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 2);
+    task->outcome_text = memory_copy_str(outcome);
+    task->outcome_length = outcome.length;
+}
+
+/* What cannot be judged is not acted upon: a damaged row is as if it were not there. */
+static enum row_result check_row(struct task **task)
+{
+    struct error error;
+    if (task_check(*task, &error))
+        return ROW_FOUND;
+    log_error("A stored task is damaged and left alone", LOG_TEXT("reason", error.message));
+    task_unref(*task);
+    *task = NULL;
+    return ROW_ABSENT;
+}
+
+enum row_result task_rows_get(struct database *database, struct str id, struct task **task)
+{
+    enum row_result result = ROW_FAILED;
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_GET);
+    database_bind_str(statement, 1, id);
+    int code = sqlite3_step(statement);
+    if (code == SQLITE_DONE) {
+        result = ROW_ABSENT;
+    } else if (code == SQLITE_ROW) {
+        *task = task_rows_read(statement);
+        read_bulk(*task, statement);
+        result = check_row(task);
+    }
+    database_release(statement);
+    return result;
+}
+
+static bool insert_task(struct database *database, const struct task *task)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_INSERT);
+    const char *const texts[] = {task->source,
+                                 task->owner,
+                                 task->session,
+                                 task->principal,
+                                 task->tool,
+                                 task->workflow,
+                                 task->action,
+                                 task->arguments_digest,
+                                 task->definition_digest,
+                                 task->progress_token};
+    const int64_t numbers[] = {task->on_result,    task->accelerated,      task->keep_task,
+                               task->ttl_ms,       task->poll_interval_ms, task->created_ms,
+                               task->decide_by_ms, task->updated_ms,       task->execute_by_ms,
+                               task->decided_ms,   task->ended_ms};
+    int index = 1;
+    database_bind_text(row, index++, task->id);
+    sqlite3_bind_int(row, index++, (int)task->state);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        database_bind_text(row, index++, texts[i]);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sqlite3_bind_int64(row, index++, numbers[i]);
+    database_bind_text(row, index++, task->decided_by);
+    database_bind_text(row, index++, task->reason);
+    database_bind_text(row, index++, task->status_message);
+    database_bind_text(row, index++, task->upstream_task);
+    sqlite3_bind_int(row, index++, (int)task->failure);
+    sqlite3_bind_int(row, index++, (int)task->outcome);
+    database_bind_time(row, index++, task_next_deadline_ms(task));
+    database_bind_time(row, index, task_purge_ms(task));
+    return database_run(row);
+}
+
+static bool put_outcome(struct database *database, const struct task *task, int64_t sequence)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTCOME_PUT);
+    sqlite3_bind_int64(row, 1, sequence);
+    database_bind_bytes(row, 2, str_slice(task->outcome_text, task->outcome_length));
+    return database_run(row);
+}
+
+bool task_rows_insert(struct database *database, const struct task *task)
+{
+    if (!insert_task(database, task))
+        return false;
+    int64_t sequence = sqlite3_last_insert_rowid(database->handle);
+    sqlite3_stmt *row = database_statement(database, STATEMENT_REQUEST_INSERT);
+    sqlite3_bind_int64(row, 1, sequence);
+    database_bind_text(row, 2, task->arguments);
+    database_bind_bytes(row, 3, str_slice(task->request, task->request_length));
+    if (!database_run(row))
+        return false;
+    return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);
+}
+
+static bool find_sequence(struct database *database, const char *id, int64_t *sequence)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_SEQUENCE);
+    database_bind_text(row, 1, id);
+    bool found = sqlite3_step(row) == SQLITE_ROW;
+    if (found)
+        *sequence = sqlite3_column_int64(row, 0);
+    database_release(row);
+    return found;
+}
+
+enum row_result task_rows_move(struct database *database, const struct task *task,
+                               enum task_state from, bool with_outcome)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_MOVE);
+    database_bind_text(row, 1, task->id);
+    sqlite3_bind_int(row, 2, (int)from);
+    sqlite3_bind_int(row, 3, (int)task->state);
+    sqlite3_bind_int64(row, 4, task->updated_ms);
+    sqlite3_bind_int64(row, 5, task->execute_by_ms);
+    sqlite3_bind_int64(row, 6, task->decided_ms);
+    sqlite3_bind_int64(row, 7, task->ended_ms);
+    database_bind_text(row, 8, task->decided_by);
+    database_bind_text(row, 9, task->reason);
+    database_bind_text(row, 10, task->status_message);
+    database_bind_text(row, 11, task->upstream_task);
+    sqlite3_bind_int(row, 12, (int)task->failure);
+    sqlite3_bind_int(row, 13, (int)task->outcome);
+    database_bind_time(row, 14, task_next_deadline_ms(task));
+    database_bind_time(row, 15, task_purge_ms(task));
+    if (!database_run(row))
+        return ROW_FAILED;
+    if (sqlite3_changes(database->handle) == 0)
+        return ROW_ABSENT;
+    int64_t sequence;
+    if (with_outcome &&
+        (!find_sequence(database, task->id, &sequence) || !put_outcome(database, task, sequence)))
+        return ROW_FAILED;
+    return ROW_FOUND;
+}

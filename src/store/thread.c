@@ -1,0 +1,205 @@
+/* The store's thread: takes what is queued, commits it, tells it; sweeps; checkpoints. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "commit.h"
+#include "store_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+#define BATCH_LIMIT 64
+#define SWEEP_INTERVAL_MS 10000
+#define RETRY_INTERVAL_MS 1000 /* of a database that has failed */
+/* A checkpoint waits for an idle moment: a short one when there is much to move. From the last
+ * size on it waits no more, or the log would grow without end under steady load. */
+#define CHECKPOINT_MANY_PAGES 256
+#define CHECKPOINT_SOON_MS 100
+#define CHECKPOINT_LATER_MS 5000
+#define CHECKPOINT_BUSY_PAGES 8192
+
+/* ---- answers and notices ---- */
+
+static void answer(void *context)
+{
+    struct operation *operation = context;
+    operation->call.callback(operation->call.context, &operation->reply);
+    operation_destroy(operation);
+}
+
+struct notice {
+    store_observer callback;
+    void *context;
+    struct task *task;
+    bool created;
+};
+
+static void notify(void *context)
+{
+    struct notice *notice = context;
+    notice->callback(notice->context, notice->task, notice->created);
+    task_unref(notice->task);
+    free(notice);
+}
+
+static void post_event(struct store *store, const struct task_event *event)
+{
+    pthread_mutex_lock(&store->lock);
+    for (const struct observer *observer = store->observers; observer; observer = observer->next) {
+        struct notice *notice = memory_alloc(sizeof *notice);
+        *notice = (struct notice){observer->callback, observer->context, task_ref(event->task),
+                                  event->created};
+        loop_post(observer->loop, notify, notice);
+    }
+    pthread_mutex_unlock(&store->lock);
+}
+
+/* Notices and answers leave in the order in which they took effect, so that whoever reads a
+ * task and then waits for its next change misses none. */
+static void publish(struct store *store, struct operation *chain, const struct batch *batch)
+{
+    size_t told = 0;
+    while (chain) {
+        struct operation *operation = chain;
+        chain = operation->next;
+        while (told < operation->events_end)
+            post_event(store, &batch->events[told++]);
+        if (operation->call.callback)
+            loop_post(operation->call.loop, answer, operation);
+        else
+            operation_destroy(operation);
+    }
+}
+
+/* ---- batches ---- */
+
+static void note_health(struct store *store, bool done, bool wrote, const struct error *error)
+{
+    bool healthy = atomic_load(&store->healthy);
+    if (!done) {
+        if (healthy)
+            log_error("The store has failed; nothing that needs it is allowed until it works",
+                      LOG_TEXT("path", store->database.path), LOG_TEXT("error", error->message));
+        atomic_store(&store->healthy, false);
+    } else if (!healthy && wrote) {
+        log_info("The store works again", LOG_TEXT("path", store->database.path));
+        atomic_store(&store->healthy, true);
+    }
+}
+
+static int64_t monotonic_of(int64_t wall_ms)
+{
+    return clock_monotonic_ms() + wall_ms - clock_now_ms();
+}
+
+static void plan(struct store *store, const struct batch *batch)
+{
+    int64_t sweep_ms = batch->sweep_again_ms;
+    for (size_t i = 0; i < batch->event_count; i++) {
+        int64_t deadline_ms = task_next_deadline_ms(batch->events[i].task);
+        if (deadline_ms < sweep_ms)
+            sweep_ms = deadline_ms;
+    }
+    if (sweep_ms != INT64_MAX && monotonic_of(sweep_ms) < store->sweep_at_ms)
+        store->sweep_at_ms = monotonic_of(sweep_ms);
+    if (store->database.wal_pages > 0) {
+        bool many = store->database.wal_pages >= CHECKPOINT_MANY_PAGES;
+        store->checkpoint_at_ms =
+            clock_monotonic_ms() + (many ? CHECKPOINT_SOON_MS : CHECKPOINT_LATER_MS);
+    }
+}
+
+static bool run_chain(struct store *store, struct operation *chain, struct error *error)
+{
+    struct batch batch = {
+        .database = &store->database, .pending = &store->pending, .sweep_again_ms = INT64_MAX};
+    sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
+    bool done = commit_batch(store, chain, &batch, error);
+    bool wrote = sqlite3_total_changes64(store->database.handle) != changes_before;
+    note_health(store, done, wrote, error);
+    if (done) {
+        atomic_store(&store->pending_count, store->pending.pending_total);
+        plan(store, &batch);
+    }
+    publish(store, chain, &batch);
+    batch_drop_events(&batch, 0);
+    free(batch.events);
+    return done;
+}
+
+bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error)
+{
+    return run_chain(store, operation_create(kind, (struct store_call){NULL, NULL, NULL}), error);
+}
+
+/* ---- the thread ---- */
+
+static void sweep(struct store *store)
+{
+    struct error error;
+    const struct operation_kind *kind =
+        atomic_load(&store->healthy) ? &operation_sweep : &operation_probe;
+    store->sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS; /* or earlier, by plan() */
+    if (!store_run_alone(store, kind, &error))
+        store->sweep_at_ms = clock_monotonic_ms() + RETRY_INTERVAL_MS;
+    else if (kind == &operation_probe)
+        store->sweep_at_ms = 0; /* what fell due meanwhile */
+}
+
+static void checkpoint(struct store *store)
+{
+    database_checkpoint(&store->database);
+    /* A reader may hinder it for a while. */
+    store->checkpoint_at_ms =
+        store->database.wal_pages > 0 ? clock_monotonic_ms() + CHECKPOINT_LATER_MS : INT64_MAX;
+}
+
+static struct timespec timespec_of(int64_t monotonic_ms)
+{
+    return (struct timespec){.tv_sec = (time_t)(monotonic_ms / 1000),
+                             .tv_nsec = (long)(monotonic_ms % 1000) * 1000000};
+}
+
+/* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */
+static struct operation *take(struct store *store, int64_t until_ms, bool *stopping)
+{
+    struct timespec until = timespec_of(until_ms);
+    pthread_mutex_lock(&store->lock);
+    while (!store->first && !store->stopping &&
+           pthread_cond_timedwait(&store->wake, &store->lock, &until) != ETIMEDOUT)
+        ;
+    struct operation *chain = store->first, **end = &chain;
+    for (unsigned count = 0; *end && count < BATCH_LIMIT; count++)
+        end = &(*end)->next;
+    store->first = *end;
+    if (!store->first)
+        store->end = &store->first;
+    *end = NULL;
+    *stopping = store->stopping;
+    pthread_mutex_unlock(&store->lock);
+    return chain;
+}
+
+void *store_thread(void *context)
+{
+    struct store *store = context;
+    struct error error;
+    for (;;) {
+        bool stopping;
+        int64_t until_ms = store->sweep_at_ms < store->checkpoint_at_ms ? store->sweep_at_ms
+                                                                        : store->checkpoint_at_ms;
+        struct operation *chain = take(store, until_ms, &stopping);
+        if (!chain && stopping)
+            return NULL;
+        int64_t now_ms = clock_monotonic_ms();
+        bool idle = !chain;
+        if (now_ms >= store->sweep_at_ms)
+            sweep(store);
+        if (chain)
+            run_chain(store, chain, &error);
+        bool must = store->database.wal_pages >= CHECKPOINT_BUSY_PAGES;
+        if (must || (idle && now_ms >= store->checkpoint_at_ms))
+            checkpoint(store);
+    }
+}

@@ -1,0 +1,66 @@
+/* What the store's tests share: a scratch folder, a loop to wait on, tasks, replies. */
+#pragma once
+
+#include <check.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/store/store.h"
+
+/* One scratch folder per test, removed by scratch_finish(). */
+struct scratch {
+    char folder[64];
+    char path[96]; /* of the database in it */
+};
+void scratch_init(struct scratch *scratch);
+void scratch_finish(struct scratch *scratch);
+/* The number in the first column of the first row, by a connection of the test's own. */
+int64_t scratch_query(const struct scratch *scratch, const char *sql);
+/* Runs SQL that changes something; returns SQLite's result code. */
+int scratch_execute(const struct scratch *scratch, const char *sql);
+
+/* A copy of a reply that outlives the callback. */
+struct answer {
+    bool arrived;
+    enum store_status status;
+    struct task *task;
+    struct task *tasks[64];
+    int64_t sequences[64];
+    size_t task_count;
+    bool has_more;
+    char *session_text; /* the session's fields, joined by '|' */
+    char *audit_text;   /* one line per entry: event from>to kind name reason */
+};
+void answer_finish(struct answer *answer);
+
+/* A store, and a loop of the calling thread. */
+struct bench {
+    struct scratch *scratch;
+    struct store *store;
+    struct loop *loop;
+};
+void bench_open(struct bench *bench, struct scratch *scratch);
+void bench_close(struct bench *bench);
+struct store_call bench_call(struct loop *loop, struct answer *answer);
+/* Runs the loop until the answer is there. */
+void bench_wait(struct loop *loop, const struct answer *answer);
+/* Runs the loop until `*count` is at least `wanted`. */
+void bench_wait_count(struct loop *loop, const size_t *count, size_t wanted);
+
+extern const struct store_limits no_limits;
+extern const struct store_actor alice;
+
+/* A pending task of `owner` that is far from its deadline. */
+struct task *new_task(const char *owner);
+struct task *new_accelerated(const char *owner);
+/* Calls that must succeed; the caller unrefs the task. */
+struct task *create_task(struct bench *bench, struct task *task);
+struct task *get_task(struct bench *bench, const char *id);
+struct task *move_task(struct bench *bench, const char *id, const struct task_change *change);
+enum store_status create_status(struct bench *bench, struct task *task,
+                                const struct store_limits *limits);
+enum store_status change_status(struct bench *bench, const char *id,
+                                const struct task_change *change);
+void list_tasks(struct bench *bench, const struct store_task_query *query, struct answer *answer);
+void audit_of(struct bench *bench, const char *id, struct answer *answer);
