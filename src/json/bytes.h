@@ -4,6 +4,9 @@
 #include <endian.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define EVERY_BYTE(byte) (UINT64_C(0x0101010101010101) * (uint64_t)(byte))
 #define HIGH_BITS EVERY_BYTE(0x80)
@@ -27,6 +30,18 @@ static inline uint64_t zero_bytes(uint64_t word)
 /* The first quote, backslash, control character or non-ASCII byte from `p` on; `end` if none. */
 static inline const char *plain_end(const char *p, const char *end)
 {
+#ifdef __SSE2__
+    for (; end - p >= 16; p += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+        /* Signed: bytes of 0x80 and more are below the space too. */
+        __m128i special = _mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)),
+                                       _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                                    _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))));
+        unsigned mask = (unsigned)_mm_movemask_epi8(special);
+        if (mask)
+            return p + __builtin_ctz(mask);
+    }
+#endif
     for (; end - p >= 8; p += 8) {
         uint64_t word = load_word(p);
         uint64_t special =

@@ -3,15 +3,19 @@
 
 #include <string.h>
 
+#include "bytes.h"
 #include "lookalike.h"
 #include "scanner.h"
 #include "splice.h"
 #include "taskgate/json/text.h"
 #include "unescape.h"
 
+#define KNOWN_KEY_BYTES 48
+
 /* A protocol key of one level; keys that only look like it are refused. */
 struct known_key {
-    struct str name;
+    char name[KNOWN_KEY_BYTES]; /* zero-padded */
+    size_t length;
     size_t value;              /* offset of the struct str that takes the value, or NOWHERE */
     size_t member;             /* the same for the whole member */
     const struct level *level; /* what is known inside, when the value is an object */
@@ -28,13 +32,14 @@ struct level {
     {                                                                                              \
         .keys = (table), .count = sizeof(table) / sizeof(table)[0], .refusal = (text)              \
     }
+#define NAME(key) key, sizeof(key) - 1
 #define TAKEN(key, field)                                                                          \
     {                                                                                              \
-        STR(key), offsetof(struct envelope, field), NOWHERE, NULL                                  \
+        NAME(key), offsetof(struct envelope, field), NOWHERE, NULL                                 \
     }
 #define GUARDED(key)                                                                               \
     {                                                                                              \
-        STR(key), NOWHERE, NOWHERE, NULL                                                           \
+        NAME(key), NOWHERE, NOWHERE, NULL                                                          \
     }
 
 static const struct known_key task_keys[] = {TAKEN("ttl", task_ttl), GUARDED("taskId")};
@@ -55,8 +60,8 @@ static const struct level meta_level = LEVEL(meta_keys, "look-alike of a protoco
 static const struct known_key params_keys[] = {
     TAKEN("name", name.raw),
     TAKEN("arguments", arguments.raw),
-    {STR("_meta"), offsetof(struct envelope, meta.raw), NOWHERE, &meta_level},
-    {STR("task"), offsetof(struct envelope, task.raw), offsetof(struct envelope, task_member),
+    {NAME("_meta"), offsetof(struct envelope, meta.raw), NOWHERE, &meta_level},
+    {NAME("task"), offsetof(struct envelope, task.raw), offsetof(struct envelope, task_member),
      &task_level},
     TAKEN("taskId", task_id.raw),
     TAKEN("cursor", cursor.raw),
@@ -85,7 +90,7 @@ static const struct known_key envelope_keys[] = {
     TAKEN("jsonrpc", jsonrpc),
     TAKEN("id", id),
     TAKEN("method", method),
-    {STR("params"), offsetof(struct envelope, params), NOWHERE, &params_level},
+    {NAME("params"), offsetof(struct envelope, params), NOWHERE, &params_level},
     TAKEN("result", result),
     TAKEN("error", error),
 };
@@ -94,8 +99,8 @@ static const struct level envelope_level = LEVEL(envelope_keys, "look-alike of a
 static const struct known_key *find(const struct level *level, const struct key *key)
 {
     for (const struct known_key *known = level->keys; known < level->keys + level->count; known++) {
-        if (known->name.length == key->length &&
-            memcmp(known->name.bytes, key->bytes, key->length) == 0)
+        if (known->length == key->length && load_word(known->name) == key->head &&
+            (key->length <= 8 || memcmp(known->name + 8, key->bytes + 8, key->length - 8) == 0))
             return known;
     }
     return NULL;
@@ -105,7 +110,7 @@ static bool is_lookalike(const struct level *level, const struct key *key)
 {
     unsigned char first = key->length ? (unsigned char)key->bytes[0] : 0;
     for (size_t i = 0; i < level->count; i++) {
-        struct str name = level->keys[i].name;
+        struct str name = str_slice(level->keys[i].name, level->keys[i].length);
         /* An ASCII letter folds to nothing but its own other case. */
         if (first < 0x80 && (first | 0x20) != (name.bytes[0] | 0x20))
             continue;
@@ -123,7 +128,8 @@ struct place {
 static void take(struct envelope *envelope, size_t offset, const char *from, const char *to)
 {
     if (offset != NOWHERE)
-        *(struct str *)(void *)((char *)envelope + offset) = str_slice(from, (size_t)(to - from));
+        *(struct str *)(void *)((char *)envelope + offset) =
+            (struct str){from, (size_t)(to - from)};
 }
 
 static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
@@ -137,12 +143,13 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
         return scan_value(scanner, at);
     }
     struct place inside = {place->envelope, known->level};
+    const char *quote = key->at;
     const char *end = known->level && at < scanner->end && *at == '{'
                           ? scan_members(scanner, at, visit_member, &inside)
                           : scan_value(scanner, at);
     if (end) {
         take(place->envelope, known->value, at, end);
-        take(place->envelope, known->member, key->at, end);
+        take(place->envelope, known->member, quote, end);
     }
     return end;
 }
@@ -150,7 +157,7 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
 /* The text of a JSON string, taken from the body itself unless it has escapes. */
 static struct str decode(struct envelope *envelope, struct str raw)
 {
-    if (json_type(raw) != JSON_STRING)
+    if (!raw.length || raw.bytes[0] != '"')
         return STR_EMPTY;
     struct str inner = str_slice(raw.bytes + 1, raw.length - 2);
     if (!inner.length || !memchr(inner.bytes, '\\', inner.length))
@@ -178,49 +185,60 @@ static bool is_id(struct str raw)
     return json_type(raw) == JSON_STRING;
 }
 
-static enum envelope_status invalid_request(struct envelope *envelope, struct error *error,
-                                            const char *what)
+/* `where` is the span of the body that is wrong. */
+static void describe(const struct envelope *envelope, struct error *error, struct str where,
+                     const char *what)
 {
+    error_set(error, "%s at byte %zu", what, (size_t)(where.bytes - envelope->body.bytes));
+}
+
+static enum envelope_status invalid_request(struct envelope *envelope, struct error *error,
+                                            struct str where, const char *what)
+{
+    describe(envelope, error, where, what);
     envelope->id = STR_EMPTY;
-    error_set(error, "%s", what);
     return ENVELOPE_INVALID_REQUEST;
 }
 
-static enum envelope_status invalid_params(struct error *error, const char *what)
+static enum envelope_status invalid_params(const struct envelope *envelope, struct error *error,
+                                           struct str where, const char *what)
 {
-    error_set(error, "%s", what);
+    describe(envelope, error, where, what);
     return ENVELOPE_INVALID_PARAMS;
 }
 
-static enum envelope_status judge_response(struct envelope *envelope, struct error *error)
+static enum envelope_status judge_response(struct envelope *envelope, struct str document,
+                                           struct error *error)
 {
     if (!envelope->id.length)
-        return invalid_request(envelope, error, "neither a method nor an id");
+        return invalid_request(envelope, error, document, "neither a method nor an id");
     if (!envelope->result.length == !envelope->error.length)
-        return invalid_request(envelope, error,
-                               "a response has either a result or an error, a request a method");
+        return invalid_request(envelope, error, document,
+                               "neither a method nor exactly one of result and error");
     envelope->kind = ENVELOPE_RESPONSE;
     return ENVELOPE_OK;
 }
 
-static enum envelope_status judge_call(struct envelope *envelope, struct error *error)
+static enum envelope_status judge_call(struct envelope *envelope, struct str document,
+                                       struct error *error)
 {
-    if (json_type(envelope->method) != JSON_STRING)
-        return invalid_request(envelope, error, "method is not a string");
+    struct str method = envelope->method;
+    if (json_type(method) != JSON_STRING)
+        return invalid_request(envelope, error, method, "method is not a string");
     if (envelope->result.length || envelope->error.length)
-        return invalid_request(envelope, error, "a method beside a result or an error");
-    envelope->method = decode(envelope, envelope->method);
+        return invalid_request(envelope, error, document, "a method beside a result or an error");
+    envelope->method = decode(envelope, method);
     if (has_nul(envelope->method))
-        return invalid_request(envelope, error, "method contains a NUL");
+        return invalid_request(envelope, error, method, "a NUL in method");
     envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
     if (envelope->params.length && json_type(envelope->params) != JSON_OBJECT)
-        return invalid_params(error, "params is not an object");
+        return invalid_params(envelope, error, envelope->params, "params is not an object");
     struct envelope_member *texts[] = {&envelope->name, &envelope->uri, &envelope->task_id,
                                        &envelope->cursor};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         texts[i]->text = decode(envelope, texts[i]->raw);
     if (has_nul(envelope->name.text))
-        return invalid_params(error, "params.name contains a NUL");
+        return invalid_params(envelope, error, envelope->name.raw, "a NUL in params.name");
     return ENVELOPE_OK;
 }
 
@@ -228,16 +246,19 @@ static enum envelope_status judge(struct envelope *envelope, struct str document
                                   struct error *error)
 {
     if (json_type(document) == JSON_ARRAY)
-        return invalid_request(envelope, error, "batches are not accepted");
+        return invalid_request(envelope, error, document, "a batch");
     if (json_type(document) != JSON_OBJECT)
-        return invalid_request(envelope, error, "not a JSON-RPC message: not an object");
+        return invalid_request(envelope, error, document, "not an object");
     if (envelope->id.length && !is_id(envelope->id))
-        return invalid_request(envelope, error, "id is neither a string nor an integer");
+        return invalid_request(envelope, error, envelope->id,
+                               "id is neither a string nor an integer");
     if (!json_string_equals(envelope->jsonrpc, STR("2.0"))) {
-        error_set(error, "jsonrpc is not \"2.0\"");
+        struct str where = envelope->jsonrpc.length ? envelope->jsonrpc : document;
+        describe(envelope, error, where, "jsonrpc is not \"2.0\"");
         return ENVELOPE_INVALID_REQUEST;
     }
-    return envelope->method.length ? judge_call(envelope, error) : judge_response(envelope, error);
+    return envelope->method.length ? judge_call(envelope, document, error)
+                                   : judge_response(envelope, document, error);
 }
 
 static void forget(struct envelope *envelope, struct str id)

@@ -17,7 +17,7 @@
 struct key {
     const char *bytes; /* decoded */
     size_t length;
-    uint64_t head;  /* the first eight bytes, zero-padded: most unequal keys differ here */
+    uint64_t head;  /* load_word() of the key, zero-padded: most unequal keys differ here */
     const char *at; /* the opening quote in the text */
 };
 

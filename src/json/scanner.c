@@ -30,7 +30,8 @@ void scan_refuse(struct scanner *scanner, const char *at, const char *what)
     error_set(scanner->error, "%s at byte %zu", what, (size_t)(at - scanner->begin));
 }
 
-static const char *unreadable(struct scanner *scanner, const char *at, const char *what)
+static __attribute__((noinline, cold)) const char *unreadable(struct scanner *scanner,
+                                                              const char *at, const char *what)
 {
     scanner->verdict = SCAN_UNREADABLE;
     error_set(scanner->error, "not readable as JSON: %s at byte %zu",
@@ -100,12 +101,12 @@ static const char *scan_escape(struct scanner *scanner, const char *at)
     return at + 12;
 }
 
-/* `at` is a quote. */
-static const char *scan_string(struct scanner *scanner, const char *at, bool *escaped)
+/* The rest of a string from a byte that is not plain, in the common case out of the way. */
+static __attribute__((noinline)) const char *scan_string_rest(struct scanner *scanner,
+                                                              const char *at, bool *escaped)
 {
-    const char *p = at + 1;
+    const char *p = at;
     while (p) {
-        p = plain_end(p, scanner->end);
         unsigned char c = byte_at(scanner, p);
         if (c == '"')
             return p + 1;
@@ -117,8 +118,19 @@ static const char *scan_string(struct scanner *scanner, const char *at, bool *es
         } else {
             p = unreadable(scanner, p, "control character in a string");
         }
+        if (p)
+            p = plain_end(p, scanner->end);
     }
     return NULL;
+}
+
+/* `at` is a quote. */
+static inline const char *scan_string(struct scanner *scanner, const char *at, bool *escaped)
+{
+    const char *p = plain_end(at + 1, scanner->end);
+    if (p < scanner->end && *p == '"')
+        return p + 1;
+    return scan_string_rest(scanner, p, escaped);
 }
 
 static const char *scan_digits(struct scanner *scanner, const char *at)
@@ -160,7 +172,7 @@ static bool enter(struct scanner *scanner, const char *at)
 }
 
 /* Scans a key, its colon and the space around; returns where the value starts. */
-static const char *scan_key(struct scanner *scanner, const char *at, struct key *key)
+static const char *scan_key(struct scanner *scanner, const char *at, const struct key **key)
 {
     if (byte_at(scanner, at) != '"')
         return unreadable(scanner, at, "expected a key");
@@ -168,8 +180,8 @@ static const char *scan_key(struct scanner *scanner, const char *at, struct key 
     const char *p = scan_string(scanner, at, &escaped);
     if (!p)
         return NULL;
-    struct str raw = str_slice(at + 1, (size_t)(p - at) - 2);
-    *key = *keys_push(&scanner->keys, raw, escaped, scanner->end);
+    struct str raw = {at + 1, (size_t)(p - at) - 2};
+    *key = keys_push(&scanner->keys, raw, escaped, scanner->end);
     p = skip_space(p, scanner->end);
     if (byte_at(scanner, p) != ':')
         return unreadable(scanner, p, "expected ':'");
@@ -184,10 +196,10 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
         return NULL;
     const char *p = skip_space(at + 1, scanner->end);
     while (first_key < scanner->keys.count || byte_at(scanner, p) != '}') {
-        struct key key;
+        const struct key *key = NULL;
         p = scan_key(scanner, p, &key);
         if (p)
-            p = visit ? visit(scanner, p, &key, context) : scan_value(scanner, p);
+            p = visit ? visit(scanner, p, key, context) : scan_value(scanner, p);
         if (!p)
             return NULL;
         p = skip_space(p, scanner->end);
@@ -259,7 +271,7 @@ enum scan_verdict scan_document(struct scanner *scanner, scan_visitor *visit, vo
     if (!p)
         return scanner->verdict;
     if (value)
-        *value = str_slice(start, (size_t)(p - start));
+        *value = (struct str){start, (size_t)(p - start)};
     p = skip_space(p, scanner->end);
     if (p != scanner->end)
         unreadable(scanner, p, "text behind the value");

@@ -23,7 +23,8 @@ struct scanner {
     struct keys keys;
 };
 
-/* Called for each member of an object; scans the value at `at` and returns its end, or NULL. */
+/* Called for each member of an object; scans the value at `at` and returns its end, or NULL.
+ * `key` is valid until then: the stack it lies on may move. */
 typedef const char *scan_visitor(struct scanner *scanner, const char *at, const struct key *key,
                                  void *context);
 

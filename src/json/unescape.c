@@ -28,7 +28,9 @@ static size_t decode_escape(const char **p, char out[4])
     char c = (*p)[1];
     if (c != 'u') {
         const char *letter = strchr(letters, c);
-        out[0] = letter ? values[letter - letters] : c;
+        out[0] = c;
+        if (letter)
+            out[0] = values[letter - letters];
         *p += 2;
         return 1;
     }
@@ -66,12 +68,13 @@ bool unescape_equals(struct str raw, struct str text)
     if (raw.length < text.length)
         return false;
     while (p < end) {
-        char decoded[4] = {*p};
-        size_t length = 1;
-        if (*p == '\\')
-            length = decode_escape(&p, decoded);
-        else
-            p++;
+        if (*p != '\\') {
+            if (matched == text.length || *p++ != text.bytes[matched++])
+                return false;
+            continue;
+        }
+        char decoded[4];
+        size_t length = decode_escape(&p, decoded);
         if (text.length - matched < length || memcmp(text.bytes + matched, decoded, length) != 0)
             return false;
         matched += length;

@@ -1,0 +1,155 @@
+/* What envelope_read() takes out of accepted messages: kinds, spans, decoded texts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_test.h"
+#include "taskgate/json/envelope.h"
+
+static void read_ok(struct envelope *envelope, struct str body)
+{
+    struct error error = {""};
+    enum envelope_status status = envelope_read(envelope, body, &error);
+    ck_assert_msg(status == ENVELOPE_OK, "%.*s: %s", STR_ARGS(body), error.message);
+}
+
+START_TEST(a_tool_call_is_read_as_spans_of_its_bytes)
+{
+    const char *body = " {\"jsonrpc\":\"2.0\", \"id\" : 17 ,\"method\":\"tools/call\",\n"
+                       "\"params\":{\"name\":\"delete\",\"arguments\": {\"a\":[1, 2]} ,"
+                       "\"_meta\":{\"progressToken\":\"t\",\"x\":1},"
+                       "\"task\" : {\"ttl\": 60000 } }}\r\n";
+    struct envelope envelope;
+    read_ok(&envelope, str_from(body));
+    ck_assert_int_eq(envelope.kind, ENVELOPE_REQUEST);
+    expect_str(envelope.jsonrpc, "\"2.0\"");
+    expect_str(envelope.id, "17");
+    expect_str(envelope.method, "tools/call");
+    expect_str(envelope.params,
+               "{\"name\":\"delete\",\"arguments\": {\"a\":[1, 2]} ,"
+               "\"_meta\":{\"progressToken\":\"t\",\"x\":1},\"task\" : {\"ttl\": 60000 } }");
+    expect_str(envelope.name.raw, "\"delete\"");
+    expect_str(envelope.name.text, "delete");
+    expect_str(envelope.arguments.raw, "{\"a\":[1, 2]}");
+    ck_assert_ptr_null(envelope.arguments.text.bytes);
+    expect_str(envelope.meta.raw, "{\"progressToken\":\"t\",\"x\":1}");
+    expect_str(envelope.progress_token, "\"t\"");
+    expect_str(envelope.task.raw, "{\"ttl\": 60000 }");
+    expect_str(envelope.task_ttl, "60000");
+    expect_str(envelope.task_member, "\"task\" : {\"ttl\": 60000 }");
+    ck_assert_uint_eq(envelope.uri.raw.length, 0);
+    ck_assert_uint_eq(envelope.result.length, 0);
+    /* Spans, not copies. */
+    ck_assert_ptr_eq(envelope.arguments.raw.bytes, strstr(body, "{\"a\""));
+    ck_assert_ptr_eq(envelope.method.bytes, strstr(body, "tools/call"));
+    ck_assert_ptr_null(envelope.decoded.bytes);
+    envelope_finish(&envelope);
+}
+END_TEST
+
+START_TEST(every_text_member_of_params_is_decoded)
+{
+    struct envelope envelope;
+    read_ok(
+        &envelope,
+        STR("{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"t\\u0061sks\\/get\",\"params\":"
+            "{\"name\":\"\\ud83d\\ude00\\n\",\"uri\":\"file:\\/\\/x\",\"taskId\":\"tg_\\u00e9\","
+            "\"cursor\":\"\"}}"));
+    expect_str(envelope.id, "\"a\"");
+    expect_str(envelope.method, "tasks/get");
+    expect_str(envelope.name.raw, "\"\\ud83d\\ude00\\n\"");
+    expect_str(envelope.name.text, "\xF0\x9F\x98\x80\n");
+    expect_str(envelope.uri.text, "file://x");
+    expect_str(envelope.task_id.text, "tg_\xC3\xA9");
+    expect_str(envelope.cursor.text, "");
+    ck_assert_ptr_nonnull(envelope.cursor.text.bytes);
+    envelope_finish(&envelope);
+}
+END_TEST
+
+START_TEST(a_member_of_another_shape_has_no_text)
+{
+    struct envelope envelope;
+    read_ok(&envelope, STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":"
+                           "{\"name\":7,\"taskId\":null,\"task\":\"x\",\"_meta\":[{\"ttl\":1}]}}"));
+    expect_str(envelope.name.raw, "7");
+    ck_assert_ptr_null(envelope.name.text.bytes);
+    expect_str(envelope.task_id.raw, "null");
+    ck_assert_ptr_null(envelope.task_id.text.bytes);
+    expect_str(envelope.task.raw, "\"x\"");
+    expect_str(envelope.meta.raw, "[{\"ttl\":1}]");
+    ck_assert_uint_eq(envelope.task_ttl.length, 0);
+    envelope_finish(&envelope);
+}
+END_TEST
+
+START_TEST(escaped_keys_are_the_keys_they_stand_for)
+{
+    struct envelope envelope;
+    read_ok(&envelope,
+            STR("{\"\\u006asonrpc\":\"2\\u002e0\",\"\\u0069d\":5,\"method\":\"m\","
+                "\"p\\u0061rams\":{\"n\\u0061me\":\"x\",\"t\\u0061sk\":{\"\\u0074tl\":1}}}"));
+    expect_str(envelope.id, "5");
+    expect_str(envelope.name.text, "x");
+    expect_str(envelope.task_ttl, "1");
+    expect_str(envelope.task_member, "\"t\\u0061sk\":{\"\\u0074tl\":1}");
+    envelope_finish(&envelope);
+}
+END_TEST
+
+static const struct {
+    const char *body;
+    enum envelope_kind kind;
+    const char *id, *method, *result, *error;
+} kinds[] = {
+    {"{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":0}", ENVELOPE_REQUEST, "0", "ping", "", ""},
+    {"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", ENVELOPE_NOTIFICATION, "", "m", "", ""},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1}}", ENVELOPE_RESPONSE, "1", "", "{\"a\":1}",
+     ""},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}", ENVELOPE_RESPONSE, "1", "", "null", ""},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1}}", ENVELOPE_RESPONSE, "1", "", "",
+     "{\"code\":1}"},
+    /* Integers of any size come back as they went; so do members nobody knows. */
+    {"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":-123456789012345678901234567890,\"x\":{}}",
+     ENVELOPE_REQUEST, "-123456789012345678901234567890", "m", "", ""},
+    {"{\"jsonrpc\":\"2.0\",\"method\":\"\",\"id\":\"\"}", ENVELOPE_REQUEST, "\"\"", "", "", ""},
+};
+
+START_TEST(kinds_are_told_by_their_members)
+{
+    struct envelope envelope;
+    read_ok(&envelope, str_from(kinds[_i].body));
+    ck_assert_int_eq(envelope.kind, kinds[_i].kind);
+    expect_str(envelope.id, kinds[_i].id);
+    expect_str(envelope.method, kinds[_i].method);
+    expect_str(envelope.result, kinds[_i].result);
+    expect_str(envelope.error, kinds[_i].error);
+    envelope_finish(&envelope);
+}
+END_TEST
+
+START_TEST(what_only_resembles_a_protocol_key_elsewhere_is_left_alone)
+{
+    struct envelope envelope;
+    /* Tools may name their arguments as they like, and look-alikes need a known name. */
+    read_ok(&envelope,
+            STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"nam\":1,\"names\":1,"
+                "\"arguments\":{\"Name\":1,\"NAME\":2,\"TaskId\":3,\"ID\":4},\"n\xC3\xA4me\":1,"
+                "\"Namen\":1,\"\":1},\"identity\":1,\"i\":2,\"iD \":3}"));
+    expect_str(envelope.arguments.raw, "{\"Name\":1,\"NAME\":2,\"TaskId\":3,\"ID\":4}");
+    envelope_finish(&envelope);
+}
+END_TEST
+
+Suite *envelope_suite(void)
+{
+    Suite *suite = suite_create("envelope");
+    TCase *tests = tcase_create("accepted");
+    tcase_add_test(tests, a_tool_call_is_read_as_spans_of_its_bytes);
+    tcase_add_test(tests, every_text_member_of_params_is_decoded);
+    tcase_add_test(tests, a_member_of_another_shape_has_no_text);
+    tcase_add_test(tests, escaped_keys_are_the_keys_they_stand_for);
+    tcase_add_loop_test(tests, kinds_are_told_by_their_members, 0, sizeof kinds / sizeof kinds[0]);
+    tcase_add_test(tests, what_only_resembles_a_protocol_key_elsewhere_is_left_alone);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,219 @@
+/* Walking and editing JSON text: values found, and every other byte left as it was. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_test.h"
+#include "taskgate/json/text.h"
+
+static const char document[] = " { \"a\" : 1 , \"b\":\t[ 1, \"]\" ,{\"x\":[2]}, [] ] "
+                               ",\n\"o\":{\"in\\u006eer\":{\"deep\":true}},"
+                               "\"s\":\"q\\\"}\\\\\",\"\":null,\"n\":-1.5e3 } ";
+
+START_TEST(types_are_told_by_the_first_byte)
+{
+    ck_assert_int_eq(json_type(STR_EMPTY), JSON_NONE);
+    ck_assert_int_eq(json_type(STR("  ")), JSON_NONE);
+    ck_assert_int_eq(json_type(STR(" {}")), JSON_OBJECT);
+    ck_assert_int_eq(json_type(STR("[]")), JSON_ARRAY);
+    ck_assert_int_eq(json_type(STR("\n\"\"")), JSON_STRING);
+    ck_assert_int_eq(json_type(STR("-1")), JSON_NUMBER);
+    ck_assert_int_eq(json_type(STR("0")), JSON_NUMBER);
+    ck_assert_int_eq(json_type(STR("true")), JSON_TRUE);
+    ck_assert_int_eq(json_type(STR("false")), JSON_FALSE);
+    ck_assert_int_eq(json_type(STR("null")), JSON_NULL);
+}
+END_TEST
+
+START_TEST(members_are_found_by_their_decoded_key)
+{
+    struct str object = str_from(document);
+    ck_assert(json_check(object, NULL));
+    expect_str(json_member(object, "a"), "1");
+    expect_str(json_member(object, "b"), "[ 1, \"]\" ,{\"x\":[2]}, [] ]");
+    expect_str(json_member(object, "s"), "\"q\\\"}\\\\\"");
+    expect_str(json_member(object, ""), "null");
+    expect_str(json_member(object, "n"), "-1.5e3");
+    ck_assert_uint_eq(json_member(object, "x").length, 0);
+    ck_assert_uint_eq(json_member(object, "A").length, 0);
+    ck_assert_uint_eq(json_member(STR("[\"a\",1]"), "a").length, 0);
+    ck_assert_uint_eq(json_member(STR("\"a\""), "a").length, 0);
+    ck_assert_uint_eq(json_member(STR("{}"), "a").length, 0);
+    ck_assert_uint_eq(json_member(STR_EMPTY, "a").length, 0);
+}
+END_TEST
+
+START_TEST(paths_lead_through_objects)
+{
+    struct str object = str_from(document);
+    expect_str(json_path(object, "o", "inner", "deep", NULL), "true");
+    ck_assert_uint_eq(json_path(object, "o", "outer", "deep", NULL).length, 0);
+    ck_assert_uint_eq(json_path(object, "a", "b", NULL).length, 0);
+    expect_str(json_path(STR("7"), NULL), "7");
+}
+END_TEST
+
+START_TEST(iteration_meets_every_member_and_element_once)
+{
+    static const char *const keys[] = {"a", "b", "o", "s", "", "n"};
+    static const char *const elements[] = {"1", "\"]\"", "{\"x\":[2]}", "[]"};
+    struct str key, value, object = str_from(document);
+    size_t position = 0;
+    for (size_t i = 0; i < 6; i++) {
+        ck_assert(json_next_member(object, &position, &key, &value));
+        expect_str(key, keys[i]);
+    }
+    ck_assert(!json_next_member(object, &position, &key, &value));
+    ck_assert(!json_next_member(object, &position, &key, &value));
+    struct str array = json_member(object, "b");
+    position = 0;
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert(json_next_element(array, &position, &value));
+        expect_str(value, elements[i]);
+    }
+    ck_assert(!json_next_element(array, &position, &value));
+    position = 0;
+    ck_assert(!json_next_element(object, &position, &value));
+    ck_assert(!json_next_member(array, &position, &key, &value));
+}
+END_TEST
+
+START_TEST(items_are_counted_at_the_top_only)
+{
+    ck_assert_uint_eq(json_count(str_from(document)), 6);
+    ck_assert_uint_eq(json_count(STR("[[1,2],[3],{\"a\":1,\"b\":2}]")), 3);
+    ck_assert_uint_eq(json_count(STR("[ ]")), 0);
+    ck_assert_uint_eq(json_count(STR(" { } ")), 0);
+    ck_assert_uint_eq(json_count(STR("\"[1,2]\"")), 0);
+    ck_assert_uint_eq(json_count(STR_EMPTY), 0);
+}
+END_TEST
+
+START_TEST(strings_are_decoded)
+{
+    struct str text =
+        STR(" \"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00E9\\u20ac\\uD83D\\uDE00\\u0000z\" ");
+    struct buffer out;
+    size_t length = 0;
+    buffer_init(&out);
+    ck_assert(json_check(text, NULL));
+    ck_assert(json_decode_string(text, &out));
+    struct str expected = STR("\"\\/\b\f\n\r\tA\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\0z");
+    ck_assert(str_equal(buffer_str(&out), expected));
+    ck_assert(json_string_equals(text, expected));
+    ck_assert(!json_decode_string(STR("1"), &out));
+    ck_assert(!json_decode_string(STR_EMPTY, &out));
+    char *copy = json_string_text(STR("\"a\\u0000b\""), &length);
+    ck_assert_uint_eq(length, 3);
+    ck_assert_mem_eq(copy, "a\0b", 4);
+    free(copy);
+    copy = json_string_text(STR("\"\""), NULL);
+    ck_assert_str_eq(copy, "");
+    free(copy);
+    ck_assert_ptr_null(json_string_text(STR("{}"), &length));
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(strings_equal_what_they_stand_for)
+{
+    ck_assert(json_string_equals(STR("\"abc\""), STR("abc")));
+    ck_assert(json_string_equals(STR("\"a\\u0062c\""), STR("abc")));
+    ck_assert(json_string_equals(STR("\"\""), STR("")));
+    ck_assert(!json_string_equals(STR("\"abc\""), STR("ab")));
+    ck_assert(!json_string_equals(STR("\"ab\""), STR("abc")));
+    ck_assert(!json_string_equals(STR("\"\\u00e9\""), STR("\xC3")));
+    ck_assert(!json_string_equals(STR("\"abd\""), STR("abc")));
+    ck_assert(!json_string_equals(STR("1"), STR("1")));
+}
+END_TEST
+
+static const struct {
+    const char *object, *key, *value, *expected;
+} changes[] = {
+    {"{}", "k", "1", "{\"k\":1}"},
+    {"", "k", "1", "{\"k\":1}"},
+    {"[1]", "k", "1", "{\"k\":1}"},
+    {"null", "k", "{}", "{\"k\":{}}"},
+    {" { } ", "k", "1", " {\"k\":1 } "},
+    {"{\"a\":1}", "k", "\"v\"", "{\"a\":1,\"k\":\"v\"}"},
+    {"{\n  \"a\" : 1\n}\n", "k", "2", "{\n  \"a\" : 1,\"k\":2\n}\n"},
+    {"{\"k\":{\"x\":[1,\"}\"]},\"b\":2}", "k", "0", "{\"k\":0,\"b\":2}"},
+    {"{\"a\":1, \"k\" : \"old\" , \"b\":2}", "k", "[]", "{\"a\":1, \"k\" : [] , \"b\":2}"},
+    {"{\"\\u006b\":1}", "k", "2", "{\"\\u006b\":2}"},
+    {"{\"a\":{\"k\":1}}", "k", "2", "{\"a\":{\"k\":1},\"k\":2}"},
+    {"{\"a\":1}", "q\"q", "2", "{\"a\":1,\"q\\\"q\":2}"},
+};
+
+START_TEST(one_member_is_set_and_the_rest_stays)
+{
+    struct buffer out;
+    buffer_init(&out);
+    json_write_with_member(&out, str_from(changes[_i].object), changes[_i].key,
+                           str_from(changes[_i].value));
+    expect_str(buffer_str(&out), changes[_i].expected);
+    ck_assert(json_check(buffer_str(&out), NULL));
+    expect_str(json_member(buffer_str(&out), changes[_i].key), changes[_i].value);
+    buffer_finish(&out);
+}
+END_TEST
+
+static const struct {
+    const char *object, *key, *expected;
+} removals[] = {
+    {"{\"k\":1}", "k", "{}"},
+    {"{ \"k\" : 1 }", "k", "{ }"},
+    {"{\"k\":1,\"a\":2}", "k", "{\"a\":2}"},
+    {"{\"a\":1 , \"k\":2}", "k", "{\"a\":1}"},
+    {"{\"a\":1,\"k\":{\"k\":\",\"},\"b\":2}", "k", "{\"a\":1,\"b\":2}"},
+    {"{\"a\":1}", "k", "{\"a\":1}"},
+    {" {\"a\":{\"k\":1}} ", "k", " {\"a\":{\"k\":1}} "},
+    {"{\"\\u006b\":1,\"a\":1}", "k", "{\"a\":1}"},
+    {"", "k", "{}"},
+    {"[\"k\"]", "k", "{}"},
+};
+
+START_TEST(one_member_is_removed_and_the_rest_stays)
+{
+    struct buffer out;
+    buffer_init(&out);
+    json_write_without_member(&out, str_from(removals[_i].object), removals[_i].key);
+    expect_str(buffer_str(&out), removals[_i].expected);
+    ck_assert(json_check(buffer_str(&out), NULL));
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(values_alone_are_checked)
+{
+    struct error error;
+    ck_assert(json_check(STR(" \"text\" "), &error));
+    ck_assert(json_check(STR("-0"), &error));
+    ck_assert(json_check(STR("[{},{\"a\":[]}]"), &error));
+    ck_assert(!json_check(STR(""), &error));
+    ck_assert(!json_check(STR_EMPTY, &error));
+    ck_assert(!json_check(STR("1 2"), &error));
+    ck_assert_str_eq(error.message, "not readable as JSON: text behind the value at byte 2");
+    ck_assert(!json_check(STR("[{\"a\":1,\"a\":1}]"), &error));
+    ck_assert_str_eq(error.message, "duplicate key at byte 8");
+}
+END_TEST
+
+Suite *text_suite(void)
+{
+    Suite *suite = suite_create("text");
+    TCase *tests = tcase_create("text");
+    tcase_add_test(tests, types_are_told_by_the_first_byte);
+    tcase_add_test(tests, members_are_found_by_their_decoded_key);
+    tcase_add_test(tests, paths_lead_through_objects);
+    tcase_add_test(tests, iteration_meets_every_member_and_element_once);
+    tcase_add_test(tests, items_are_counted_at_the_top_only);
+    tcase_add_test(tests, strings_are_decoded);
+    tcase_add_test(tests, strings_equal_what_they_stand_for);
+    tcase_add_loop_test(tests, one_member_is_set_and_the_rest_stays, 0,
+                        sizeof changes / sizeof changes[0]);
+    tcase_add_loop_test(tests, one_member_is_removed_and_the_rest_stays, 0,
+                        sizeof removals / sizeof removals[0]);
+    tcase_add_test(tests, values_alone_are_checked);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
