@@ -36,6 +36,12 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
 uint16_t admin_port(const struct admin *admin);
 /* What /ready tells of the last reload: NULL after a good one. Copied. On the loop. */
 void admin_set_config_error(struct admin *admin, const char *message);
-/* From now on /ready is 503 and event streams end. */
+/* From now on /ready is 503 and event streams end; everything else is still answered, so that
+ * probes and operators can look on while the proxy drains. On the loop. */
+void admin_announce_shut_down(struct admin *admin);
+/* As admin_announce_shut_down(), and nothing new is accepted. `idle` runs on the loop once the
+ * last connection is closed. */
 void admin_shut_down(struct admin *admin, loop_callback idle, void *context);
-void admin_destroy(struct admin *admin); /* NULL is allowed */
+/* After store_close(), for the store tells it of changes, and after the loop has delivered what
+ * the store has sent it (loop_run_once()). NULL is allowed. */
+void admin_destroy(struct admin *admin);

@@ -1,0 +1,9 @@
+/* Which of the two metric formats a scraper would rather have. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/str.h"
+
+/* Whether the Accept header names OpenMetrics, and likes it no less than plain text. */
+bool accept_open_metrics(struct str accept);

@@ -1,0 +1,81 @@
+/* The operators' side, from its listener to its end. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+#include "events.h"
+#include "feed.h"
+
+#define MAX_BODY_BYTES (64 * 1024)
+#define MAX_CONNECTIONS 1000
+#define READ_TIMEOUT_MS 30000
+#define STREAM_HIGH_WATER (1024 * 1024)
+
+struct admin *admin_create(struct loop *loop, const struct admin_options *options,
+                           struct error *error)
+{
+    struct admin *admin = memory_alloc(sizeof *admin);
+    const struct http_server_options server = {
+        .address = str_from(options->bind),
+        .port = options->port,
+        .max_body_bytes = MAX_BODY_BYTES,
+        .max_connections = MAX_CONNECTIONS,
+        .read_timeout_ms = READ_TIMEOUT_MS,
+        .stream_high_water = STREAM_HIGH_WATER,
+        .handler = router_handle,
+        .context = admin,
+    };
+    admin->loop = loop;
+    admin->store = options->store;
+    admin->upstream_reachable = options->upstream_reachable;
+    admin->context = options->context;
+    admin->started_ms = clock_monotonic_ms();
+    memcpy(admin->extra_token_sha256, options->extra_token_sha256,
+           sizeof admin->extra_token_sha256);
+    list_init(&admin->streams);
+    admin->server = http_server_create(loop, &server, error);
+    if (!admin->server) {
+        free(admin);
+        return NULL;
+    }
+    admin->feed = feed_create(admin);
+    return admin;
+}
+
+uint16_t admin_port(const struct admin *admin)
+{
+    return http_server_port(admin->server);
+}
+
+void admin_set_config_error(struct admin *admin, const char *message)
+{
+    free(admin->config_error);
+    admin->config_error = memory_copy_text(message);
+}
+
+void admin_announce_shut_down(struct admin *admin)
+{
+    admin->shutting_down = true;
+    events_end_all(admin);
+}
+
+void admin_shut_down(struct admin *admin, loop_callback idle, void *context)
+{
+    admin_announce_shut_down(admin);
+    http_server_drain(admin->server, idle, context);
+}
+
+void admin_destroy(struct admin *admin)
+{
+    if (!admin)
+        return;
+    /* Its exchanges are told that they are gone, and the streams go with theirs. */
+    http_server_destroy(admin->server);
+    feed_destroy(admin->feed);
+    free(admin->config_error);
+    free(admin);
+}

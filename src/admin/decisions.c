@@ -1,0 +1,126 @@
+/*
+ * Decisions: approve, reject, cancel. Each is one compare-and-set in the store; the answer
+ * comes after its commit, and what follows from it is the business of the store's observers.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/json/text.h"
+
+#include "pending_reply.h"
+#include "reply.h"
+
+#define REASON_MAX_BYTES 2000
+
+struct decision {
+    enum task_state to;
+    const char *log_line;
+};
+static const struct decision approve = {TASK_APPROVED, "Task approved"};
+static const struct decision reject = {TASK_REJECTED, "Task rejected"};
+static const struct decision cancel = {TASK_CANCELLED, "Task cancelled"};
+
+static bool is_json(struct str content_type)
+{
+    struct str type, parameters;
+    str_cut(content_type, ';', &type, &parameters);
+    return str_equal_ignore_case(str_trim(type), STR("application/json"));
+}
+
+/* `reason`: owned by the caller, NULL without one. */
+static bool read_reason(struct str value, char **reason, struct error *error)
+{
+    size_t length;
+    if (json_type(value) == JSON_NULL)
+        return true;
+    *reason = json_string_text(value, &length);
+    if (!*reason)
+        return error_set(error, "reason must be a string");
+    if (length > REASON_MAX_BYTES)
+        return error_set(error, "reason is longer than %d bytes", REASON_MAX_BYTES);
+    if (str_from(*reason).length != length)
+        return error_set(error, "reason holds a NUL character");
+    return true;
+}
+
+/* An unknown member is refused rather than skipped: under a wrong name the reason would be
+ * missing from the audit trail for ever. */
+static bool read_body(struct str body, char **reason, struct error *error)
+{
+    struct error cause;
+    size_t position = 0;
+    struct str key, value;
+    *reason = NULL;
+    if (str_trim(body).length == 0)
+        return true;
+    if (!json_check(body, &cause))
+        return error_set(error, "the body is not JSON: %s", cause.message);
+    if (json_type(body) != JSON_OBJECT)
+        return error_set(error, "the body must be an object, such as {\"reason\": \"…\"}");
+    while (json_next_member(body, &position, &key, &value)) {
+        if (!json_string_equals(str_slice(key.bytes - 1, key.length + 2), STR("reason")))
+            return error_set(error, "the body has an unknown member; only \"reason\" is known");
+        if (!read_reason(value, reason, error))
+            return false;
+    }
+    return true;
+}
+
+static void answer_decision(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = context;
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (reply->status == STORE_OK)
+        log_info(pending->decision->log_line, LOG_TEXT("task", reply->task->id),
+                 LOG_TEXT("by", pending->by), LOG_TEXT("source", reply->task->source),
+                 LOG_TEXT("tool", reply->task->tool), LOG_TEXT("reason", reply->task->reason));
+    if (exchange)
+        pending_reply_with_task(exchange, reply, pending->snapshot->config);
+    pending_reply_destroy(pending);
+}
+
+static void decide(const struct request *request, const struct decision *decision)
+{
+    struct str body = http_body(request->exchange);
+    struct str content_type = http_header(request->exchange, "content-type");
+    struct error error = {""};
+    char *reason = NULL;
+    if (!is_json(content_type) && (content_type.bytes || body.length > 0)) {
+        reply_error(request->exchange, REPLY_UNSUPPORTED_MEDIA_TYPE,
+                    "the body must be application/json", NULL);
+        return;
+    }
+    if (!read_body(body, &reason, &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        free(reason);
+        return;
+    }
+    struct pending_reply *pending = pending_reply_create(request);
+    pending->decision = decision;
+    struct task_change change = {.to = decision->to, .by = pending->by, .reason = reason};
+    if (decision->to == TASK_APPROVED)
+        change.execute_by_ms =
+            clock_now_ms() + request->snapshot->config->times.approval_validity_ms;
+    struct store_actor actor = {"operator", pending->by};
+    store_task_change(request->admin->store, request->id, &change, &actor,
+                      (struct store_call){request->admin->loop, answer_decision, pending});
+    free(reason);
+}
+
+void decisions_approve(const struct request *request)
+{
+    decide(request, &approve);
+}
+
+void decisions_reject(const struct request *request)
+{
+    decide(request, &reject);
+}
+
+void decisions_cancel(const struct request *request)
+{
+    decide(request, &cancel);
+}

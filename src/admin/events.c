@@ -1,0 +1,155 @@
+/*
+ * The live stream of task changes: `event: task`, `id: n`, data a task. A client that comes
+ * back with Last-Event-ID gets what it missed, as far as it is still kept.
+ */
+#include "events.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+
+#include "feed.h"
+#include "reply.h"
+#include "task_json.h"
+#include "tokens.h"
+
+/* A reader that is so far behind is cut off; it may come back with Last-Event-ID. */
+#define MAX_BACKLOG_BYTES (8 * 1024 * 1024)
+/* Comments come after a time that differs per stream and round: a thousand streams that were
+ * opened together, after a restart, must not all be written to in one burst. */
+#define KEEP_ALIVE_MIN_MS 10000
+#define KEEP_ALIVE_SPREAD_MS 5000
+
+struct stream {
+    struct list node; /* in admin->streams */
+    struct admin *admin;
+    struct http_exchange *exchange;
+    struct feed_listener listener;
+    struct loop_timer keep_alive;
+    int64_t sent; /* number of the last event */
+    char token_sha256[65];
+};
+
+static void destroy_stream(struct stream *stream)
+{
+    list_remove(&stream->node);
+    list_remove(&stream->listener.node);
+    loop_timer_stop(&stream->keep_alive);
+    free(stream);
+}
+
+static void end_stream(struct stream *stream)
+{
+    http_stream_end(stream->exchange);
+    destroy_stream(stream);
+}
+
+static void client_gone(void *context)
+{
+    destroy_stream(context);
+}
+
+static void write_event(struct stream *stream, const struct feed_event *event,
+                        const struct config *config)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "event: task\nid: %" PRId64 "\ndata: ", event->number);
+    task_json_write(&text, event->task, config);
+    buffer_append(&text, STR("\n\n"));
+    http_stream_write(stream->exchange, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* What a reload takes away ends here, not only at the next request. */
+static bool is_still_allowed(const struct stream *stream, const struct snapshot *snapshot)
+{
+    return snapshot &&
+           tokens_still_allow(stream->admin, snapshot->config, stream->token_sha256, ROLE_VIEWER);
+}
+
+/* Sends what is new; ends the stream of a reader that may or can no longer follow. Returns
+ * false when it has. */
+static bool catch_up(struct stream *stream)
+{
+    struct snapshot *snapshot = snapshot_current();
+    bool goes_on = is_still_allowed(stream, snapshot);
+    const struct feed_event *event;
+    while (goes_on && (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
+        write_event(stream, event, snapshot->config);
+        stream->sent = event->number;
+        goes_on = http_stream_backlog(stream->exchange) <= MAX_BACKLOG_BYTES;
+    }
+    if (!goes_on)
+        end_stream(stream);
+    snapshot_unref(snapshot);
+    return goes_on;
+}
+
+static void feed_changed(struct feed_listener *listener)
+{
+    catch_up(LIST_ENTRY(listener, struct stream, listener));
+}
+
+static void start_keep_alive(struct stream *stream)
+{
+    uint16_t random;
+    random_bytes(&random, sizeof random);
+    loop_timer_start(&stream->keep_alive, KEEP_ALIVE_MIN_MS + random % KEEP_ALIVE_SPREAD_MS);
+}
+
+static void keep_alive(void *context)
+{
+    struct stream *stream = context;
+    if (!catch_up(stream))
+        return;
+    http_stream_write(stream->exchange, STR(":\n\n"));
+    start_keep_alive(stream);
+}
+
+/* The number of Last-Event-ID; without one (or with nonsense) only what comes from now on. */
+static int64_t first_number(const struct request *request)
+{
+    uint64_t number;
+    int64_t last = feed_last_number(request->admin->feed);
+    if (!str_to_u64(http_header(request->exchange, "last-event-id"), &number) ||
+        number > (uint64_t)last)
+        return last;
+    return (int64_t)number;
+}
+
+void events_open(const struct request *request)
+{
+    struct admin *admin = request->admin;
+    if (admin->shutting_down) {
+        reply_error(request->exchange, REPLY_UNAVAILABLE, "the gateway is shutting down", NULL);
+        return;
+    }
+    struct stream *stream = memory_alloc(sizeof *stream);
+    stream->admin = admin;
+    stream->exchange = request->exchange;
+    stream->listener.changed = feed_changed;
+    stream->sent = first_number(request);
+    for (size_t i = 0; i < sizeof stream->token_sha256; i++)
+        stream->token_sha256[i] = request->operator.sha256[i];
+    list_append(&admin->streams, &stream->node);
+    feed_listen(admin->feed, &stream->listener);
+    loop_timer_init(&stream->keep_alive, admin->loop, keep_alive, stream);
+
+    struct http_header headers[REPLY_MAX_HEADERS];
+    size_t count = reply_headers("text/event-stream", headers);
+    http_on_gone(request->exchange, client_gone, stream);
+    http_stream_start(request->exchange, 200, headers, count, -1);
+    http_stream_write(request->exchange, STR(": open\n\n"));
+    start_keep_alive(stream);
+    catch_up(stream);
+}
+
+void events_end_all(struct admin *admin)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
+        end_stream(LIST_ENTRY(node, struct stream, node));
+    }
+}

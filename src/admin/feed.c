@@ -1,0 +1,77 @@
+/* A ring of the latest changes, filled by the store's observer. */
+#include "feed.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+#include "task_metrics.h"
+
+#define KEPT_EVENTS 512
+
+struct feed {
+    struct feed_event ring[KEPT_EVENTS]; /* an event's place is its number modulo the size */
+    int64_t first, next;                 /* numbers: [first, next) are kept */
+    struct list listeners;
+};
+
+static struct feed_event *event_at(const struct feed *feed, int64_t number)
+{
+    return (struct feed_event *)&feed->ring[number % KEPT_EVENTS];
+}
+
+static void append_event(struct feed *feed, struct task *task)
+{
+    if (feed->next - feed->first == KEPT_EVENTS)
+        task_unref(event_at(feed, feed->first++)->task);
+    *event_at(feed, feed->next) = (struct feed_event){feed->next, task_ref(task)};
+    feed->next++;
+}
+
+static void observe(void *context, struct task *task, bool created)
+{
+    struct feed *feed = context;
+    task_metrics_count(task, created);
+    append_event(feed, task);
+    LIST_FOR_EACH_SAFE (node, next, &feed->listeners) {
+        struct feed_listener *listener = LIST_ENTRY(node, struct feed_listener, node);
+        listener->changed(listener);
+    }
+}
+
+struct feed *feed_create(struct admin *admin)
+{
+    struct feed *feed = memory_alloc(sizeof *feed);
+    list_init(&feed->listeners);
+    /* Numbers go on rising over restarts, so that a Last-Event-ID of an earlier process is
+     * older than everything kept, and below 2^53, where JavaScript counts. */
+    feed->first = feed->next = clock_now_ms() * 1000;
+    store_observe(admin->store, admin->loop, observe, feed);
+    return feed;
+}
+
+void feed_destroy(struct feed *feed)
+{
+    if (!feed)
+        return;
+    for (int64_t number = feed->first; number < feed->next; number++)
+        task_unref(event_at(feed, number)->task);
+    free(feed);
+}
+
+const struct feed_event *feed_after(const struct feed *feed, int64_t number)
+{
+    int64_t wanted = number < feed->first ? feed->first : number + 1;
+    return wanted < feed->next ? event_at(feed, wanted) : NULL;
+}
+
+int64_t feed_last_number(const struct feed *feed)
+{
+    return feed->next - 1;
+}
+
+void feed_listen(struct feed *feed, struct feed_listener *listener)
+{
+    list_append(&feed->listeners, &listener->node);
+}

@@ -1,0 +1,58 @@
+/*
+ * What the files of the operators' side share: the server, and one request that has passed
+ * the checks of router.c.
+ */
+#pragma once
+
+#include "taskgate/admin/admin.h"
+#include "taskgate/core/list.h"
+#include "taskgate/gateway/snapshot.h"
+
+/* Everything in it belongs to its loop's thread. */
+struct admin {
+    struct loop *loop;
+    struct http_server *server;
+    struct store *store;
+    struct feed *feed;
+    struct list streams; /* of events.c */
+    char extra_token_sha256[65];
+    bool (*upstream_reachable)(void *context);
+    void *context;
+    char *config_error; /* or NULL */
+    bool shutting_down;
+    int64_t started_ms; /* monotonic */
+};
+
+/* Who a token belongs to. */
+struct operator
+{
+    const char *name; /* of the snapshot, or static */
+    unsigned roles;   /* ROLE_… bits, ROLE_VIEWER among them for an approver */
+    char sha256[65];  /* of the token */
+};
+
+/* One request; lives until its handler returns. What goes on longer copies what it needs. */
+struct request {
+    struct admin *admin;
+    struct http_exchange *exchange;
+    struct snapshot *snapshot;
+    struct operator operator; /* only on routes that need a role */
+    struct str id;            /* the {id} of the path */
+};
+
+typedef void (*request_handler)(const struct request *request);
+
+/* ---- router.c ---- */
+void router_handle(struct http_exchange *exchange, void *admin);
+
+/* ---- probes.c, page.c, tasks.c, decisions.c, events.c: one handler per route ---- */
+void probes_health(const struct request *request);
+void probes_ready(const struct request *request);
+void probes_metrics(const struct request *request);
+void page_serve(const struct request *request);
+void tasks_list(const struct request *request);
+void tasks_get(const struct request *request);
+void decisions_approve(const struct request *request);
+void decisions_reject(const struct request *request);
+void decisions_cancel(const struct request *request);
+void events_open(const struct request *request);

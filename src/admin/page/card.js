@@ -1,0 +1,166 @@
+// One task on the page. Nothing of a task is ever treated as markup: text nodes only.
+import { jsonPieces, visiblePieces } from './json.js';
+
+const STATES = {
+  pending: 'waiting',
+  approved: 'approved',
+  executing: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  rejected: 'rejected',
+  expired: 'expired',
+};
+// Above so many lines the arguments are folded, which is said beside them.
+const TALL_LINES = 24;
+
+/** Replaces the content of `element` by pieces of json.js. */
+function putPieces(element, pieces) {
+  const nodes = pieces.map(({ text, kind }) => {
+    if (kind === 'break') return document.createElement('br');
+    if (kind === 'text' || kind === 'mark') return document.createTextNode(text);
+    const span = document.createElement('span');
+    span.className = `json-${kind}`;
+    span.textContent = text;
+    return span;
+  });
+  element.replaceChildren(...nodes);
+}
+
+const putText = (element, text) => putPieces(element, visiblePieces(text ?? ''));
+
+const timeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+function timeElement(text) {
+  const time = document.createElement('time');
+  time.dateTime = text;
+  time.textContent = timeFormat.format(new Date(text));
+  return time;
+}
+
+function addFact(list, name, value, title) {
+  if (value === null || value === undefined || value === '') return;
+  const term = document.createElement('dt');
+  const description = document.createElement('dd');
+  term.textContent = name;
+  if (value instanceof Node) description.append(value);
+  else putText(description, value);
+  if (title) description.title = title;
+  list.append(term, description);
+}
+
+function remaining(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ].filter(([count]) => count > 0);
+  return parts.length === 0 ? '0 s' : parts.slice(0, 2).map(([count, unit]) => `${count} ${unit}`).join(' ');
+}
+
+export class Card {
+  /** `decide(card, verb, reason)` is called for a press of a button. */
+  constructor(template, task, decide) {
+    this.element = template.content.firstElementChild.cloneNode(true);
+    this.part = (name) => this.element.querySelector(name);
+    this.element.dataset.taskId = task.id;
+    this.id = task.id;
+    for (const verb of ['approve', 'reject']) {
+      this.part(`button.${verb}`).addEventListener('click', () => decide(this, verb, this.part('.reason').value.trim()));
+    }
+    this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
+    this.label(task);
+    this.putArguments(task);
+    this.update(task);
+  }
+
+  get isPending() {
+    return this.task.state === 'pending';
+  }
+
+  label(task) {
+    const title = this.part('.tool');
+    title.id = `tool-${task.id}`;
+    this.element.setAttribute('aria-labelledby', title.id);
+    this.part('.reason').id = `reason-${task.id}`;
+    this.part('.reason-label').htmlFor = `reason-${task.id}`;
+    this.part('.arguments').setAttribute('aria-label', 'Arguments');
+    putText(title, task.tool);
+  }
+
+  putArguments(task) {
+    const pieces = jsonPieces(task.arguments);
+    putPieces(this.part('.arguments'), pieces);
+    this.lines = pieces.reduce((count, piece) => count + (piece.kind === 'break' ? 1 : piece.text.split('\n').length - 1), 1);
+    const characters = pieces.reduce((count, piece) => count + piece.text.length, 0);
+    this.isTall = this.lines > TALL_LINES || characters > 3000;
+    this.size = `${this.lines} ${this.lines === 1 ? 'line' : 'lines'}, ${characters.toLocaleString()} characters`;
+    this.part('.unfold').hidden = !this.isTall;
+    this.fold(this.isTall);
+  }
+
+  fold(folded) {
+    this.part('.arguments').classList.toggle('folded', folded);
+    this.part('.unfold').textContent = folded ? 'Show all' : 'Show less';
+    this.part('.unfold').setAttribute('aria-expanded', String(!folded));
+    this.part('.size').textContent = this.isTall ? `${this.size}${folded ? ' · scroll or' : ''}` : '';
+  }
+
+  /** Shows the task as it is now. */
+  update(task) {
+    this.task = task;
+    this.element.dataset.state = task.state;
+    this.part('.state').textContent = STATES[task.state] ?? task.state;
+    this.part('.decision').hidden = !this.isPending;
+    if (!this.isPending) this.part('.decision').replaceChildren();
+    this.putFacts();
+    this.putOutcome();
+    this.tick();
+  }
+
+  putFacts() {
+    const { task } = this;
+    const list = this.part('.facts');
+    list.replaceChildren();
+    addFact(list, 'Asked by', task.principal);
+    addFact(list, 'Server', task.source);
+    addFact(list, 'Workflow', task.workflow);
+    addFact(list, 'Asked at', timeElement(task.createdAt));
+    addFact(list, 'Task', task.id, `SHA-256 of the arguments: ${task.argumentsDigest}`);
+  }
+
+  putOutcome() {
+    const { task } = this;
+    const line = this.part('.outcome');
+    const verb = { rejected: 'Rejected', cancelled: 'Cancelled' }[task.state] ?? 'Approved';
+    const said = [];
+    if (task.decidedBy) said.push(`${verb} by ${task.decidedBy}${task.decidedAt ? `, ${timeFormat.format(new Date(task.decidedAt))}` : ''}`);
+    if (task.reason) said.push(`“${task.reason}”`);
+    const repeats = task.state === 'rejected' || task.state === 'cancelled';
+    if (task.statusMessage && !(said.length > 0 && repeats)) said.push(task.statusMessage);
+    line.hidden = this.isPending || said.length === 0;
+    putText(line, said.join(' · '));
+  }
+
+  /** Brings the countdown up to date. */
+  tick(now = Date.now()) {
+    const deadline = this.part('.deadline');
+    const left = this.isPending && this.task.decideBy ? Date.parse(this.task.decideBy) - now : NaN;
+    deadline.hidden = Number.isNaN(left);
+    if (Number.isNaN(left)) return;
+    deadline.textContent = left > 0 ? `${remaining(left)} left` : 'time is up';
+    deadline.classList.toggle('soon', left < 60_000);
+  }
+
+  setBusy(verb) {
+    this.element.setAttribute('aria-busy', String(verb !== null));
+    for (const button of this.element.querySelectorAll('.buttons button')) button.disabled = verb !== null;
+    this.setProblem('');
+  }
+
+  setProblem(text) {
+    putText(this.part('.problem'), text);
+  }
+}

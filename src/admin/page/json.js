@@ -1,0 +1,130 @@
+// JSON for eyes that must judge it: read without losing a digit, written without hiding a
+// character.
+//
+// JSON.parse() would show 9007199254740993 as …992 and would reorder keys such as "1"; an
+// operator must see what will be executed. So numbers stay text, and objects are lists of pairs.
+
+/** A number as it stands in the text. */
+export class JsonNumber {
+  constructor(text) {
+    this.text = text;
+  }
+}
+
+/** An object: its members in their order. */
+export class JsonObject {
+  constructor() {
+    this.members = []; // [key, value]
+  }
+
+  get(key) {
+    return this.members.find(([name]) => name === key)?.[1];
+  }
+}
+
+const TOKEN = /\s*("(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+)/gy;
+const LITERALS = new Map([['true', true], ['false', false], ['null', null]]);
+
+/** Reads JSON text. Throws a SyntaxError for anything else. */
+export function readJson(text) {
+  TOKEN.lastIndex = 0;
+  const next = () => TOKEN.exec(text)?.[1] ?? fail();
+  const value = readValue(next(), next);
+  if (text.slice(TOKEN.lastIndex).trim() !== '') fail();
+  return value;
+}
+
+function fail() {
+  throw new SyntaxError('not JSON');
+}
+
+function readValue(token, next) {
+  if (token === '{') return readObject(next);
+  if (token === '[') return readArray(next);
+  if (token.startsWith('"')) return JSON.parse(token);
+  if (LITERALS.has(token)) return LITERALS.get(token);
+  if (/^-?\d/.test(token)) return new JsonNumber(token);
+  return fail();
+}
+
+function readObject(next) {
+  const object = new JsonObject();
+  for (let token = next(); token !== '}'; token = next()) {
+    if (object.members.length > 0) {
+      if (token !== ',') fail();
+      token = next();
+    }
+    const key = JSON.parse(token);
+    if (next() !== ':') fail();
+    object.members.push([key, readValue(next(), next)]);
+  }
+  return object;
+}
+
+function readArray(next) {
+  const array = [];
+  for (let token = next(); token !== ']'; token = next()) {
+    if (array.length > 0) {
+      if (token !== ',') fail();
+      token = next();
+    }
+    array.push(readValue(token, next));
+  }
+  return array;
+}
+
+// Characters that cannot be seen, or that change how others are seen: controls, format and
+// bidirectional controls, unassigned and private ones, odd spaces.
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/u;
+const PIECES = new RegExp(`(${HIDDEN.source})`, 'u');
+
+const escapeUnit = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const escapeCharacter = (character) => character.split('').map(escapeUnit).join('');
+
+/** Text as pieces {text, kind}: 'text', or 'escape' for a character made visible. */
+export function visiblePieces(text) {
+  return text
+    .split(PIECES)
+    .filter((piece) => piece !== '')
+    .map((piece) => (HIDDEN.test(piece) ? { text: escapeCharacter(piece), kind: 'escape' } : { text: piece, kind: 'text' }));
+}
+
+// A string in its quotes. JSON.stringify() escapes what JSON must; the rest of the hidden
+// characters follow. A line break is shown as \n and as a break.
+function stringPieces(text, kind) {
+  const pieces = [];
+  for (const part of JSON.stringify(text).split(/(\\u[0-9a-f]{4}|\\.)/)) {
+    if (part.startsWith('\\')) {
+      pieces.push({ text: part, kind: part === '\\"' || part === '\\\\' ? kind : 'escape' });
+      if (part === '\\n') pieces.push({ text: '', kind: 'break' });
+    } else {
+      for (const piece of visiblePieces(part)) pieces.push(piece.kind === 'text' ? { text: piece.text, kind } : piece);
+    }
+  }
+  return pieces;
+}
+
+/**
+ * A value as pieces {text, kind} whose texts, joined, are the same JSON, indented. Kinds: key,
+ * string, number, literal, escape, mark, and break (an empty text where a line may end).
+ */
+export function jsonPieces(value, indent = '') {
+  if (value instanceof JsonNumber) return [{ text: value.text, kind: 'number' }];
+  if (typeof value === 'string') return stringPieces(value, 'string');
+  if (Array.isArray(value)) return listPieces(value.map((item) => ['', item]), '[', ']', indent);
+  if (value instanceof JsonObject) return listPieces(value.members, '{', '}', indent);
+  return [{ text: String(value), kind: 'literal' }];
+}
+
+function listPieces(members, open, close, indent) {
+  if (members.length === 0) return [{ text: open + close, kind: 'mark' }];
+  const deeper = `${indent}  `;
+  const pieces = [];
+  members.forEach(([key, value], index) => {
+    pieces.push({ text: `${index === 0 ? open : ','}\n${deeper}`, kind: 'mark' });
+    if (open === '{') pieces.push(...stringPieces(key, 'key'), { text: ': ', kind: 'mark' });
+    for (const piece of jsonPieces(value, deeper)) pieces.push(piece);
+  });
+  pieces.push({ text: `\n${indent}${close}`, kind: 'mark' });
+  return pieces;
+}

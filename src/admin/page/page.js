@@ -1,0 +1,240 @@
+// The operators' page: who is signed in, which calls wait, what became of the others.
+import { ApiError, decide, decidedTasks, follow, pendingTasks, token } from './api.js';
+import { Card } from './card.js';
+
+const SHOWN_DECIDED = 20;
+const RETRY_MAX_MS = 15_000;
+
+const byId = (id) => document.getElementById(id);
+const cards = new Map(); // task id -> Card
+let connection = null; // AbortController of what runs while signed in
+
+/* ---- signing in and out ---- */
+
+function showSignIn(problem = '') {
+  connection?.abort();
+  connection = null;
+  clearBoard();
+  byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = true;
+  byId('sign-in').hidden = false;
+  byId('sign-in-error').textContent = problem;
+  byId('token').value = '';
+  byId('token').focus();
+  document.title = 'taskgate';
+}
+
+function signIn() {
+  connection?.abort();
+  connection = new AbortController();
+  byId('sign-in').hidden = true;
+  byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = false;
+  stayConnected(connection.signal);
+}
+
+byId('sign-in-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  token.set(byId('token').value.trim());
+  signIn();
+});
+
+byId('sign-out').addEventListener('click', () => {
+  token.clear();
+  showSignIn();
+});
+
+/* ---- staying connected ---- */
+
+function showLink(state, text) {
+  byId('link').dataset.state = state;
+  byId('link-text').textContent = text;
+  const stale = byId('stale');
+  stale.hidden = state !== 'lost';
+  if (state === 'lost') stale.textContent = 'The connection is lost. What you see here may be out of date; it is being tried again.';
+}
+
+const pause = (ms, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()));
+  });
+
+async function stayConnected(signal) {
+  let delay = 500;
+  showLink('connecting', 'Connecting…');
+  while (!signal.aborted) {
+    try {
+      await followOnce(signal, () => (delay = 500));
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return refuse(error);
+    }
+    if (signal.aborted) return;
+    showLink('lost', 'Connection lost');
+    await pause(delay * (0.75 + Math.random() / 2), signal);
+    delay = Math.min(delay * 2, RETRY_MAX_MS);
+  }
+}
+
+function refuse(error) {
+  token.clear();
+  showSignIn(error.status === 401 ? 'This token is not valid here. Is it complete, and of this gateway?' : `Refused: ${error.message}`);
+}
+
+/* The stream is opened first and its events held back until the lists are here: so nothing
+ * that happens in between is missed, and nothing old overwrites something new. */
+async function followOnce(signal, connected) {
+  let early = [];
+  let failure = null;
+  const own = new AbortController();
+  signal.addEventListener('abort', () => own.abort());
+  const load = async () => {
+    const [pending, decided] = await Promise.all([pendingTasks(), decidedTasks(SHOWN_DECIDED)]);
+    if (own.signal.aborted) return;
+    replaceAll(pending, decided);
+    for (const task of early) put(task);
+    early = null;
+    connected();
+    showLink('live', 'Live');
+  };
+  const opened = () =>
+    load().catch((error) => {
+      failure = error;
+      own.abort();
+    });
+  try {
+    await follow(own.signal, opened, (task) => (early ? early.push(task) : put(task, true)));
+  } catch (error) {
+    throw failure ?? error;
+  }
+}
+
+/* ---- the board ---- */
+
+function clearBoard() {
+  cards.clear();
+  byId('pending').replaceChildren();
+  byId('decided').replaceChildren();
+  byId('decided-older').hidden = true;
+}
+
+/* Cards that are still there stay as they are: a reason half-typed outlives a reconnection. */
+function replaceAll(pending, { tasks: decided, nextCursor }) {
+  const present = new Set([...pending, ...decided].map((task) => task.id));
+  for (const [id, card] of cards) {
+    if (present.has(id)) continue;
+    card.element.remove();
+    cards.delete(id);
+  }
+  for (const task of [...pending, ...decided].sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))) put(task);
+  byId('decided-older').hidden = !nextCursor;
+}
+
+/** Shows a task that is new or has changed. */
+function put(task, isNews = false) {
+  let card = cards.get(task.id);
+  const wasPending = card?.isPending;
+  if (card) {
+    card.update(task);
+  } else {
+    card = new Card(byId('card'), task, pressed);
+    cards.set(task.id, card);
+  }
+  if (!card.element.isConnected) place(card);
+  if (isNews && wasPending === undefined && card.isPending) announce(`A new call waits: ${task.tool}`);
+  if (wasPending && !card.isPending) {
+    announce(`${task.tool}: ${task.state}${task.decidedBy ? ` by ${task.decidedBy}` : ''}`);
+    tidySoon();
+  }
+  showCounts();
+}
+
+/* Waiting calls stand oldest first, so that a new one never moves what someone is about to
+ * press. */
+function place(card) {
+  if (card.isPending) byId('pending').append(card.element);
+  else byId('decided').prepend(card.element);
+}
+
+/* A card that has been decided stays where it is while the pointer or the focus is in the list,
+ * for the same reason, and then goes down to the decided ones. */
+const hasHover = matchMedia('(hover: hover)');
+let tidyTimer;
+
+function tidySoon() {
+  clearTimeout(tidyTimer);
+  tidyTimer = setTimeout(tidy, hasHover.matches ? 0 : 4000);
+}
+
+function tidy() {
+  const list = byId('pending');
+  if (hasHover.matches && (list.matches(':hover') || list.contains(document.activeElement))) return;
+  for (const card of cards.values()) {
+    if (!card.isPending && list.contains(card.element)) place(card);
+  }
+  dropOldest();
+  showCounts();
+}
+
+function dropOldest() {
+  const extra = [...byId('decided').children].slice(SHOWN_DECIDED);
+  for (const element of extra) {
+    cards.delete(element.dataset.taskId);
+    element.remove();
+  }
+  if (extra.length > 0) byId('decided-older').hidden = false;
+}
+
+byId('pending').addEventListener('pointerleave', tidySoon);
+byId('pending').addEventListener('focusout', tidySoon);
+
+function showCounts() {
+  const waiting = [...cards.values()].filter((card) => card.isPending).length;
+  byId('pending-count').textContent = waiting > 0 ? String(waiting) : '';
+  byId('pending-empty').hidden = byId('pending').children.length > 0;
+  byId('decided-empty').hidden = byId('decided').children.length > 0;
+  document.title = waiting > 0 ? `(${waiting}) taskgate` : 'taskgate';
+}
+
+function announce(text) {
+  byId('announcer').textContent = text;
+}
+
+setInterval(() => {
+  for (const card of cards.values()) card.tick();
+}, 1000);
+
+/* ---- deciding ---- */
+
+async function pressed(card, verb, reason) {
+  card.setBusy(verb);
+  try {
+    const task = await decide(card.id, verb, reason);
+    card.setBusy(null);
+    card.element.focus({ preventScroll: true });
+    settle(card, task);
+  } catch (error) {
+    card.setBusy(null);
+    explain(card, verb, error);
+  }
+}
+
+/* The stream may already have brought a later state than the answer. */
+function settle(card, task) {
+  if (card.isPending) put(task);
+}
+
+function explain(card, verb, error) {
+  const status = error instanceof ApiError ? error.status : 0;
+  if (status === 401) return refuse(error);
+  if (status === 409) return card.setProblem(`Too late: ${error.message}.`);
+  if (status === 403) return card.setProblem('Your token may look, but not decide.');
+  if (status === 0) return card.setProblem(`It is not known whether this ${verb === 'approve' ? 'approval' : 'rejection'} arrived: the gateway does not answer.`);
+  return card.setProblem(`Not done: ${error.message}`);
+}
+
+/* ---- the start ---- */
+
+addEventListener('hashchange', () => token.takeFromAddress() && signIn());
+token.takeFromAddress();
+if (token.get()) signIn();
+else showSignIn();

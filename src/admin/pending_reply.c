@@ -1,0 +1,71 @@
+/* Requests that wait for the store, and what its answers are over HTTP. */
+#include "pending_reply.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+
+#include "reply.h"
+#include "task_json.h"
+
+static void forget_exchange(void *context)
+{
+    struct pending_reply *pending = context;
+    pending->exchange = NULL;
+}
+
+struct pending_reply *pending_reply_create(const struct request *request)
+{
+    struct pending_reply *pending = memory_alloc(sizeof *pending);
+    pending->exchange = request->exchange;
+    pending->snapshot = snapshot_ref(request->snapshot);
+    pending->by = memory_copy_text(request->operator.name);
+    http_on_gone(request->exchange, forget_exchange, pending);
+    return pending;
+}
+
+void pending_reply_destroy(struct pending_reply *pending)
+{
+    snapshot_unref(pending->snapshot);
+    free(pending->by);
+    free(pending);
+}
+
+struct http_exchange *pending_reply_take(struct pending_reply *pending)
+{
+    if (pending->exchange)
+        http_on_gone(pending->exchange, NULL, NULL);
+    return pending->exchange;
+}
+
+void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
+                             const struct config *config)
+{
+    struct buffer body;
+    switch (reply->status) {
+    case STORE_OK:
+        buffer_init(&body);
+        task_json_write(&body, reply->task, config);
+        reply_json(exchange, 200, &body);
+        buffer_finish(&body);
+        break;
+    case STORE_NOT_FOUND:
+        reply_error(exchange, REPLY_NOT_FOUND, "there is no task with this id", NULL);
+        break;
+    case STORE_CONFLICT: {
+        const char *state = task_state_name(reply->task->state);
+        char *message =
+            memory_format("the task is %s%s%s and can no longer be decided that way", state,
+                          *reply->task->decided_by ? ", decided by " : "", reply->task->decided_by);
+        reply_error(exchange, REPLY_CONFLICT, message, state);
+        free(message);
+        break;
+    }
+    case STORE_LIMIT_PRINCIPAL:
+    case STORE_LIMIT_TOTAL:
+    case STORE_FAILED:
+        reply_error(exchange, REPLY_UNAVAILABLE,
+                    "the database does not answer; nothing was changed, see the log", NULL);
+        break;
+    }
+}

@@ -1,0 +1,22 @@
+/*
+ * A request that waits for the store. It outlives the handler, the client and, at the end of
+ * the process, the server; only the answer of the store ends it.
+ */
+#pragma once
+
+#include "internal.h"
+
+struct pending_reply {
+    struct http_exchange *exchange;  /* NULL once the client has gone */
+    struct snapshot *snapshot;       /* owned reference */
+    char *by;                        /* name of the operator's token */
+    const struct decision *decision; /* of decisions.c; NULL for reads */
+};
+
+struct pending_reply *pending_reply_create(const struct request *request);
+void pending_reply_destroy(struct pending_reply *pending);
+/* Takes the exchange back for the answer; NULL when nobody waits any more. */
+struct http_exchange *pending_reply_take(struct pending_reply *pending);
+/* Answers with the task, or with the error that the store's status stands for. */
+void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
+                             const struct config *config);

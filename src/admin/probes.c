@@ -1,0 +1,67 @@
+/* Health, readiness and metrics: for probes and monitoring, without a token. */
+#include "internal.h"
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/metrics.h"
+
+#include "accept.h"
+#include "reply.h"
+
+static double uptime_seconds(const struct admin *admin)
+{
+    return (double)(clock_monotonic_ms() - admin->started_ms) / 1000;
+}
+
+void probes_health(const struct request *request)
+{
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body,
+                         "{\"status\":\"healthy\",\"version\":\"" TASKGATE_VERSION
+                         "\",\"uptime_seconds\":%.0f}",
+                         uptime_seconds(request->admin));
+    reply_json(request->exchange, 200, &body);
+    buffer_finish(&body);
+}
+
+/* Upstream may be down and the gateway is still ready: it answers for itself, with an error
+ * that says so. Contract "tools/list, initialize". */
+void probes_ready(const struct request *request)
+{
+    const struct admin *admin = request->admin;
+    bool store = store_is_healthy(admin->store);
+    bool upstream = admin->upstream_reachable && admin->upstream_reachable(admin->context);
+    const char *reason = admin->shutting_down ? "shutting_down" : store ? NULL : "store";
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body,
+                         "{\"status\":\"%s\",\"checks\":{\"config_loaded\":true,\"store\":%s,"
+                         "\"upstream_reachable\":%s}",
+                         reason ? "not_ready" : "ready", store ? "true" : "false",
+                         upstream ? "true" : "false");
+    if (reason)
+        buffer_append_format(&body, ",\"reason\":\"%s\"", reason);
+    if (admin->config_error) {
+        buffer_append(&body, STR(",\"config_error\":"));
+        buffer_append_json_string(&body, str_from(admin->config_error));
+    }
+    buffer_append_char(&body, '}');
+    reply_json(request->exchange, reason ? 503 : 200, &body);
+    buffer_finish(&body);
+}
+
+void probes_metrics(const struct request *request)
+{
+    bool open_metrics = accept_open_metrics(http_header(request->exchange, "accept"));
+    metrics_set(METRIC_UPTIME, uptime_seconds(request->admin), NULL);
+    metrics_set(METRIC_TASKS_PENDING, (double)store_pending_count(request->admin->store),
+                METRIC_LABELS(STR("approval")));
+    struct buffer body;
+    buffer_init(&body);
+    metrics_write(&body, open_metrics);
+    reply_text(request->exchange, 200,
+               open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                            : "text/plain; version=0.0.4; charset=utf-8",
+               buffer_str(&body));
+    buffer_finish(&body);
+}

@@ -1,0 +1,152 @@
+/* Query parameters of GET /api/v1/tasks, one row each. */
+#include "query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIMIT_DEFAULT 20
+#define LIMIT_MAX 100
+#define CURSOR_PREFIX "c"
+
+static bool parse_states(struct store_task_query *filter, struct str value, struct error *error)
+{
+    while (value.length > 0) {
+        struct str name;
+        enum task_state state;
+        str_cut(value, ',', &name, &value);
+        if (!task_state_parse(name, &state))
+            return error_set(error, "state \"%.*s\" is not a state of a task", STR_ARGS(name));
+        filter->states |= 1u << state;
+    }
+    return true;
+}
+
+static bool parse_source(struct store_task_query *filter, struct str value, struct error *error)
+{
+    (void)error;
+    filter->source = value;
+    return true;
+}
+
+static bool parse_tool(struct store_task_query *filter, struct str value, struct error *error)
+{
+    (void)error;
+    filter->tool = value;
+    return true;
+}
+
+static bool parse_limit(struct store_task_query *filter, struct str value, struct error *error)
+{
+    uint64_t limit;
+    if (!str_to_u64(value, &limit) || limit < 1 || limit > LIMIT_MAX)
+        return error_set(error, "limit must be a number from 1 to %d", LIMIT_MAX);
+    filter->limit = (size_t)limit;
+    return true;
+}
+
+static bool parse_cursor(struct store_task_query *filter, struct str value, struct error *error)
+{
+    uint64_t sequence = 0;
+    char text[QUERY_CURSOR_BYTES];
+    bool fits = value.length > 1 && value.length < sizeof text;
+    if (fits) {
+        memcpy(text, value.bytes, value.length);
+        text[value.length] = '\0';
+        int end = 0;
+        fits = sscanf(text, CURSOR_PREFIX "%16" SCNx64 "%n", &sequence, &end) == 1 &&
+               (size_t)end == value.length && sequence >= 1 && sequence <= INT64_MAX;
+    }
+    if (fits) {
+        /* Only what query_cursor() writes: no second spelling of the same place. */
+        char canonical[QUERY_CURSOR_BYTES];
+        query_cursor((int64_t)sequence, canonical);
+        fits = str_equal(value, str_from(canonical));
+    }
+    if (!fits)
+        return error_set(error, "cursor is not one that a list has given");
+    filter->before_sequence = (int64_t)sequence;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*parse)(struct store_task_query *filter, struct str value, struct error *error);
+} parameters[] = {
+    {"state", parse_states}, {"source", parse_source}, {"tool", parse_tool},
+    {"limit", parse_limit},  {"cursor", parse_cursor},
+};
+#define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
+
+void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES])
+{
+    snprintf(cursor, QUERY_CURSOR_BYTES, CURSOR_PREFIX "%" PRIx64, (uint64_t)sequence);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Appends the decoded text; false for a broken "%xx". */
+static bool append_decoded(struct buffer *out, struct str text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (c == '+')
+            c = ' ';
+        if (c == '%') {
+            int high = i + 2 < text.length ? hex_digit(text.bytes[i + 1]) : -1;
+            int low = high >= 0 ? hex_digit(text.bytes[i + 2]) : -1;
+            if (low < 0)
+                return false;
+            c = (char)(high * 16 + low);
+            i += 2;
+        }
+        buffer_append_char(out, c);
+    }
+    return true;
+}
+
+static bool parse_parameter(struct task_list_query *query, struct str parameter,
+                            struct error *error)
+{
+    struct str name, raw;
+    str_cut(parameter, '=', &name, &raw);
+    size_t start = query->decoded.length;
+    if (!append_decoded(&query->decoded, raw))
+        return error_set(error, "the query is not well encoded");
+    struct str value = str_slice(query->decoded.bytes + start, query->decoded.length - start);
+    for (size_t i = 0; i < PARAMETER_COUNT; i++) {
+        if (str_equal(name, str_from(parameters[i].name)))
+            return parameters[i].parse(&query->filter, value, error);
+    }
+    return error_set(error,
+                     "\"%.*s\" is not a parameter of this list; known are state, source, tool, "
+                     "limit and cursor",
+                     STR_ARGS(name));
+}
+
+bool query_parse(struct task_list_query *query, struct str text, struct error *error)
+{
+    *query = (struct task_list_query){.filter = {.limit = LIMIT_DEFAULT}};
+    buffer_init(&query->decoded);
+    /* Decoding only shortens: reserved once, the buffer never moves under the values. */
+    buffer_reserve(&query->decoded, text.length);
+    while (text.length > 0) {
+        struct str parameter;
+        str_cut(text, '&', &parameter, &text);
+        if (parameter.length > 0 && !parse_parameter(query, parameter, error))
+            return false;
+    }
+    return true;
+}
+
+void query_finish(struct task_list_query *query)
+{
+    buffer_finish(&query->decoded);
+}

@@ -1,0 +1,20 @@
+/* The query of a task list: filters, page size, cursor. */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/error.h"
+#include "taskgate/store/store.h"
+
+struct task_list_query {
+    struct store_task_query filter; /* its texts point into `decoded` */
+    struct buffer decoded;
+};
+
+/* Reads "state=pending&limit=20". false with `error` for what is unknown or ill-formed. Always
+ * call query_finish() afterwards. */
+bool query_parse(struct task_list_query *query, struct str text, struct error *error);
+void query_finish(struct task_list_query *query);
+
+/* The cursor of the page behind the row `sequence`: opaque to clients. */
+#define QUERY_CURSOR_BYTES 24
+void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES]);

@@ -1,0 +1,90 @@
+/* Security headers, JSON bodies and the one shape of an error. */
+#include "reply.h"
+
+static const struct {
+    int status;
+    const char *code;
+} errors[] = {
+    [REPLY_INVALID_REQUEST] = {400, "invalid_request"},
+    [REPLY_UNAUTHORIZED] = {401, "unauthorized"},
+    [REPLY_FORBIDDEN] = {403, "forbidden"},
+    [REPLY_NOT_FOUND] = {404, "not_found"},
+    [REPLY_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
+    [REPLY_CONFLICT] = {409, "conflict"},
+    [REPLY_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported_media_type"},
+    [REPLY_UNAVAILABLE] = {503, "unavailable"},
+};
+
+#define CONTENT_SECURITY_POLICY                                                                    \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/* On everything, not on the page alone: a browser that is led to open an answer of the API
+ * as a document must not run or keep what is in it either. */
+static const struct http_header security_headers[] = {
+    {{"content-security-policy", 23},
+     {CONTENT_SECURITY_POLICY, sizeof CONTENT_SECURITY_POLICY - 1}},
+    {{"x-content-type-options", 22}, {"nosniff", 7}},
+    {{"referrer-policy", 15}, {"no-referrer", 11}},
+    {{"cache-control", 13}, {"no-store", 8}},
+};
+#define SECURITY_HEADER_COUNT (sizeof security_headers / sizeof *security_headers)
+
+size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS])
+{
+    size_t count = 0;
+    headers[count++] = (struct http_header){STR("content-type"), str_from(content_type)};
+    for (size_t i = 0; i < SECURITY_HEADER_COUNT; i++)
+        headers[count++] = security_headers[i];
+    return count;
+}
+
+static void respond(struct http_exchange *exchange, int status, const char *content_type,
+                    struct str body, struct http_header extra)
+{
+    struct http_header headers[REPLY_MAX_HEADERS];
+    size_t count = reply_headers(content_type, headers);
+    if (extra.name.length)
+        headers[count++] = extra;
+    http_respond(exchange, status, headers, count, body);
+}
+
+void reply_text(struct http_exchange *exchange, int status, const char *content_type,
+                struct str body)
+{
+    respond(exchange, status, content_type, body, (struct http_header){STR_EMPTY, STR_EMPTY});
+}
+
+void reply_json(struct http_exchange *exchange, int status, const struct buffer *body)
+{
+    reply_text(exchange, status, "application/json", buffer_str(body));
+}
+
+static void send_error(struct http_exchange *exchange, enum reply_error error, const char *message,
+                       const char *state, struct http_header extra)
+{
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body, "{\"error\":{\"code\":\"%s\",\"message\":", errors[error].code);
+    buffer_append_json_string(&body, str_from(message));
+    if (state)
+        buffer_append_format(&body, ",\"state\":\"%s\"", state);
+    buffer_append(&body, STR("}}"));
+    respond(exchange, errors[error].status, "application/json", buffer_str(&body), extra);
+    buffer_finish(&body);
+}
+
+void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
+                 const char *state)
+{
+    struct http_header extra = {STR_EMPTY, STR_EMPTY};
+    if (error == REPLY_UNAUTHORIZED)
+        extra = (struct http_header){STR("www-authenticate"), STR("Bearer realm=\"taskgate\"")};
+    send_error(exchange, error, message, state, extra);
+}
+
+void reply_method_not_allowed(struct http_exchange *exchange, const char *allow)
+{
+    send_error(exchange, REPLY_METHOD_NOT_ALLOWED, "this path knows other methods, see Allow", NULL,
+               (struct http_header){STR("allow"), str_from(allow)});
+}

@@ -1,0 +1,32 @@
+/*
+ * Responses of the operators' side: every one with the same security headers, errors in one
+ * shape. Contract "Admin".
+ */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/http/server.h"
+
+enum reply_error {
+    REPLY_INVALID_REQUEST,
+    REPLY_UNAUTHORIZED,
+    REPLY_FORBIDDEN,
+    REPLY_NOT_FOUND,
+    REPLY_METHOD_NOT_ALLOWED,
+    REPLY_CONFLICT,
+    REPLY_UNSUPPORTED_MEDIA_TYPE,
+    REPLY_UNAVAILABLE,
+};
+
+#define REPLY_MAX_HEADERS 8
+
+/* The headers of every response, with this content type; returns how many. */
+size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS]);
+void reply_text(struct http_exchange *exchange, int status, const char *content_type,
+                struct str body);
+void reply_json(struct http_exchange *exchange, int status, const struct buffer *body);
+/* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
+void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
+                 const char *state);
+/* 405 with the methods that are allowed. */
+void reply_method_not_allowed(struct http_exchange *exchange, const char *allow);

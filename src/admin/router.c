@@ -1,0 +1,162 @@
+/*
+ * From a request to its handler: who may speak to this port at all, then the path, the method,
+ * the token and the role, in this order and before anything of the request is looked at.
+ */
+#include "internal.h"
+
+#include "taskgate/http/guard.h"
+
+#include "reply.h"
+#include "tokens.h"
+
+enum need { NEED_NOTHING, NEED_VIEWER = ROLE_VIEWER, NEED_APPROVER = ROLE_APPROVER };
+
+struct route {
+    const char *method;
+    const char *path; /* "{id}" stands for one segment */
+    enum need need;
+    bool any_host; /* probes come by pod address */
+    request_handler handle;
+};
+
+static const struct route routes[] = {
+    {"GET", "/health", NEED_NOTHING, true, probes_health},
+    {"GET", "/ready", NEED_NOTHING, true, probes_ready},
+    {"GET", "/metrics", NEED_NOTHING, true, probes_metrics},
+    {"GET", "/", NEED_NOTHING, false, page_serve},
+    {"GET", "/page.css", NEED_NOTHING, false, page_serve},
+    {"GET", "/page.js", NEED_NOTHING, false, page_serve},
+    {"GET", "/api.js", NEED_NOTHING, false, page_serve},
+    {"GET", "/card.js", NEED_NOTHING, false, page_serve},
+    {"GET", "/json.js", NEED_NOTHING, false, page_serve},
+    {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
+    {"GET", "/api/v1/tasks", NEED_VIEWER, false, tasks_list},
+    {"GET", "/api/v1/tasks/{id}", NEED_VIEWER, false, tasks_get},
+    {"POST", "/api/v1/tasks/{id}/approve", NEED_APPROVER, false, decisions_approve},
+    {"POST", "/api/v1/tasks/{id}/reject", NEED_APPROVER, false, decisions_reject},
+    {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER, false, decisions_cancel},
+    {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
+};
+#define ROUTE_COUNT (sizeof routes / sizeof *routes)
+
+static bool path_matches(struct str pattern, struct str path, struct str *id)
+{
+    bool more_pattern = true, more_path = true;
+    while (more_pattern && more_path) {
+        struct str wanted, segment;
+        more_pattern = str_cut(pattern, '/', &wanted, &pattern);
+        more_path = str_cut(path, '/', &segment, &path);
+        if (str_equal(wanted, STR("{id}"))) {
+            if (segment.length == 0)
+                return false;
+            *id = segment;
+        } else if (!str_equal(wanted, segment)) {
+            return false;
+        }
+    }
+    return more_pattern == more_path;
+}
+
+static const struct route *find_route(struct str path, struct str *id)
+{
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (path_matches(str_from(routes[i].path), path, id))
+            return &routes[i];
+    }
+    return NULL;
+}
+
+static bool method_fits(const struct route *route, struct str method)
+{
+    if (str_equal(method, str_from(route->method)))
+        return true;
+    /* HEAD is GET without the body, but an event stream would never end. */
+    return str_equal(method, STR("HEAD")) && str_equal(str_from(route->method), STR("GET")) &&
+           route->handle != events_open;
+}
+
+/* A token in a URL ends up in logs and histories; whoever sends one is told. */
+static bool has_token_in_query(struct str query)
+{
+    struct str parameter, name, value;
+    while (query.length > 0) {
+        str_cut(query, '&', &parameter, &query);
+        str_cut(parameter, '=', &name, &value);
+        if (str_equal(name, STR("token")) || str_equal(name, STR("access_token")))
+            return true;
+    }
+    return false;
+}
+
+static bool check_site(const struct request *request, const struct route *route)
+{
+    const struct config *config = request->snapshot->config;
+    bool exempt = route && route->any_host;
+    if (!exempt && !http_guard_allows_host(request->exchange, config->admin_allowed_hosts.items,
+                                           config->admin_allowed_hosts.count)) {
+        reply_error(request->exchange, REPLY_FORBIDDEN,
+                    "this Host is not served here; use a loopback name, or list it in "
+                    "admin.allowed_hosts",
+                    NULL);
+        return false;
+    }
+    if (!http_guard_allows_origin(request->exchange, config->admin_allowed_origins.items,
+                                  config->admin_allowed_origins.count)) {
+        reply_error(request->exchange, REPLY_FORBIDDEN,
+                    "this Origin may not use the admin endpoint; list it in "
+                    "admin.allowed_origins",
+                    NULL);
+        return false;
+    }
+    return true;
+}
+
+static bool check_token(struct request *request, const struct route *route)
+{
+    if (route->need == NEED_NOTHING)
+        return true;
+    if (has_token_in_query(http_query(request->exchange))) {
+        reply_error(request->exchange, REPLY_UNAUTHORIZED,
+                    "a token is never taken from the URL; send \"Authorization: Bearer …\"", NULL);
+        return false;
+    }
+    if (!tokens_authenticate(request->admin, request->snapshot->config, request->exchange,
+                             &request->operator)) {
+        reply_error(request->exchange, REPLY_UNAUTHORIZED,
+                    "a valid token is needed, as \"Authorization: Bearer …\"", NULL);
+        return false;
+    }
+    if ((request->operator.roles &(unsigned) route->need) == 0) {
+        reply_error(request->exchange, REPLY_FORBIDDEN,
+                    route->need == NEED_APPROVER ? "this token may not decide: it lacks the role "
+                                                   "approver"
+                                                 : "this token may not look: it lacks the role "
+                                                   "viewer",
+                    NULL);
+        return false;
+    }
+    return true;
+}
+
+static void route_request(struct request *request)
+{
+    const struct route *route = find_route(http_path(request->exchange), &request->id);
+    if (!check_site(request, route))
+        return;
+    if (!route)
+        reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
+    else if (!method_fits(route, http_method(request->exchange)))
+        reply_method_not_allowed(request->exchange, route->method);
+    else if (check_token(request, route))
+        route->handle(request);
+}
+
+void router_handle(struct http_exchange *exchange, void *admin)
+{
+    struct request request = {.admin = admin, .exchange = exchange, .snapshot = snapshot_current()};
+    if (request.snapshot)
+        route_request(&request);
+    else
+        reply_error(exchange, REPLY_UNAVAILABLE, "no configuration is in force", NULL);
+    snapshot_unref(request.snapshot);
+}

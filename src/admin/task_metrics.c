@@ -1,0 +1,46 @@
+/* Reads from a committed change what has just happened, and counts it. */
+#include "task_metrics.h"
+
+#include "taskgate/core/metrics.h"
+
+/* Whoever decides does it over the admin endpoint; Slack and webhooks will be others. */
+#define CHANNEL STR("admin")
+
+/* Whether this change is the one that ended the waiting for a decision. A task that goes back
+ * to approved, or ends after its approval, was changed later than it was decided. */
+static bool has_just_left_pending(const struct task *task)
+{
+    switch (task->state) {
+    case TASK_APPROVED:
+    case TASK_REJECTED:
+    case TASK_CANCELLED:
+        return task->decided_ms != 0 && task->decided_ms == task->updated_ms;
+    case TASK_EXPIRED:
+    case TASK_FAILED:
+        return task->decided_ms == 0;
+    default:
+        return false;
+    }
+}
+
+static void count_approval(const struct task *task, bool created)
+{
+    if (created) {
+        metrics_count(METRIC_APPROVAL_REQUESTS, CHANNEL, STR("pending"));
+    } else if (has_just_left_pending(task)) {
+        struct str outcome = str_from(task_state_name(task->state));
+        metrics_count(METRIC_APPROVAL_REQUESTS, CHANNEL, outcome);
+        metrics_observe(METRIC_APPROVAL_WAIT, (double)(task->updated_ms - task->created_ms) / 1000,
+                        METRIC_LABELS(CHANNEL, outcome));
+    }
+}
+
+void task_metrics_count(const struct task *task, bool created)
+{
+    if (!task->accelerated)
+        count_approval(task, created);
+    if (!created && task_state_is_terminal(task->state))
+        metrics_count(METRIC_TASKS_COMPLETED,
+                      task->accelerated ? STR("accelerated") : STR("approval"),
+                      str_from(task_state_name(task->state)));
+}

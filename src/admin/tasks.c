@@ -1,0 +1,72 @@
+/* Reading tasks: one, or a page of them. */
+#include "internal.h"
+
+#include "pending_reply.h"
+#include "query.h"
+#include "reply.h"
+#include "task_json.h"
+
+static void answer_task(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = context;
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (exchange)
+        pending_reply_with_task(exchange, reply, pending->snapshot->config);
+    pending_reply_destroy(pending);
+}
+
+void tasks_get(const struct request *request)
+{
+    struct pending_reply *pending = pending_reply_create(request);
+    store_task_get(request->admin->store, request->id,
+                   (struct store_call){request->admin->loop, answer_task, pending});
+}
+
+static void write_list(struct buffer *body, const struct store_reply *reply,
+                       const struct config *config)
+{
+    buffer_append(body, STR("{\"tasks\":["));
+    for (size_t i = 0; i < reply->task_count; i++) {
+        if (i > 0)
+            buffer_append_char(body, ',');
+        task_json_write(body, reply->tasks[i], config);
+    }
+    buffer_append(body, STR("],\"nextCursor\":"));
+    if (reply->has_more && reply->task_count > 0) {
+        char cursor[QUERY_CURSOR_BYTES];
+        query_cursor(reply->sequences[reply->task_count - 1], cursor);
+        buffer_append_format(body, "\"%s\"}", cursor);
+    } else {
+        buffer_append(body, STR("null}"));
+    }
+}
+
+static void answer_list(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = context;
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (exchange && reply->status == STORE_OK) {
+        struct buffer body;
+        buffer_init(&body);
+        write_list(&body, reply, pending->snapshot->config);
+        reply_json(exchange, 200, &body);
+        buffer_finish(&body);
+    } else if (exchange) {
+        pending_reply_with_task(exchange, reply, pending->snapshot->config);
+    }
+    pending_reply_destroy(pending);
+}
+
+void tasks_list(const struct request *request)
+{
+    struct task_list_query query;
+    struct error error = {""};
+    if (query_parse(&query, http_query(request->exchange), &error)) {
+        struct pending_reply *pending = pending_reply_create(request);
+        store_task_list(request->admin->store, &query.filter,
+                        (struct store_call){request->admin->loop, answer_list, pending});
+    } else {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+    }
+    query_finish(&query);
+}
