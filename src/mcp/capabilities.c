@@ -81,12 +81,34 @@ static void write_capabilities(struct buffer *out, struct str present)
     rewrite_member(out, "tasks", write_tasks);
 }
 
-void mcp_capabilities_inject(struct buffer *out, struct str result)
+static void drop_status(struct buffer *out, struct str present)
+{
+    json_write_without_member(out, present, "status");
+}
+
+static void drop_status_of_tasks(struct buffer *out, struct str present)
+{
+    buffer_append(out, present);
+    rewrite_member(out, "tasks", drop_status);
+}
+
+static void drop_task_status(struct buffer *out, struct str present)
+{
+    buffer_append(out, present);
+    rewrite_member(out, "notifications", drop_status_of_tasks);
+}
+
+void mcp_capabilities_inject(struct buffer *out, struct str result,
+                             const struct mcp_capabilities *upstream)
 {
     struct buffer text;
     buffer_init(&text);
     buffer_append(&text, result);
     rewrite_member(&text, "capabilities", write_capabilities);
+    const bool has_status =
+        json_path(result, "capabilities", "notifications", "tasks", "status", NULL).length > 0;
+    if (has_status && !upstream->task_status)
+        rewrite_member(&text, "capabilities", drop_task_status);
     buffer_append(out, buffer_str(&text));
     buffer_finish(&text);
 }

@@ -23,8 +23,10 @@ struct mcp_capabilities {
 void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabilities);
 /* Writes `result` with the superset of design §6 injected: tasks.list and tasks.cancel as
  * objects, tasks.requests with "tools/call": true beside tools: {call: {}}; objects that
- * upstream has there stay, anything else there (SDK clients refuse it) becomes {}. Every other
- * member stays, so that notifications.tasks.status is there exactly when upstream has it. */
-void mcp_capabilities_inject(struct buffer *out, struct str result);
+ * upstream has there stay, anything else there (SDK clients refuse it) becomes {}.
+ * notifications.tasks.status is left out when `upstream`, as detected, does not offer it (false
+ * is no offer); every other member stays. */
+void mcp_capabilities_inject(struct buffer *out, struct str result,
+                             const struct mcp_capabilities *upstream);
 /* Whether the client's `initialize` params declare capabilities.tasks. */
 bool mcp_client_declares_tasks(struct str params);

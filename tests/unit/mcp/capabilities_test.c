@@ -13,10 +13,12 @@ static void expect_injected(const char *result, const char *expected)
     ck_assert(json_check(str_from(result), NULL));
     struct buffer out, again;
     buffer_init(&out);
-    mcp_capabilities_inject(&out, str_from(result));
+    struct mcp_capabilities upstream;
+    mcp_capabilities_detect(str_from(result), &upstream);
+    mcp_capabilities_inject(&out, str_from(result), &upstream);
     ck_assert(json_check(buffer_str(&out), NULL));
     buffer_init(&again); /* twice is once */
-    mcp_capabilities_inject(&again, buffer_str(&out));
+    mcp_capabilities_inject(&again, buffer_str(&out), &upstream);
     expect_written(&out, expected);
     expect_written(&again, expected);
 }
@@ -90,6 +92,10 @@ START_TEST(status_is_not_advertised_when_upstream_has_it_not)
 {
     expect_injected("{\"capabilities\":{\"notifications\":{\"x\":{}}}}",
                     "{\"capabilities\":{\"notifications\":{\"x\":{}}," OURS "}}");
+    expect_injected("{\"capabilities\":{\"notifications\":{\"tasks\":{\"status\":false,\"y\":1}}}}",
+                    "{\"capabilities\":{\"notifications\":{\"tasks\":{\"y\":1}}," OURS "}}");
+    expect_injected("{\"capabilities\":{\"notifications\":{\"tasks\":{\"status\":null}}}}",
+                    "{\"capabilities\":{\"notifications\":{\"tasks\":{}}," OURS "}}");
 }
 END_TEST
 
@@ -175,7 +181,7 @@ START_TEST(mutated_replies_stay_json_and_get_the_injection)
         accepted++;
         struct mcp_capabilities found;
         mcp_capabilities_detect(buffer_str(&result), &found);
-        mcp_capabilities_inject(&out, buffer_str(&result));
+        mcp_capabilities_inject(&out, buffer_str(&result), &found);
         ck_assert(json_check(buffer_str(&out), NULL));
         mcp_capabilities_detect(buffer_str(&out), &found);
         ck_assert(found.tasks && found.tasks_list && found.tasks_cancel);

@@ -193,7 +193,8 @@ START_TEST(capabilities_of_tasks_are_objects)
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         struct buffer out;
         buffer_init(&out);
-        mcp_capabilities_inject(&out, str_from(results[i]));
+        mcp_capabilities_inject(&out, str_from(results[i]),
+                                &(struct mcp_capabilities){.tasks = false});
         struct str tasks = json_path(buffer_str(&out), "capabilities", "tasks", NULL);
         expect_shape(tasks, task_capability_shape);
         ck_assert(json_type(json_path(tasks, "requests", "tools", NULL)) == JSON_OBJECT);
