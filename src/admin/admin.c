@@ -10,10 +10,10 @@
 #include "events.h"
 #include "feed.h"
 
-#define MAX_BODY_BYTES (64 * 1024)
+#define MAX_BODY_BYTES ((size_t)64 * 1024)
 #define MAX_CONNECTIONS 1000
 #define READ_TIMEOUT_MS 30000
-#define STREAM_HIGH_WATER (1024 * 1024)
+#define STREAM_HIGH_WATER ((size_t)1024 * 1024)
 
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error)

@@ -16,7 +16,7 @@
 #include "tokens.h"
 
 /* A reader that is so far behind is cut off; it may come back with Last-Event-ID. */
-#define MAX_BACKLOG_BYTES (8 * 1024 * 1024)
+#define MAX_BACKLOG_BYTES ((size_t)8 * 1024 * 1024)
 /* Comments come after a time that differs per stream and round: a thousand streams that were
  * opened together, after a restart, must not all be written to in one burst. */
 #define KEEP_ALIVE_MIN_MS 10000

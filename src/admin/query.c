@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
@@ -45,39 +44,6 @@ static bool parse_limit(struct store_task_query *filter, struct str value, struc
     return true;
 }
 
-static bool parse_cursor(struct store_task_query *filter, struct str value, struct error *error)
-{
-    uint64_t sequence = 0;
-    char text[QUERY_CURSOR_BYTES];
-    bool fits = value.length > 1 && value.length < sizeof text;
-    if (fits) {
-        memcpy(text, value.bytes, value.length);
-        text[value.length] = '\0';
-        int end = 0;
-        fits = sscanf(text, CURSOR_PREFIX "%16" SCNx64 "%n", &sequence, &end) == 1 &&
-               (size_t)end == value.length && sequence >= 1 && sequence <= INT64_MAX;
-    }
-    if (fits) {
-        /* Only what query_cursor() writes: no second spelling of the same place. */
-        char canonical[QUERY_CURSOR_BYTES];
-        query_cursor((int64_t)sequence, canonical);
-        fits = str_equal(value, str_from(canonical));
-    }
-    if (!fits)
-        return error_set(error, "cursor is not one that a list has given");
-    filter->before_sequence = (int64_t)sequence;
-    return true;
-}
-
-static const struct {
-    const char *name;
-    bool (*parse)(struct store_task_query *filter, struct str value, struct error *error);
-} parameters[] = {
-    {"state", parse_states}, {"source", parse_source}, {"tool", parse_tool},
-    {"limit", parse_limit},  {"cursor", parse_cursor},
-};
-#define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
-
 void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES])
 {
     snprintf(cursor, QUERY_CURSOR_BYTES, CURSOR_PREFIX "%" PRIx64, (uint64_t)sequence);
@@ -91,6 +57,29 @@ static int hex_digit(char c)
         return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
+
+static bool parse_cursor(struct store_task_query *filter, struct str value, struct error *error)
+{
+    char canonical[QUERY_CURSOR_BYTES];
+    uint64_t sequence = 0;
+    for (size_t i = sizeof CURSOR_PREFIX - 1; i < value.length && i < sizeof canonical; i++)
+        sequence = sequence << 4 | (uint64_t)(hex_digit(value.bytes[i]) & 0xF);
+    /* Only what query_cursor() writes: no second spelling of the same place. */
+    query_cursor((int64_t)sequence, canonical);
+    if (sequence == 0 || sequence > INT64_MAX || !str_equal(value, str_from(canonical)))
+        return error_set(error, "cursor is not one that a list has given");
+    filter->before_sequence = (int64_t)sequence;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*parse)(struct store_task_query *filter, struct str value, struct error *error);
+} parameters[] = {
+    {"state", parse_states}, {"source", parse_source}, {"tool", parse_tool},
+    {"limit", parse_limit},  {"cursor", parse_cursor},
+};
+#define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
 
 /* Appends the decoded text; false for a broken "%xx". */
 static bool append_decoded(struct buffer *out, struct str text)
