@@ -20,48 +20,60 @@
 struct upstream_client;
 struct upstream_call;
 
-/* `max_idle_connections` per loop. NULL on failure. */
+/* `max_idle_connections` kept alive, per loop. NULL on failure. */
 struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_connections,
                                                struct error *error);
-/* Cancels what is running, without callbacks. NULL is allowed. */
+/* Cancels what is running, without callbacks. Not from inside a callback. NULL is allowed. */
 void upstream_client_destroy(struct upstream_client *client);
 
 struct upstream_request {
     const char *method;                /* "POST", "GET", "DELETE" */
     const char *url;                   /* absolute, http or https */
-    const struct http_header *headers; /* sent as they are, in this order; copied */
+    const struct http_header *headers; /* sent as they are, in this order; copied; see below */
     size_t header_count;
     struct str body;            /* borrowed until the call ends; not copied */
     int64_t connect_timeout_ms; /* 0: 5 s */
     int64_t silence_timeout_ms; /* no byte for so long ends the call; 0: never */
 };
 
+/*
+ * Left out of `headers`, because they are the connection's own: Accept-Encoding, Connection,
+ * Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding, Upgrade.
+ * Nothing is added but Host and the body's length. A header that is not one (a line break or
+ * NUL in it) fails the call before anything is sent.
+ */
+
 enum upstream_result {
     UPSTREAM_DONE,           /* the whole response was received */
-    UPSTREAM_CONNECT_FAILED, /* refused, no route, DNS, TLS, connect time-out: nothing sent */
+    UPSTREAM_CONNECT_FAILED, /* refused, no route, DNS, TLS, time-out, bad request: nothing sent */
     UPSTREAM_SILENT,         /* the silence limit */
     UPSTREAM_GONE,           /* the connection broke after the request began to go out */
 };
 
-/* All on the client's loop. `head` once, unless the call ends without a response; `body` any
- * number of times with bytes that live until it returns; `end` exactly once, unless the
- * call is cancelled; the call is gone when `end` returns. A callback may cancel the call
- * (then no further callback comes). Interim 1xx responses are not shown. */
+/* All on the client's loop; NULL where nothing is to be told. Header names are lower case,
+ * values as they came, repeated ones kept; headers live until `head` returns. `head` once, unless
+ * the call ends without a response; `body` any number of times with bytes that live until it
+ * returns; `end` exactly once, unless the call is cancelled; the call is gone when `end` returns. A
+ * callback may cancel the call (then no further callback comes). Interim 1xx responses and trailers
+ * are not shown. */
 struct upstream_callbacks {
     void (*head)(void *context, int status, const struct http_header *headers, size_t count);
     void (*body)(void *context, struct str bytes);
     void (*end)(void *context, enum upstream_result result, const char *detail);
 };
 
-/* Starts; callbacks come from the loop, never from inside this function. A connection that
- * was kept alive and turns out to be closed before any byte of a response is retried once on
- * a new one only if nothing of the request can have been processed. */
+/* Starts; callbacks come from the loop, never from inside this function. May be called in
+ * callbacks. A POST of which any byte was sent is never sent again: when a connection that
+ * was kept alive breaks under it, the call is UPSTREAM_GONE. One of which nothing was sent,
+ * and any GET or DELETE, goes out again on a new connection. */
 struct upstream_call *upstream_call_start(struct upstream_client *client,
                                           const struct upstream_request *request,
                                           const struct upstream_callbacks *callbacks,
                                           void *context);
-/* Drops the connection of a running call; no callback comes afterwards. */
+/* Drops the connection of a running call; no callback comes afterwards, and `context` and
+ * the body may go. Does nothing from inside `end`. */
 void upstream_call_cancel(struct upstream_call *call);
-/* Back-pressure: while paused no `body` comes and no silence is counted. */
+/* Back-pressure: while paused no `body` comes and no silence is counted; no more than what
+ * one read may bring (16 KiB) is kept. Both are allowed in callbacks. */
 void upstream_call_pause(struct upstream_call *call);
 void upstream_call_resume(struct upstream_call *call);

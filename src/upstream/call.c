@@ -1,0 +1,263 @@
+/*
+ * The life of one call: started, answered piece by piece, paused, ended or cancelled.
+ *
+ * libcurl calls us while it works on a transfer and then takes almost no call itself. What a
+ * callback of the owner asks for meanwhile (start, cancel, resume) is noted and done in the
+ * loop's next round; a cancelled call is silent from the moment it was cancelled.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "upstream_internal.h"
+
+static size_t on_header(char *bytes, size_t size, size_t count, void *context);
+static size_t on_body(char *bytes, size_t size, size_t count, void *context);
+static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
+                             int local_port);
+static void on_silence(void *context);
+
+struct upstream_call *upstream_call_start(struct upstream_client *client,
+                                          const struct upstream_request *request,
+                                          const struct upstream_callbacks *callbacks, void *context)
+{
+    struct upstream_call *call = memory_alloc(sizeof(*call));
+    call->client = client;
+    call->callbacks = *callbacks;
+    call->context = context;
+    call->easy = client_take_easy(client);
+    call->is_post = str_equal(str_from(request->method), STR("POST"));
+    call->body_length = request->body.length;
+    call->silence_ms = request->silence_timeout_ms;
+    call->last_byte_ms = clock_monotonic_ms();
+    head_init(&call->head);
+    list_init(&call->deferred);
+    list_append(&client->calls, &call->node);
+    loop_timer_init(&call->silence, client->loop, on_silence, call);
+
+    call->is_refused = !request_prepare(call, request);
+    curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
+    curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->error_text);
+    curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
+    curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(call->easy, CURLOPT_PREREQFUNCTION, on_before_request);
+    curl_easy_setopt(call->easy, CURLOPT_PREREQDATA, call);
+    if (call->is_refused || client->inside_curl > 0)
+        client_defer(client, call);
+    else
+        call_run_deferred(call);
+    return call;
+}
+
+/* ---- callbacks of libcurl ---- */
+
+static void touch(struct upstream_call *call)
+{
+    call->last_byte_ms = clock_monotonic_ms();
+}
+
+static bool something_was_sent(struct upstream_call *call)
+{
+    long bytes = 0;
+    curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes);
+    return bytes > 0;
+}
+
+/* A connection stands and the request is about to go out. libcurl comes here a second time
+ * when a connection kept from before broke without a byte of an answer: it would send a POST
+ * again that the server may have acted upon (design invariant 4). */
+static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
+                             int local_port)
+{
+    struct upstream_call *call = context;
+    bool is_again = call->was_attempted;
+    call->was_attempted = true;
+    if (is_again && call->is_post && something_was_sent(call)) {
+        snprintf(call->error_text, sizeof(call->error_text),
+                 "the connection was closed after the request was sent");
+        return CURL_PREREQFUNC_ABORT;
+    }
+    return call->is_cancelled ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t count, void *context)
+{
+    struct upstream_call *call = context;
+    const size_t length = size * count;
+
+    if (call->is_cancelled)
+        return 0;
+    touch(call);
+    if (call->head.is_complete)
+        return length; /* a trailer */
+    if (!head_add_line(&call->head, str_slice(bytes, length))) {
+        snprintf(call->error_text, sizeof(call->error_text), "the response headers are too large");
+        return 0;
+    }
+    if (call->head.is_complete && call->callbacks.head != NULL) {
+        struct http_header *headers = head_headers(&call->head);
+        call->callbacks.head(call->context, call->head.status, headers, call->head.count);
+        free(headers);
+    }
+    return call->is_cancelled ? 0 : length;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+{
+    struct upstream_call *call = context;
+    const size_t length = size * count;
+
+    if (call->is_cancelled)
+        return 0;
+    if (call->is_paused) {
+        /* libcurl keeps this piece, gives it again later, and reads no more until then. */
+        call->is_stopped = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    touch(call);
+    if (call->callbacks.body != NULL)
+        call->callbacks.body(call->context, str_slice(bytes, length));
+    return call->is_cancelled ? 0 : length;
+}
+
+/* ---- the end ---- */
+
+void call_destroy(struct upstream_call *call)
+{
+    struct upstream_client *client = call->client;
+
+    loop_timer_stop(&call->silence);
+    if (call->is_added)
+        curl_multi_remove_handle(client->multi, call->easy);
+    client_give_easy(client, call->easy);
+    curl_slist_free_all(call->request_headers);
+    head_finish(&call->head);
+    list_remove(&call->deferred);
+    list_remove(&call->node);
+    free(call);
+}
+
+static void end(struct upstream_call *call, enum upstream_result result, const char *detail)
+{
+    call->is_ending = true;
+    loop_timer_stop(&call->silence);
+    if (call->is_added)
+        curl_multi_remove_handle(call->client->multi, call->easy);
+    call->is_added = false;
+    if (!call->is_cancelled && call->callbacks.end != NULL)
+        call->callbacks.end(call->context, result, detail);
+    call_destroy(call);
+}
+
+static enum upstream_result failure(struct upstream_call *call)
+{
+    return something_was_sent(call) ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED;
+}
+
+void call_done(struct upstream_call *call, CURLcode code)
+{
+    if (code == CURLE_OK && call->head.is_complete)
+        end(call, UPSTREAM_DONE, "");
+    else if (code == CURLE_OK) /* for libcurl a response may end within its headers */
+        end(call, UPSTREAM_GONE, "the connection was closed within the response headers");
+    else
+        end(call, failure(call),
+            call->error_text[0] != '\0' ? call->error_text : curl_easy_strerror(code));
+}
+
+/* A body that is still going out is life, too. */
+static bool upload_moved(struct upstream_call *call)
+{
+    curl_off_t uploaded = 0;
+    curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    bool moved = uploaded != call->uploaded && (uint64_t)uploaded < call->body_length;
+    call->uploaded = uploaded;
+    return moved;
+}
+
+/* The timer is not moved with every byte: when it runs out it looks how old the last is. */
+static void on_silence(void *context)
+{
+    struct upstream_call *call = context;
+    int64_t silent_ms = clock_monotonic_ms() - call->last_byte_ms;
+
+    if (call->is_paused || call->is_stopped || upload_moved(call)) {
+        loop_timer_start(&call->silence, call->silence_ms);
+    } else if (silent_ms < call->silence_ms) {
+        loop_timer_start(&call->silence, call->silence_ms - silent_ms);
+    } else {
+        bool was_sent = something_was_sent(call);
+        end(call, was_sent ? UPSTREAM_SILENT : UPSTREAM_CONNECT_FAILED,
+            was_sent ? "no byte came within the time limit"
+                     : "no connection within the time limit");
+    }
+}
+
+/* ---- what the owner asks for ---- */
+
+static void add(struct upstream_call *call)
+{
+    struct upstream_client *client = call->client;
+
+    if (call->silence_ms > 0)
+        loop_timer_start(&call->silence, call->silence_ms);
+    client->inside_curl++;
+    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
+    client->inside_curl--;
+    call->is_added = true;
+    if (code != CURLM_OK)
+        abort(); /* nothing but memory can be missing */
+}
+
+static void resume(struct upstream_call *call)
+{
+    struct upstream_client *client = call->client;
+
+    call->is_stopped = false;
+    touch(call);
+    client->inside_curl++;
+    curl_easy_pause(call->easy, CURLPAUSE_CONT); /* gives what it kept, before it returns */
+    client->inside_curl--;
+    client_collect(client); /* may be the end of the call */
+}
+
+void call_run_deferred(struct upstream_call *call)
+{
+    if (call->is_cancelled)
+        call_destroy(call);
+    else if (call->is_refused)
+        end(call, UPSTREAM_CONNECT_FAILED, call->error_text);
+    else if (!call->is_added)
+        add(call);
+    else if (call->is_stopped && !call->is_paused)
+        resume(call);
+}
+
+void upstream_call_cancel(struct upstream_call *call)
+{
+    if (call->is_ending || call->is_cancelled)
+        return;
+    call->is_cancelled = true;
+    if (call->client->inside_curl > 0)
+        client_defer(call->client, call);
+    else
+        call_destroy(call);
+}
+
+void upstream_call_pause(struct upstream_call *call)
+{
+    call->is_paused = true;
+}
+
+void upstream_call_resume(struct upstream_call *call)
+{
+    if (!call->is_paused)
+        return;
+    call->is_paused = false;
+    touch(call);
+    if (call->is_stopped)
+        client_defer(call->client, call);
+}

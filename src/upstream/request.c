@@ -1,0 +1,134 @@
+/*
+ * A request as libcurl's options.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+#include "upstream_internal.h"
+
+#define DEFAULT_CONNECT_TIMEOUT_MS 5000
+#define UPLOAD_BUFFER_BYTES 16384L
+
+/* The connection's own, or what makes a reply unreadable to us: not the caller's. */
+static bool is_left_out(struct str name)
+{
+    static const char *const names[] = {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (str_equal_ignore_case(name, str_from(names[i])))
+            return true;
+    return name.length >= 6 && str_equal_ignore_case(str_slice(name.bytes, 6), STR("proxy-"));
+}
+
+/* RFC 9110 §5.1 "token". */
+static bool is_name(struct str s)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < s.length; i++) {
+        char c = s.bytes[i];
+        bool is_letter_or_digit =
+            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        if (!is_letter_or_digit && (c == '\0' || strchr(others, c) == NULL))
+            return false;
+    }
+    return s.length > 0;
+}
+
+static bool is_value(struct str s)
+{
+    for (size_t i = 0; i < s.length; i++)
+        if (s.bytes[i] == '\r' || s.bytes[i] == '\n' || s.bytes[i] == '\0')
+            return false;
+    return true;
+}
+
+static void add_line(struct upstream_call *call, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(call->request_headers, line);
+    if (longer == NULL)
+        abort(); /* out of memory, as core's allocation does */
+    call->request_headers = longer;
+}
+
+static bool add_headers(struct upstream_call *call, const struct upstream_request *request)
+{
+    /* libcurl adds these by itself unless told otherwise ("Name:" takes one out). */
+    bool has_accept = false;
+    bool has_content_type = false;
+
+    for (size_t i = 0; i < request->header_count; i++) {
+        struct str name = request->headers[i].name;
+        struct str value = request->headers[i].value;
+        if (!is_name(name) || !is_value(value)) {
+            snprintf(call->error_text, sizeof(call->error_text),
+                     "a request header is malformed and was not sent");
+            return false;
+        }
+        if (is_left_out(name))
+            continue;
+        has_accept |= str_equal_ignore_case(name, STR("accept"));
+        has_content_type |= str_equal_ignore_case(name, STR("content-type"));
+        /* For libcurl "Name;" is a header without a value. */
+        char *line = value.length == 0
+                         ? memory_format("%.*s;", STR_ARGS(name))
+                         : memory_format("%.*s: %.*s", STR_ARGS(name), STR_ARGS(value));
+        add_line(call, line);
+        free(line);
+    }
+    add_line(call, "Expect:");
+    if (!has_accept)
+        add_line(call, "Accept:");
+    if (!has_content_type)
+        add_line(call, "Content-Type:");
+    return true;
+}
+
+static void set_method(CURL *easy, const struct upstream_request *request, bool is_post)
+{
+    if (is_post || request->body.length > 0) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS,
+                         request->body.length > 0 ? request->body.bytes : "");
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+    } else {
+        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+bool request_prepare(struct upstream_call *call, const struct upstream_request *request)
+{
+    CURL *easy = call->easy;
+
+    if (!add_headers(call, request))
+        return false;
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->request_headers);
+    curl_easy_setopt(easy, CURLOPT_URL, request->url); /* copied */
+    set_method(easy, request, call->is_post);
+
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* no proxy of the environment */
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     request->connect_timeout_ms > 0 ? (long)request->connect_timeout_ms
+                                                     : (long)DEFAULT_CONNECT_TIMEOUT_MS);
+    /* Else the loop would wait for a resolver's thread when its call ends first. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    return true;
+}

@@ -1,0 +1,29 @@
+/*
+ * A raw HTTP server for tests, in the same thread as the client: a listening socket whose
+ * connections are peers that the test scripts by hand.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "peer.h"
+
+struct origin {
+    struct loop *loop;
+    int fd;
+    uint16_t port;
+};
+
+void origin_listen(struct origin *origin, struct loop *loop);
+/* Until a client connects. */
+void origin_accept(struct origin *origin, struct peer *peer);
+/* Whether a client waits to be accepted. */
+bool origin_has_client(const struct origin *origin);
+void origin_close(struct origin *origin);
+
+/* A TLS server with a self-signed certificate, in its own thread, for one connection. */
+struct tls_origin;
+struct tls_origin *tls_origin_start(void);
+uint16_t tls_origin_port(const struct tls_origin *origin);
+/* Joins the thread. Returns how many bytes of a request were received. */
+int tls_origin_stop(struct tls_origin *origin);
