@@ -9,6 +9,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
 
 /* Whom the request speaks for. No claim inside a token is read: only its digest counts. */
 static void identify(struct call *call)

@@ -76,14 +76,18 @@ static void drop_calls(struct gateway_worker *worker)
     }
 }
 
+void gateway_worker_close(struct gateway_worker *worker)
+{
+    fetch_stop(worker);
+    drop_calls(worker);
+    executions_drop(worker);
+    ask_cancel_all(worker);
+}
+
 void gateway_worker_destroy(struct gateway_worker *worker)
 {
     if (!worker)
         return;
-    drop_calls(worker);
-    executions_drop(worker);
-    fetch_stop(worker);
-    ask_cancel_all(worker);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);

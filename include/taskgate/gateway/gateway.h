@@ -26,8 +26,10 @@ void gateway_destroy(struct gateway *gateway);
 /* Before the loops run; subscribes to the store on `loop`. NULL on failure. */
 struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loop *loop,
                                              struct error *error);
-/* When nothing of it is in flight any more (or nothing shall be): drops what is left. */
-void gateway_worker_destroy(struct gateway_worker *worker);
+/* After its loop has stopped: drops what is still under way, so that the store may be closed.
+ * The worker stays until the loop has delivered what the store has sent it. */
+void gateway_worker_close(struct gateway_worker *worker);
+void gateway_worker_destroy(struct gateway_worker *worker); /* closed; NULL is allowed */
 /* The http_handler of the proxy port; context is the worker. */
 void gateway_handle(struct http_exchange *exchange, void *worker);
 

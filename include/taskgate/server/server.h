@@ -1,0 +1,9 @@
+/*
+ * The process: configuration, store, loops, listeners, reload, shutdown, wired together.
+ */
+#pragma once
+
+/* Runs until SIGTERM or SIGINT. `config_path` NULL: the search path. Returns the exit code:
+ * 0 after an orderly end, 1 when it could not start, 2 for a bad configuration (every error
+ * is on stderr). Contract "Process". */
+int server_run(const char *config_path);

@@ -1,0 +1,21 @@
+/*
+ * Reload: a thread of its own reads the configuration again on SIGHUP and when the file has
+ * changed (ConfigMap symlink swaps too), within 5 s (contract "Process"). A bad file leaves
+ * the old configuration in force and says why.
+ */
+#pragma once
+
+#include "taskgate/config/config.h"
+#include "taskgate/core/error.h"
+
+struct reload;
+
+/* Called on the reload thread: NULL after a good reload (the snapshot is installed), else why
+ * not. */
+typedef void (*reload_callback)(void *context, const char *error);
+
+/* `config_path` as given on the command line; `config` is the one in force. NULL on failure. */
+struct reload *reload_start(const char *config_path, const struct config *config,
+                            reload_callback callback, void *context, struct error *error);
+void reload_now(struct reload *reload);  /* any thread; returns at once */
+void reload_stop(struct reload *reload); /* NULL is allowed */

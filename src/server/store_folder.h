@@ -1,0 +1,19 @@
+/*
+ * Where the store lives, and the token that stands beside it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/config/config.h"
+#include "taskgate/core/error.h"
+
+/* The database's path: the configured one, or, when none is configured and the default folder
+ * is not writable, ./taskgate.db, said in the log. The caller frees. */
+char *store_folder_path(const struct config *config);
+/* The SHA-256 of the operators' token beside the configured ones (contract "Configuration"):
+ * of THOUGHTGATE_ADMIN_TOKEN; or, when no token is configured at all, of the one in
+ * <store folder>/admin-token, which is generated when it is not there (0600). Else "". The log
+ * says where, never what. */
+bool store_folder_admin_token(const struct config *config, const char *store_path, char sha256[65],
+                              struct error *error);
