@@ -93,6 +93,12 @@ static int64_t monotonic_of(int64_t wall_ms)
     return clock_monotonic_ms() + wall_ms - clock_now_ms();
 }
 
+static void sweep_no_later_than(struct store *store, int64_t at_ms)
+{
+    if (at_ms < store->sweep_at_ms)
+        store->sweep_at_ms = at_ms;
+}
+
 static void plan(struct store *store, const struct batch *batch)
 {
     int64_t sweep_ms = batch->sweep_again_ms;
@@ -101,8 +107,8 @@ static void plan(struct store *store, const struct batch *batch)
         if (deadline_ms < sweep_ms)
             sweep_ms = deadline_ms;
     }
-    if (sweep_ms != INT64_MAX && monotonic_of(sweep_ms) < store->sweep_at_ms)
-        store->sweep_at_ms = monotonic_of(sweep_ms);
+    if (sweep_ms != INT64_MAX)
+        sweep_no_later_than(store, monotonic_of(sweep_ms));
     if (store->database.wal_pages > 0) {
         bool many = store->database.wal_pages >= CHECKPOINT_MANY_PAGES;
         store->checkpoint_at_ms =
@@ -121,6 +127,8 @@ static bool run_chain(struct store *store, struct operation *chain, struct error
     if (done) {
         atomic_store(&store->pending_count, store->pending.pending_total);
         plan(store, &batch);
+    } else {
+        sweep_no_later_than(store, clock_monotonic_ms() + RETRY_INTERVAL_MS);
     }
     publish(store, chain, &batch);
     batch_drop_events(&batch, 0);
@@ -141,9 +149,7 @@ static void sweep(struct store *store)
     const struct operation_kind *kind =
         atomic_load(&store->healthy) ? &operation_sweep : &operation_probe;
     store->sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS; /* or earlier, by plan() */
-    if (!store_run_alone(store, kind, &error))
-        store->sweep_at_ms = clock_monotonic_ms() + RETRY_INTERVAL_MS;
-    else if (kind == &operation_probe)
+    if (store_run_alone(store, kind, &error) && kind == &operation_probe)
         store->sweep_at_ms = 0; /* what fell due meanwhile */
 }
 

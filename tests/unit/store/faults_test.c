@@ -1,0 +1,228 @@
+/* The store on a disk that fails: nothing is visible that is not durable, and it recovers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_vfs.h"
+#include "harness.h"
+#include "taskgate/core/clock.h"
+
+static struct scratch scratch;
+static struct bench bench;
+
+static void set_up(void)
+{
+    fault_vfs_install();
+    scratch_init(&scratch);
+    bench_open(&bench, &scratch);
+}
+
+static void tear_down(void)
+{
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_close(&bench);
+    scratch_finish(&scratch);
+}
+
+static const enum fault write_faults[] = {FAULT_DISK_FULL, FAULT_WRITE, FAULT_SYNC};
+static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
+
+static void count_notice(void *context, struct task *task, bool created)
+{
+    (void)task, (void)created;
+    ++*(size_t *)context;
+}
+
+/* Waits for the store's own probe to find that the disk works again. */
+static void wait_until_healthy(void)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + 10000;
+    while (!store_is_healthy(bench.store)) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "the store has not recovered");
+        loop_run_once(bench.loop, 10);
+    }
+}
+
+START_TEST(a_failing_disk_shows_nothing_and_is_survived)
+{
+    size_t noticed = 0;
+    struct task *before = create_task(&bench, new_task("a"));
+    store_observe(bench.store, bench.loop, count_notice, &noticed);
+    ck_assert(store_is_healthy(bench.store));
+
+    fault_vfs_set(write_faults[_i], 0);
+    struct task *lost = task_ref(new_task("a"));
+    ck_assert_int_eq(create_status(&bench, lost, &no_limits), STORE_FAILED);
+    ck_assert_int_gt(fault_vfs_failures(), 0);
+    ck_assert(!store_is_healthy(bench.store));
+    ck_assert_int_eq(change_status(&bench, before->id, &approve), STORE_FAILED);
+    ck_assert_uint_eq(noticed, 0);
+    ck_assert_int_eq(store_pending_count(bench.store), 1);
+
+    fault_vfs_set(FAULT_NONE, 0);
+    /* The next call tries again by itself. */
+    ck_assert_int_eq(change_status(&bench, before->id, &approve), STORE_OK);
+    ck_assert(store_is_healthy(bench.store));
+    ck_assert_uint_eq(noticed, 1);
+    bench_close(&bench);
+    bench_open(&bench, &scratch);
+    struct answer answer = {0};
+    store_task_get(bench.store, str_from(lost->id), bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_NOT_FOUND);
+    answer_finish(&answer);
+    struct task *read = get_task(&bench, before->id);
+    ck_assert_int_eq(read->state, TASK_APPROVED);
+    task_unref(read);
+    task_unref(lost);
+    task_unref(before);
+}
+END_TEST
+
+START_TEST(the_store_finds_by_itself_that_the_disk_works_again)
+{
+    fault_vfs_set(FAULT_DISK_FULL, 0);
+    ck_assert_int_eq(create_status(&bench, new_task("a"), &no_limits), STORE_FAILED);
+    ck_assert(!store_is_healthy(bench.store));
+    fault_vfs_set(FAULT_NONE, 0);
+    wait_until_healthy();
+    ck_assert_int_eq(create_status(&bench, new_task("a"), &no_limits), STORE_OK);
+}
+END_TEST
+
+START_TEST(limits_stay_exact_through_a_failure)
+{
+    const struct store_limits limits = {2, 100};
+    ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
+    fault_vfs_set(FAULT_SYNC, 0);
+    for (unsigned i = 0; i < 5; i++)
+        ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_FAILED);
+    fault_vfs_set(FAULT_NONE, 0);
+    ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);
+    ck_assert_int_eq(store_pending_count(bench.store), 2);
+}
+END_TEST
+
+START_TEST(deadlines_that_pass_while_the_disk_fails_are_applied_after)
+{
+    struct task *task = new_task("a");
+    task->decide_by_ms = clock_now_ms() + 100;
+    int64_t decide_by_ms = task->decide_by_ms;
+    task = create_task(&bench, task);
+    size_t noticed = 0;
+    store_observe(bench.store, bench.loop, count_notice, &noticed);
+    fault_vfs_set(FAULT_DISK_FULL, 0);
+    ck_assert_int_eq(create_status(&bench, new_task("a"), &no_limits), STORE_FAILED);
+    while (clock_now_ms() < decide_by_ms + 20)
+        loop_run_once(bench.loop, 10);
+    ck_assert_uint_eq(noticed, 0);
+    /* Past its deadline it can be approved by nobody, disk or not. */
+    ck_assert_int_eq(change_status(&bench, task->id, &approve), STORE_FAILED);
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_wait_count(bench.loop, &noticed, 1);
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_int_eq(read->state, TASK_EXPIRED);
+    task_unref(read);
+    task_unref(task);
+}
+END_TEST
+
+/* Fails the n-th write or sync of a fixed script, for every n until the script runs through:
+ * whatever was answered OK is there after a restart, and whatever was not is as it was. */
+static void run_script(enum fault fault, int spare, bool *unhurt)
+{
+    struct task *old = create_task(&bench, new_task("a"));
+    struct task *new_one = task_ref(new_task("a"));
+    fault_vfs_set(fault, spare);
+    enum store_status created = create_status(&bench, new_one, &no_limits);
+    enum store_status changed = change_status(&bench, old->id, &approve);
+    *unhurt = fault_vfs_failures() == 0;
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_close(&bench);
+    bench_open(&bench, &scratch);
+
+    struct answer answer = {0};
+    store_task_get(bench.store, str_from(new_one->id), bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, created == STORE_OK ? STORE_OK : STORE_NOT_FOUND);
+    answer_finish(&answer);
+    struct task *read = get_task(&bench, old->id);
+    ck_assert_int_eq(read->state, changed == STORE_OK ? TASK_APPROVED : TASK_PENDING);
+    ck_assert(created == STORE_OK || created == STORE_FAILED);
+    ck_assert(changed == STORE_OK || changed == STORE_FAILED);
+    task_unref(read);
+    task_unref(old);
+    task_unref(new_one);
+}
+
+START_TEST(a_fault_at_every_write_and_sync_leaves_all_or_nothing)
+{
+    bool unhurt = false;
+    int spare = 0;
+    for (; !unhurt; spare++) {
+        ck_assert_int_lt(spare, 500);
+        run_script(write_faults[_i], spare, &unhurt);
+    }
+    ck_assert_int_gt(spare, 2); /* or the fault was never reached */
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM pragma_integrity_check"
+                                             " WHERE integrity_check = 'ok'"),
+                     1);
+}
+END_TEST
+
+START_TEST(a_database_that_cannot_be_read_answers_failed)
+{
+    struct task *task = create_task(&bench, new_task("a"));
+    bench_close(&bench); /* empties SQLite's cache */
+    bench_open(&bench, &scratch);
+    fault_vfs_set(FAULT_READ, 0);
+    struct answer answer = {0};
+    store_task_list(bench.store, &(struct store_task_query){.limit = 5},
+                    bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_FAILED);
+    ck_assert_uint_eq(answer.task_count, 0);
+    answer_finish(&answer);
+    ck_assert(!store_is_healthy(bench.store));
+    fault_vfs_set(FAULT_NONE, 0);
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_int_eq(read->state, TASK_PENDING);
+    wait_until_healthy();
+    task_unref(read);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(a_disk_that_fails_at_the_start_is_said)
+{
+    bench_close(&bench);
+    struct error error = {""};
+    fault_vfs_set(FAULT_READ, 0);
+    ck_assert_ptr_null(store_open(scratch.path, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "disk I/O error"));
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_open(&bench, &scratch);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store faults");
+    TCase *tests = tcase_create("faults");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_loop_test(tests, a_failing_disk_shows_nothing_and_is_survived, 0, 3);
+    tcase_add_test(tests, the_store_finds_by_itself_that_the_disk_works_again);
+    tcase_add_test(tests, limits_stay_exact_through_a_failure);
+    tcase_add_test(tests, deadlines_that_pass_while_the_disk_fails_are_applied_after);
+    tcase_add_loop_test(tests, a_fault_at_every_write_and_sync_leaves_all_or_nothing, 0, 3);
+    tcase_add_test(tests, a_database_that_cannot_be_read_answers_failed);
+    tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

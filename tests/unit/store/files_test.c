@@ -1,0 +1,313 @@
+/* The database as files: mode, lock, versions, and a process that is killed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "migrations.h"
+#include "taskgate/core/memory.h"
+
+static struct scratch scratch;
+
+static void set_up(void)
+{
+    scratch_init(&scratch);
+}
+
+static void tear_down(void)
+{
+    scratch_finish(&scratch);
+}
+
+static void expect_refused(const char *path, const char *said)
+{
+    struct error error = {""};
+    ck_assert_ptr_null(store_open(path, &error));
+    ck_assert_msg(strstr(error.message, said) != NULL, "\"%s\" lacks \"%s\"", error.message, said);
+    ck_assert_msg(strstr(error.message, path) != NULL, "\"%s\" lacks the path", error.message);
+}
+
+/* ---- mode ---- */
+
+static unsigned mode_of(const char *suffix)
+{
+    char path[128];
+    struct stat status;
+    snprintf(path, sizeof path, "%s%s", scratch.path, suffix);
+    ck_assert_msg(stat(path, &status) == 0, "%s: %s", path, strerror(errno));
+    return status.st_mode & 0777;
+}
+
+START_TEST(every_file_is_private_whatever_the_umask)
+{
+    struct bench bench;
+    umask(0);
+    bench_open(&bench, &scratch);
+    task_unref(create_task(&bench, new_task("a")));
+    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        ck_assert_uint_eq(mode_of(suffixes[i]), 0600);
+    bench_close(&bench);
+    ck_assert_int_eq(access(scratch.path, F_OK), 0);
+
+    ck_assert_int_eq(chmod(scratch.path, 0644), 0); /* somebody was careless */
+    bench_open(&bench, &scratch);
+    ck_assert_uint_eq(mode_of(""), 0600);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(a_closed_database_is_one_file)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    task_unref(create_task(&bench, new_task("a")));
+    bench_close(&bench);
+    char path[128];
+    snprintf(path, sizeof path, "%s-wal", scratch.path);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 1);
+}
+END_TEST
+
+START_TEST(what_cannot_be_opened_is_said)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/none/taskgate.db", scratch.folder);
+    expect_refused(path, "No such file");
+    expect_refused(scratch.folder, "directory");
+
+    FILE *file = fopen(scratch.path, "w");
+    ck_assert_ptr_nonnull(file);
+    for (unsigned i = 0; i < 1000; i++)
+        fputs("this is not a database\n", file);
+    fclose(file);
+    expect_refused(scratch.path, "not a database");
+}
+END_TEST
+
+/* ---- the lock ---- */
+
+START_TEST(a_second_process_is_told_who_has_the_database)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    char said[64];
+    snprintf(said, sizeof said, "in use by another taskgate process with id %ld", (long)getpid());
+    expect_refused(scratch.path, said); /* two openers in one process are no better */
+    char link_path[128];
+    snprintf(link_path, sizeof link_path, "%s/link.db", scratch.folder);
+    ck_assert_int_eq(symlink(scratch.path, link_path), 0);
+    expect_refused(link_path, said);
+
+    pid_t child = fork();
+    if (child == 0) {
+        struct error error = {""};
+        bool refused = !store_open(scratch.path, &error) && strstr(error.message, said);
+        _exit(refused ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    /* The refused ones have not cost us our locks. */
+    task_unref(create_task(&bench, new_task("a")));
+    bench_close(&bench);
+    bench_open(&bench, &scratch);
+    bench_close(&bench);
+}
+END_TEST
+
+/* ---- versions ---- */
+
+static void make_version(int version)
+{
+    sqlite3 *handle = NULL;
+    ck_assert_int_eq(sqlite3_open(scratch.path, &handle), SQLITE_OK);
+    for (int i = 0; i < version; i++)
+        ck_assert_int_eq(sqlite3_exec(handle, migration_scripts[i], NULL, NULL, NULL), SQLITE_OK);
+    char sql[128];
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d; PRAGMA application_id = %d", version,
+             version > 0 ? MIGRATIONS_APPLICATION_ID : 0);
+    ck_assert_int_eq(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(handle);
+}
+
+START_TEST(every_older_version_is_brought_up)
+{
+    make_version(_i);
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    struct task *task = create_task(&bench, new_task("a"));
+    struct answer answer = {0};
+    audit_of(&bench, task->id, &answer);
+    ck_assert_str_eq(answer.audit_text, "create >pending client a \n");
+    answer_finish(&answer);
+    store_pair_put(bench.store, STR("s"), STR("1"), STR("2"), 5, bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    answer_finish(&answer);
+    bench_close(&bench);
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 3);
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA application_id"), 0x74676462);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(tasks_of_an_older_version_are_kept)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    struct task *task = create_task(&bench, new_task("a"));
+    bench_close(&bench);
+    /* As version 2 left it: without sessions. */
+    ck_assert_int_eq(
+        scratch_execute(&scratch, "DROP TABLE session; DROP TABLE pair; PRAGMA user_version = 2"),
+        SQLITE_OK);
+    bench_open(&bench, &scratch);
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_str_eq(read->request, task->request);
+    bench_close(&bench);
+    task_unref(read);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(a_failed_migration_leaves_the_old_version)
+{
+    make_version(2);
+    ck_assert_int_eq(scratch_execute(&scratch, "CREATE TABLE pair (x)"), SQLITE_OK);
+    expect_refused(scratch.path, "from version 2 to 3");
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 2);
+    ck_assert_int_eq(
+        scratch_query(&scratch, "SELECT count(*) FROM sqlite_schema WHERE name = 'session'"), 0);
+}
+END_TEST
+
+START_TEST(newer_and_foreign_databases_are_left_alone)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    bench_close(&bench);
+    scratch_execute(&scratch, "PRAGMA user_version = 99");
+    expect_refused(scratch.path, "schema version 99");
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 99);
+
+    unlink(scratch.path);
+    scratch_execute(&scratch, "CREATE TABLE contacts (name)");
+    expect_refused(scratch.path, "another program");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+END_TEST
+
+/* ---- killed in the middle ---- */
+
+#define IN_FLIGHT 40
+
+static int acknowledgements;
+
+/* What the child tells of a create: the id, once it is answered. */
+static void acknowledge(void *context, const struct store_reply *reply)
+{
+    size_t *answered = context;
+    if (reply->status == STORE_OK &&
+        write(acknowledgements, reply->task->id, TASK_ID_BYTES) != TASK_ID_BYTES)
+        _exit(2);
+    ++*answered;
+}
+
+static void create_for_ever(void)
+{
+    struct bench bench;
+    size_t asked = 0, answered = 0;
+    bench_open(&bench, &scratch);
+    for (;;) {
+        while (asked - answered < IN_FLIGHT) {
+            store_task_create(bench.store, new_task("a"), &no_limits,
+                              (struct store_call){bench.loop, acknowledge, &answered});
+            asked++;
+        }
+        loop_run_once(bench.loop, 1000);
+    }
+}
+
+static bool is_stored(struct bench *bench, const char *id)
+{
+    struct answer answer = {0};
+    store_task_get(bench->store, str_from(id), bench_call(bench->loop, &answer));
+    bench_wait(bench->loop, &answer);
+    bool stored = answer.status == STORE_OK && answer.task->state == TASK_PENDING;
+    answer_finish(&answer);
+    return stored;
+}
+
+START_TEST(what_was_acknowledged_survives_kill_9)
+{
+    const unsigned enough = 300 + 211 * (unsigned)_i; /* killed at different moments */
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        acknowledgements = ends[1];
+        create_for_ever();
+    }
+    close(ends[1]);
+    char(*ids)[TASK_ID_BYTES] = memory_alloc(100000 * sizeof *ids);
+    size_t count = 0;
+    while (read(ends[0], ids[count], TASK_ID_BYTES) == TASK_ID_BYTES) {
+        if (++count == enough)
+            kill(child, SIGKILL);
+        ck_assert_uint_lt(count, 100000);
+    }
+    close(ends[0]);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    ck_assert_uint_ge(count, enough);
+
+    struct bench bench;
+    bench_open(&bench, &scratch); /* the lock died with its holder */
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(is_stored(&bench, ids[i]), "%s was acknowledged and is lost", ids[i]);
+    bench_close(&bench);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM pragma_integrity_check"
+                                             " WHERE integrity_check = 'ok'"),
+                     1);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    /* A task without its request or its audit entry would be half a transaction. */
+    int64_t tasks = scratch_query(&scratch, "SELECT count(*) FROM task");
+    ck_assert_int_ge(tasks, (int64_t)count);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task_request"), tasks);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit"), tasks);
+    free(ids);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store files");
+    TCase *tests = tcase_create("files");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, every_file_is_private_whatever_the_umask);
+    tcase_add_test(tests, a_closed_database_is_one_file);
+    tcase_add_test(tests, what_cannot_be_opened_is_said);
+    tcase_add_test(tests, a_second_process_is_told_who_has_the_database);
+    tcase_add_loop_test(tests, every_older_version_is_brought_up, 0, 4);
+    tcase_add_test(tests, tasks_of_an_older_version_are_kept);
+    tcase_add_test(tests, a_failed_migration_leaves_the_old_version);
+    tcase_add_test(tests, newer_and_foreign_databases_are_left_alone);
+    tcase_add_loop_test(tests, what_was_acknowledged_survives_kill_9, 0, 4);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
