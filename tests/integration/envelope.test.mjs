@@ -5,10 +5,11 @@ import { connectedRaw } from './lib/client.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { scene } from './lib/scene.mjs';
 
+const file = wholeFile();
 let stage, client;
 before(async () => {
-  stage = await scene(wholeFile, { rules: [['delete_*', 'approve']] });
-  client = await connectedRaw(wholeFile, stage.gateway.url);
+  stage = await scene(file, { rules: [['delete_*', 'approve']] });
+  client = await connectedRaw(file, stage.gateway.url);
 });
 
 const call = (params) => `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;

@@ -26,5 +26,12 @@ export function defer(t, cleanup) {
   stack.push(cleanup);
 }
 
-/** Stands in for `t` where a fixture is shared by all tests of a file. */
-export const wholeFile = { after: afterFile };
+/**
+ * Stands in for `t` where a fixture is shared by all tests of a file. To be called at the top of the file:
+ * inside a `before` hook the runner would take the clean-up for the hook's own.
+ */
+export function wholeFile() {
+  const file = { after: (cleanup) => void (file.cleanup = cleanup) };
+  afterFile(() => file.cleanup?.());
+  return file;
+}
