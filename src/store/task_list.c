@@ -8,9 +8,11 @@
 /* More than can ever be due at once under the default limits. */
 #define EXPIRE_BEFORE_LIST 100000
 
-static void append_states(struct buffer *sql, unsigned states)
+/* The plus keeps SQLite from looking through everybody's tasks in a state, when an index on the
+ * holder gives the few that matter. */
+static void append_states(struct buffer *sql, unsigned states, bool held)
 {
-    buffer_append_text(sql, " AND state IN (");
+    buffer_append_text(sql, held ? " AND +state IN (" : " AND state IN (");
     const char *separator = "";
     for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
         if (!(states & (1u << state)))
@@ -22,11 +24,12 @@ static void append_states(struct buffer *sql, unsigned states)
 }
 
 /* The newest rows under one condition on who holds them: the index on that column gives them
- * in the order of rows, so that a page costs a page, however many tasks there are. */
+ * in the order of rows, so that a page costs a page, however many tasks there are. NULL: any. */
 static void append_page(struct buffer *sql, const struct store_task_query *query,
                         const char *holder)
 {
-    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s", holder);
+    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s",
+                         holder ? holder : "1");
     if (query->before_sequence > 0)
         buffer_append_text(sql, " AND sequence < :before");
     if (query->source.length > 0)
@@ -34,7 +37,7 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
     if (query->tool.length > 0)
         buffer_append_text(sql, " AND tool = :tool");
     if (query->states != 0)
-        append_states(sql, query->states);
+        append_states(sql, query->states, holder != NULL);
     buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
 }
 
@@ -46,7 +49,7 @@ static void append_query(struct buffer *sql, const struct store_task_query *quer
                             " JOIN task_request ON task_request.task = task.sequence"
                             " WHERE task.sequence IN (");
     if (by_owner || !by_session)
-        append_page(sql, query, by_owner ? "owner = :owner" : "1");
+        append_page(sql, query, by_owner ? "owner = :owner" : NULL);
     if (by_owner && by_session)
         buffer_append_text(sql, " UNION ");
     if (by_session)
@@ -92,7 +95,7 @@ static bool run_list(struct batch *batch, struct operation *operation)
     if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST))
         return false;
     sqlite3_stmt *row = prepare(batch, query);
-    reply->tasks = memory_alloc_array(query->limit + 1, sizeof *reply->tasks);
+    reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
     int code = SQLITE_DONE;
     while (row && (code = sqlite3_step(row)) == SQLITE_ROW) {

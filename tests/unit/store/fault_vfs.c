@@ -1,6 +1,7 @@
 /* A shim over SQLite's default file system. */
 #include "fault_vfs.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,6 +18,9 @@ static sqlite3_vfs *real_vfs;
 static atomic_int active_fault = FAULT_NONE;
 static atomic_int spare_calls;
 static atomic_int failures;
+static atomic_int syncs;
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 
 static sqlite3_file *real_of(sqlite3_file *file)
 {
@@ -57,8 +61,19 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
     return real_of(file)->pMethods->xTruncate(real_of(file), size);
 }
 
+static void hold(void)
+{
+    pthread_mutex_lock(&hold_lock);
+    while (atomic_load(&active_fault) == FAULT_HOLD_SYNC)
+        pthread_cond_wait(&released, &hold_lock);
+    pthread_mutex_unlock(&hold_lock);
+}
+
 static int file_sync(sqlite3_file *file, int flags)
 {
+    atomic_fetch_add(&syncs, 1);
+    if (fails(FAULT_HOLD_SYNC))
+        hold();
     if (fails(FAULT_SYNC))
         return SQLITE_IOERR_FSYNC;
     return real_of(file)->pMethods->xSync(real_of(file), flags);
@@ -165,9 +180,18 @@ void fault_vfs_install(void)
 
 void fault_vfs_set(enum fault fault, int spare)
 {
+    pthread_mutex_lock(&hold_lock);
     atomic_store(&spare_calls, spare);
     atomic_store(&failures, 0);
+    atomic_store(&syncs, 0);
     atomic_store(&active_fault, (int)fault);
+    pthread_cond_broadcast(&released);
+    pthread_mutex_unlock(&hold_lock);
+}
+
+int fault_vfs_syncs(void)
+{
+    return atomic_load(&syncs);
 }
 
 int fault_vfs_failures(void)

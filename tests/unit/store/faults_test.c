@@ -206,6 +206,71 @@ START_TEST(a_disk_that_fails_at_the_start_is_said)
 }
 END_TEST
 
+/* ---- what a commit is ---- */
+
+START_TEST(nothing_is_visible_before_it_is_durable)
+{
+    size_t noticed = 0;
+    store_observe(bench.store, bench.loop, count_notice, &noticed);
+    fault_vfs_set(FAULT_HOLD_SYNC, 0);
+    struct answer answer = {0};
+    store_task_create(bench.store, new_task("a"), &no_limits, bench_call(bench.loop, &answer));
+    int64_t give_up_ms = clock_monotonic_ms() + 10000;
+    while (fault_vfs_failures() == 0) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "no sync was asked for");
+        loop_run_once(bench.loop, 1);
+    }
+    /* The store's thread now stands in the sync: whatever it had sent before has arrived. */
+    for (unsigned i = 0; i < 20; i++)
+        loop_run_once(bench.loop, 1);
+    ck_assert(!answer.arrived);
+    ck_assert_uint_eq(noticed, 0);
+    ck_assert_int_eq(store_pending_count(bench.store), 0);
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    ck_assert_uint_eq(noticed, 1);
+    answer_finish(&answer);
+}
+END_TEST
+
+#define WAITING 256 /* four full batches */
+
+START_TEST(what_waits_together_is_committed_together)
+{
+    fault_vfs_set(FAULT_HOLD_SYNC, 0);
+    struct answer first = {0};
+    store_task_create(bench.store, new_task("a"), &no_limits, bench_call(bench.loop, &first));
+    while (fault_vfs_failures() == 0)
+        loop_run_once(bench.loop, 1);
+    static struct answer answers[WAITING];
+    for (unsigned i = 0; i < WAITING; i++)
+        store_task_create(bench.store, new_task("a"), &no_limits,
+                          bench_call(bench.loop, &answers[i]));
+    fault_vfs_set(FAULT_NONE, 0);
+    for (unsigned i = 0; i < WAITING; i++) {
+        bench_wait(bench.loop, &answers[i]);
+        ck_assert_int_eq(answers[i].status, STORE_OK);
+    }
+    ck_assert_int_ge(fault_vfs_syncs(), WAITING / 64);
+    ck_assert_int_le(fault_vfs_syncs(), 2 * WAITING / 64);
+    for (unsigned i = 0; i < WAITING; i++)
+        answer_finish(&answers[i]);
+    answer_finish(&first);
+}
+END_TEST
+
+START_TEST(reading_asks_for_no_sync)
+{
+    struct task *task = create_task(&bench, new_task("a"));
+    fault_vfs_set(FAULT_NONE, 0);
+    for (unsigned i = 0; i < 50; i++)
+        task_unref(get_task(&bench, task->id));
+    ck_assert_int_eq(fault_vfs_syncs(), 0);
+    task_unref(task);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store faults");
@@ -219,6 +284,9 @@ int main(void)
     tcase_add_loop_test(tests, a_fault_at_every_write_and_sync_leaves_all_or_nothing, 0, 3);
     tcase_add_test(tests, a_database_that_cannot_be_read_answers_failed);
     tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
+    tcase_add_test(tests, nothing_is_visible_before_it_is_durable);
+    tcase_add_test(tests, what_waits_together_is_committed_together);
+    tcase_add_test(tests, reading_asks_for_no_sync);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -249,3 +249,29 @@ void audit_of(struct bench *bench, const char *id, struct answer *answer)
     bench_wait(bench->loop, answer);
     ck_assert_int_eq(answer->status, STORE_OK);
 }
+
+size_t count_listed(struct bench *bench, struct store_task_query query)
+{
+    struct answer answer = {0};
+    query.limit = 50;
+    list_tasks(bench, &query, &answer);
+    size_t count = answer.task_count;
+    for (size_t i = 1; i < count; i++)
+        ck_assert_int_lt(answer.sequences[i], answer.sequences[i - 1]);
+    answer_finish(&answer);
+    return count;
+}
+
+void hear(void *context, struct task *task, bool created)
+{
+    struct heard *heard = context;
+    ck_assert_uint_lt(heard->count, 64);
+    heard->tasks[heard->count] = task_ref(task);
+    heard->created[heard->count++] = created;
+}
+
+void heard_finish(struct heard *heard)
+{
+    for (size_t i = 0; i < heard->count; i++)
+        task_unref(heard->tasks[i]);
+}

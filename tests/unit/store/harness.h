@@ -63,4 +63,15 @@ enum store_status create_status(struct bench *bench, struct task *task,
 enum store_status change_status(struct bench *bench, const char *id,
                                 const struct task_change *change);
 void list_tasks(struct bench *bench, const struct store_task_query *query, struct answer *answer);
+/* How many tasks a query lists (at most 50), newest first. */
+size_t count_listed(struct bench *bench, struct store_task_query query);
 void audit_of(struct bench *bench, const char *id, struct answer *answer);
+
+/* What an observer has heard. */
+struct heard {
+    size_t count;
+    struct task *tasks[64];
+    bool created[64];
+};
+void hear(void *context, struct task *task, bool created);
+void heard_finish(struct heard *heard);

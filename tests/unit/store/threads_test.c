@@ -203,7 +203,7 @@ END_TEST
 
 /* ---- observers on several loops ---- */
 
-#define CHANGES (LOOPS * ROUNDS)
+#define CHANGES ((size_t)LOOPS * ROUNDS)
 
 struct listener {
     struct loop *loop;

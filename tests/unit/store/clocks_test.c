@@ -1,0 +1,218 @@
+/* Deadlines, purging, and what the start of the store makes of what it finds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+static struct scratch scratch;
+static struct bench bench;
+
+static void set_up(void)
+{
+    scratch_init(&scratch);
+    bench_open(&bench, &scratch);
+}
+
+static void tear_down(void)
+{
+    bench_close(&bench);
+    scratch_finish(&scratch);
+}
+
+static void reopen(void)
+{
+    bench_close(&bench);
+    bench_open(&bench, &scratch);
+}
+
+static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
+static const struct task_change execute = {.to = TASK_EXECUTING};
+static const struct task_change cancel = {.to = TASK_CANCELLED};
+
+/* ---- clocks ---- */
+
+START_TEST(deadlines_are_swept_when_they_come)
+{
+    struct heard heard = {0};
+    store_observe(bench.store, bench.loop, hear, &heard);
+    struct task *task = new_task("anonymous");
+    task->decide_by_ms = clock_now_ms() + 60;
+    int64_t decide_by_ms = task->decide_by_ms;
+    task_unref(create_task(&bench, task));
+    task = new_accelerated("anonymous");
+    task->execute_by_ms = clock_now_ms() + 30;
+    task_unref(create_task(&bench, task));
+    bench_wait_count(bench.loop, &heard.count, 4);
+    for (unsigned i = 2; i < 4; i++) {
+        ck_assert_int_eq(heard.tasks[i]->state, TASK_EXPIRED);
+        ck_assert(!heard.created[i]);
+    }
+    ck_assert(heard.tasks[2]->accelerated);
+    ck_assert_ptr_nonnull(strstr(heard.tasks[2]->status_message, "not run within"));
+    ck_assert_ptr_nonnull(strstr(heard.tasks[3]->status_message, "timed out"));
+    ck_assert_int_ge(heard.tasks[3]->ended_ms, decide_by_ms);
+    ck_assert_int_eq(store_pending_count(bench.store), 0);
+    heard_finish(&heard);
+}
+END_TEST
+
+START_TEST(deadlines_hold_on_decisions_and_are_kept)
+{
+    /* The sweep is asleep as far as this task is concerned: it is put back in time behind its
+     * back, while the store is closed. */
+    struct task *task = create_task(&bench, new_task("anonymous"));
+    bench_close(&bench);
+    ck_assert_int_eq(scratch_execute(&scratch, "UPDATE task SET decide_by_ms = created_ms + 1,"
+                                               " deadline_ms = 9000000000000"),
+                     SQLITE_OK);
+    bench_open(&bench, &scratch);
+    struct answer answer = {0};
+    store_task_change(bench.store, str_from(task->id), &approve, &alice,
+                      bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_CONFLICT);
+    ck_assert_int_eq(answer.task->state, TASK_EXPIRED);
+    answer_finish(&answer);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT state FROM task"), TASK_EXPIRED);
+    audit_of(&bench, task->id, &answer);
+    ck_assert_str_eq(answer.audit_text,
+                     "create >pending client anonymous \n"
+                     "expire pending>expired gateway taskgate Approval timed out after 1 ms\n");
+    answer_finish(&answer);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(deadlines_hold_on_reads_and_lists)
+{
+    struct task *task = create_task(&bench, new_task("anonymous"));
+    bench_close(&bench);
+    scratch_execute(&scratch, "UPDATE task SET decide_by_ms = 1, deadline_ms = 9000000000000");
+    bench_open(&bench, &scratch);
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_int_eq(read->state, TASK_EXPIRED);
+    task_unref(read);
+    task_unref(task);
+
+    /* Passed while the store was closed. */
+    task = new_task("anonymous");
+    task->decide_by_ms = clock_now_ms() + 5000;
+    task_unref(create_task(&bench, task));
+    bench_close(&bench);
+    scratch_execute(&scratch, "UPDATE task SET decide_by_ms = 1, deadline_ms = 1 WHERE state = 0");
+    bench_open(&bench, &scratch);
+    ck_assert_uint_eq(count_listed(&bench, (struct store_task_query){.states = 1u << TASK_PENDING}),
+                      0);
+    ck_assert_uint_eq(count_listed(&bench, (struct store_task_query){.states = 1u << TASK_EXPIRED}),
+                      2);
+}
+END_TEST
+
+START_TEST(what_is_past_its_retention_goes_and_its_audit_stays)
+{
+    struct task *old = create_task(&bench, new_task("anonymous"));
+    struct task *young = create_task(&bench, new_task("anonymous"));
+    task_unref(move_task(&bench, old->id, &cancel));
+    task_unref(move_task(&bench, young->id, &cancel));
+    char sql[128];
+    snprintf(sql, sizeof sql, "UPDATE task SET purge_ms = 1 WHERE id = '%s'", old->id);
+    bench_close(&bench);
+    ck_assert_int_eq(scratch_execute(&scratch, sql), SQLITE_OK);
+    bench_open(&bench, &scratch);
+    /* The first sweep is the store's first act. */
+    struct answer answer = {0};
+    store_task_get(bench.store, str_from(old->id), bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_NOT_FOUND);
+    answer_finish(&answer);
+    task_unref(get_task(&bench, young->id));
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task_request"), 1);
+    audit_of(&bench, old->id, &answer);
+    ck_assert_str_eq(answer.audit_text, "create >pending client anonymous \n"
+                                        "cancel pending>cancelled operator alice \n");
+    answer_finish(&answer);
+    task_unref(old);
+    task_unref(young);
+}
+END_TEST
+
+/* ---- after a crash ---- */
+
+START_TEST(executions_of_a_dead_process_end_unknown)
+{
+    struct task *running = create_task(&bench, new_task("anonymous"));
+    struct task *waiting = create_task(&bench, new_task("anonymous"));
+    struct task *approved = create_task(&bench, new_task("anonymous"));
+    task_unref(move_task(&bench, running->id, &approve));
+    task_unref(move_task(&bench, running->id, &execute));
+    task_unref(move_task(&bench, approved->id, &approve));
+    reopen();
+    struct task *read = get_task(&bench, running->id);
+    ck_assert_int_eq(read->state, TASK_FAILED);
+    ck_assert_int_eq(read->failure, TASK_FAILURE_OUTCOME_UNKNOWN);
+    ck_assert_ptr_nonnull(strstr(read->status_message, "outcome unknown"));
+    ck_assert_int_gt(read->ended_ms, 0);
+    task_unref(read);
+    struct answer answer = {0};
+    audit_of(&bench, running->id, &answer);
+    ck_assert_ptr_nonnull(
+        strstr(answer.audit_text, "fail executing>failed gateway taskgate The gateway stopped"));
+    answer_finish(&answer);
+    read = get_task(&bench, waiting->id);
+    ck_assert_int_eq(read->state, TASK_PENDING);
+    task_unref(read);
+    read = get_task(&bench, approved->id);
+    ck_assert_int_eq(read->state, TASK_APPROVED);
+    task_unref(read);
+    ck_assert_int_eq(change_status(&bench, waiting->id, &approve), STORE_OK);
+    task_unref(running);
+    task_unref(waiting);
+    task_unref(approved);
+}
+END_TEST
+
+START_TEST(a_damaged_row_is_left_alone_and_blocks_nobody)
+{
+    struct task *damaged = create_task(&bench, new_task("anonymous"));
+    struct task *whole = create_task(&bench, new_task("anonymous"));
+    char sql[160];
+    bench_close(&bench);
+    snprintf(sql, sizeof sql, "UPDATE task SET ttl_ms = 0, deadline_ms = 1 WHERE id = '%s'",
+             damaged->id);
+    ck_assert_int_eq(scratch_execute(&scratch, sql), SQLITE_OK);
+    snprintf(sql, sizeof sql, "UPDATE task SET decide_by_ms = 2, deadline_ms = 2 WHERE id = '%s'",
+             whole->id);
+    ck_assert_int_eq(scratch_execute(&scratch, sql), SQLITE_OK);
+    bench_open(&bench, &scratch);
+    ck_assert_int_eq(change_status(&bench, damaged->id, &approve), STORE_NOT_FOUND);
+    struct task *read = get_task(&bench, whole->id);
+    ck_assert_int_eq(read->state, TASK_EXPIRED);
+    ck_assert(store_is_healthy(bench.store));
+    task_unref(read);
+    task_unref(damaged);
+    task_unref(whole);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store clocks");
+    TCase *tests = tcase_create("store clocks");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, deadlines_are_swept_when_they_come);
+    tcase_add_test(tests, deadlines_hold_on_decisions_and_are_kept);
+    tcase_add_test(tests, deadlines_hold_on_reads_and_lists);
+    tcase_add_test(tests, what_is_past_its_retention_goes_and_its_audit_stays);
+    tcase_add_test(tests, executions_of_a_dead_process_end_unknown);
+    tcase_add_test(tests, a_damaged_row_is_left_alone_and_blocks_nobody);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
