@@ -83,6 +83,28 @@ START_TEST(digests_are_equal_exactly_for_equal_values)
 }
 END_TEST
 
+START_TEST(long_escaped_keys_are_sorted)
+{
+    struct buffer value, form;
+    buffer_init(&value);
+    buffer_init(&form);
+    for (int i = 0; i < 9; i++)
+        buffer_append_format(&value, "%c\"\\u006b%0300d\":%d", i == 0 ? '{' : ',', 9 - i, 9 - i);
+    buffer_append_char(&value, '}');
+    canonical_write(buffer_str(&value), &form);
+    struct str key, number;
+    size_t position = 0;
+    for (int i = 1; i <= 9; i++) {
+        ck_assert(json_next_member(buffer_str(&form), &position, &key, &number));
+        ck_assert_uint_eq(key.length, 301);
+        ck_assert_int_eq(key.bytes[0], 'k');
+        ck_assert_int_eq(number.bytes[0], '0' + i);
+    }
+    buffer_finish(&form);
+    buffer_finish(&value);
+}
+END_TEST
+
 START_TEST(large_objects_are_sorted)
 {
     struct buffer value, form, expected;
@@ -111,6 +133,7 @@ Suite *canonical_suite(void)
     tcase_add_loop_test(tests, values_have_one_form, 0, sizeof forms / sizeof forms[0]);
     tcase_add_test(tests, the_form_is_appended);
     tcase_add_test(tests, digests_are_equal_exactly_for_equal_values);
+    tcase_add_test(tests, long_escaped_keys_are_sorted);
     tcase_add_test(tests, large_objects_are_sorted);
     suite_add_tcase(suite, tests);
     return suite;

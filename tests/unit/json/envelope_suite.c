@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "json_test.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/json/envelope.h"
 
 static void read_ok(struct envelope *envelope, struct str body)
@@ -63,6 +64,26 @@ START_TEST(every_text_member_of_params_is_decoded)
     expect_str(envelope.cursor.text, "");
     ck_assert_ptr_nonnull(envelope.cursor.text.bytes);
     envelope_finish(&envelope);
+}
+END_TEST
+
+START_TEST(long_decoded_texts_stay_where_they_are)
+{
+    struct buffer body;
+    struct envelope envelope;
+    buffer_init(&body);
+    buffer_append_text(&body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\\u006d\",\"params\":{");
+    buffer_append_format(&body, "\"name\":\"\\n%0600d\",", 0);
+    buffer_append_format(&body, "\"uri\":\"\\t%0600d\"}}", 1);
+    read_ok(&envelope, buffer_str(&body));
+    expect_str(envelope.method, "m");
+    ck_assert_uint_eq(envelope.name.text.length, 601);
+    ck_assert_int_eq(envelope.name.text.bytes[0], '\n');
+    ck_assert_int_eq(envelope.name.text.bytes[600], '0');
+    ck_assert_int_eq(envelope.uri.text.bytes[0], '\t');
+    ck_assert_int_eq(envelope.uri.text.bytes[600], '1');
+    envelope_finish(&envelope);
+    buffer_finish(&body);
 }
 END_TEST
 
@@ -146,6 +167,7 @@ Suite *envelope_suite(void)
     TCase *tests = tcase_create("accepted");
     tcase_add_test(tests, a_tool_call_is_read_as_spans_of_its_bytes);
     tcase_add_test(tests, every_text_member_of_params_is_decoded);
+    tcase_add_test(tests, long_decoded_texts_stay_where_they_are);
     tcase_add_test(tests, a_member_of_another_shape_has_no_text);
     tcase_add_test(tests, escaped_keys_are_the_keys_they_stand_for);
     tcase_add_loop_test(tests, kinds_are_told_by_their_members, 0, sizeof kinds / sizeof kinds[0]);

@@ -79,6 +79,8 @@ static const struct {
     ROW("{\"a\":\"\\udc00\"}", PARSE, "lone surrogate at byte 6"),
     ROW("{\"a\":\"\\ud800\\u0041\"}", PARSE, "lone surrogate at byte 6"),
     ROW("{\"a\":\"\\ud800\\ud800\"}", PARSE, "lone surrogate at byte 6"),
+    ROW("{\"a\":\"\\udc00\\udc00\"}", PARSE, "lone surrogate at byte 6"),
+    ROW("{\"a\":\"\\ud800\\ue000\"}", PARSE, "lone surrogate at byte 6"),
     ROW("{\"a\":\"x\\udc00\\ud800\"}", PARSE, "lone surrogate at byte 7"),
     ROW("{\"a\\ud800\":1}", PARSE, "lone surrogate at byte 3"),
     /* UTF-8, in values and keys, at the sequence itself. */
@@ -104,6 +106,9 @@ static const struct {
     /* Unreadable text is told as such whatever came before. */
     ROW("{\"a\":{\"b\":1,\"b\":1},", PARSE, "unexpected end at byte 19"),
     ROW("{\"ID\":1,", PARSE, "unexpected end at byte 8"),
+    /* Of several, the first is told. */
+    ROW(ENVELOPE("\"Method\":1,\"a\":{\"b\":1,\"b\":1}"), REQUEST,
+        "look-alike of a protocol key at byte 24"),
     /* Look-alikes of protocol keys. */
     ROW(ENVELOPE("\"method\":\"m\",\"Params\":{}"), REQUEST,
         "look-alike of a protocol key at byte 37"),

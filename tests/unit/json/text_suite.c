@@ -121,6 +121,7 @@ START_TEST(strings_equal_what_they_stand_for)
     ck_assert(json_string_equals(STR("\"\""), STR("")));
     ck_assert(!json_string_equals(STR("\"abc\""), STR("ab")));
     ck_assert(!json_string_equals(STR("\"ab\""), STR("abc")));
+    ck_assert(!json_string_equals(STR("\"\\u0061b\""), STR("abc")));
     ck_assert(!json_string_equals(STR("\"\\u00e9\""), STR("\xC3")));
     ck_assert(!json_string_equals(STR("\"abd\""), STR("abc")));
     ck_assert(!json_string_equals(STR("1"), STR("1")));
