@@ -77,7 +77,7 @@ static bool local_end_is_loopback(int fd)
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
         struct sockaddr_storage space;
-    } address;
+    } address = {.space = {0}};
     socklen_t length = sizeof(address);
     if (getsockname(fd, &address.any, &length) != 0)
         return false;

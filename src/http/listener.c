@@ -43,7 +43,7 @@ static uint16_t bound_port(int fd)
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
         struct sockaddr_storage space;
-    } address;
+    } address = {.space = {0}};
     socklen_t length = sizeof(address);
     if (getsockname(fd, &address.any, &length) != 0)
         return 0;

@@ -40,6 +40,7 @@ struct loop *loop_create(struct error *error)
         return NULL;
     }
     pthread_once(&process_setup, set_up_process);
+    thread_cache_release_at_exit();
 
     struct loop *loop = memory_alloc(sizeof(*loop));
     loop->native = h2o_evloop_create();
@@ -72,15 +73,16 @@ static void run_round(struct loop *loop, int limit_ms)
 
 void loop_run(struct loop *loop)
 {
+    thread_cache_release_at_exit();
     atomic_store(&loop->thread, pthread_self());
     while (!atomic_load(&loop->stopping))
         run_round(loop, LONGEST_ROUND_MS);
     atomic_store(&loop->stopping, false);
-    thread_cache_release(); /* the thread may end without coming back */
 }
 
 void loop_run_once(struct loop *loop, int timeout_ms)
 {
+    thread_cache_release_at_exit();
     atomic_store(&loop->thread, pthread_self());
     run_round(loop, timeout_ms < LONGEST_ROUND_MS ? timeout_ms : LONGEST_ROUND_MS);
 }
@@ -168,7 +170,6 @@ void loop_destroy(struct loop *loop)
     h2o_evloop_run(loop->native, 0);
     h2o_evloop_destroy(loop->native);
     close(loop->wake_fd);
-    thread_cache_release();
     timer_heap_finish(&loop->heap);
     pthread_mutex_destroy(&loop->posted_lock);
     free(loop);

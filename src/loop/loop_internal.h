@@ -37,5 +37,5 @@ struct loop {
     struct list posted; /* of struct message, under posted_lock */
 };
 
-/* Frees what h2o keeps for the calling thread. */
-void thread_cache_release(void);
+/* Has what h2o keeps for the calling thread freed when the thread ends. */
+void thread_cache_release_at_exit(void);

@@ -1,11 +1,14 @@
 /*
- * What h2o keeps per thread for reuse, given back when a thread is done with its loop.
+ * What h2o keeps per thread for reuse, freed when the thread ends.
  *
  * h2o 2.2.5 has no call for that: a thread that ends would leave its caches behind.
  */
 #include <stdlib.h>
 
 #include "loop_internal.h"
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
 
 /* The caches are chains: the first word of a chunk points to the next. */
 static void free_chain(void *first)
@@ -17,7 +20,7 @@ static void free_chain(void *first)
     }
 }
 
-void thread_cache_release(void)
+static void release(void *unused)
 {
     h2o_mem_recycle_t *buffers = &h2o_socket_buffer_prototype.allocator;
     free_chain(buffers->_link);
@@ -32,4 +35,17 @@ void thread_cache_release(void)
     for (int i = 0; i < 17 * 4; i++)
         h2o_mem_alloc_pool(&pool, 1000);
     free_chain(pool.chunks);
+}
+
+static void create_key(void)
+{
+    if (pthread_key_create(&key, release) != 0)
+        abort();
+}
+
+void thread_cache_release_at_exit(void)
+{
+    static char in_use; /* any pointer but NULL */
+    pthread_once(&key_once, create_key);
+    pthread_setspecific(key, &in_use);
 }

@@ -44,8 +44,10 @@ static size_t append_lower(struct buffer *text, struct str s)
 {
     size_t at = text->length;
     for (size_t i = 0; i < s.length; i++) {
-        char c = s.bytes[i];
-        buffer_append_char(text, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
+        int c = (unsigned char)s.bytes[i];
+        if (c >= 'A' && c <= 'Z')
+            c += 'a' - 'A';
+        buffer_append_char(text, (char)c);
     }
     return at;
 }

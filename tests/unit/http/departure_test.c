@@ -1,0 +1,178 @@
+/* Requests that are held, and clients that leave meanwhile. */
+#include <check.h>
+#include <sys/socket.h>
+
+#include "scene.h"
+#include "suite.h"
+
+START_TEST(a_held_request_is_answered_later)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    run_until(scene.loop, &scene.requests, 1);
+    run_idle(scene.loop);
+    ck_assert(str_equal(http_body(scene.held), STR("abc")));
+    http_respond_text(scene.held, 200, "text/plain", STR("at last"));
+    peer_await(&peer, "\r\n\r\nat last");
+    scene.act = answer_hello; /* and the connection is good for another */
+    peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    peer_await(&peer, "\r\n\r\nhello");
+    peer_close(&peer);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 0);
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_while_held_is_gone_once)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    run_until(scene.loop, &scene.requests, 1);
+    leave(&peer, _i);
+    run_until(scene.loop, &scene.gone, 1);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 1);
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    if (peer.fd != -1) {
+        peer_await_close(&peer);
+        ck_assert_uint_eq(peer.received.length, 0);
+        peer_close(&peer);
+    }
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_before_its_request_is_read_is_gone_once)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    loop_run_once(scene.loop, 100);
+    peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    leave(&peer, _i);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, scene.requests); /* after a reset there may be no request */
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(a_client_that_half_closed_is_still_answered_at_once)
+{
+    struct scene scene = {.act = answer_hello};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    shutdown(peer.fd, SHUT_WR);
+    peer_await(&peer, "\r\n\r\nhello");
+    peer_await_close(&peer);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+struct pair {
+    struct scene *scene;
+    struct http_exchange *exchange;
+    struct http_exchange **other;
+};
+
+static void abort_other(void *context)
+{
+    struct pair *pair = context;
+    pair->scene->gone++;
+    pair->exchange = NULL;
+    if (*pair->other != NULL) {
+        struct http_exchange *other = *pair->other;
+        *pair->other = NULL;
+        http_stream_abort(other);
+    }
+}
+
+START_TEST(one_departure_may_end_another_exchange_of_the_same_batch)
+{
+    struct scene scene = {.act = hold};
+    struct peer peers[2];
+    struct pair pairs[2];
+    start(&scene);
+    for (int i = 0; i < 2; i++) {
+        peer_connect(&peers[i], scene.loop, scene.port);
+        peer_send_text(&peers[i], "GET / HTTP/1.1\r\n\r\n");
+        run_until(scene.loop, &scene.requests, i + 1);
+        pairs[i] = (struct pair){&scene, scene.held, &pairs[1 - i].exchange};
+        http_on_gone(scene.held, abort_other, &pairs[i]);
+    }
+    peer_close(&peers[0]);
+    peer_close(&peers[1]);
+    run_until(scene.loop, &scene.gone, 1);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 1); /* the other was ended by its owner */
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_a_stream_is_gone_once)
+{
+    struct scene scene = {.act = start_stream};
+    struct peer peer;
+    open_stream(&scene, &peer, "GET / HTTP/1.1\r\n\r\n");
+    http_stream_write(scene.held, STR(":\n\n"));
+    peer_await(&peer, ":\n\n");
+    leave(&peer, _i);
+    run_until(scene.loop, &scene.gone, 1);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 1);
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_while_it_is_written_to_is_gone_once)
+{
+    struct scene scene = {.act = start_stream};
+    struct peer peer;
+    start(&scene);
+    peer_connect_narrow(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    run_until(scene.loop, &scene.requests, 1);
+    while (http_stream_write(scene.held, block_of('a', 256 * 1024)))
+        loop_run_once(scene.loop, 0);
+    run_idle(scene.loop);
+    leave(&peer, _i);
+    run_until(scene.loop, &scene.gone, 1);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 1);
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+TCase *departure_tests(void)
+{
+    TCase *tests = tcase_create("departure_tests");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_held_request_is_answered_later);
+    tcase_add_loop_test(tests, a_client_that_leaves_while_held_is_gone_once, 0, DEPARTURES);
+    tcase_add_loop_test(tests, a_client_that_leaves_before_its_request_is_read_is_gone_once, 0,
+                        DEPARTURES);
+    tcase_add_test(tests, a_client_that_half_closed_is_still_answered_at_once);
+    tcase_add_test(tests, one_departure_may_end_another_exchange_of_the_same_batch);
+    tcase_add_loop_test(tests, a_client_that_leaves_a_stream_is_gone_once, 0, DEPARTURES);
+    tcase_add_loop_test(tests, a_client_that_leaves_while_it_is_written_to_is_gone_once, 0,
+                        DEPARTURES);
+    return tests;
+}

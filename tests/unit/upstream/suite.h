@@ -1,0 +1,10 @@
+/*
+ * The test cases of the upstream layer, one file each.
+ */
+#pragma once
+
+#include <check.h>
+
+TCase *message_tests(void);
+TCase *failure_tests(void);
+TCase *control_tests(void);
