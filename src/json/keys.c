@@ -41,36 +41,31 @@ static void grow(struct keys *keys)
         memcpy(keys->items, keys->first_items, sizeof keys->first_items);
 }
 
-static uint64_t head_of(const char *bytes, size_t length, size_t readable)
+/* The key's bytes move to the stack's own memory, decoded. */
+static void decode(struct keys *keys, struct key *key, const char *end)
 {
-    if (length >= 8)
-        return load_word(bytes);
-    if (readable >= 8)
-        return load_word(bytes) & ((UINT64_C(1) << length * 8) - 1);
-    char padded[8] = {0};
-    memcpy(padded, bytes, length);
-    return load_word(padded);
+    struct str raw = {key->bytes, key->length};
+    /* Decoding only shrinks, so room for the rest of the text is room for all keys to come,
+     * and the bytes never move under the keys that point to them. */
+    if (keys->decoded.capacity == 0)
+        buffer_reserve(&keys->decoded, (size_t)(end - raw.bytes));
+    size_t start = keys->decoded.length;
+    unescape_append(&keys->decoded, raw);
+    key->bytes = keys->decoded.bytes + start;
+    key->length = keys->decoded.length - start;
 }
 
-const struct key *keys_push(struct keys *keys, struct str raw, bool escaped, const char *end)
+const struct key *keys_push_rare(struct keys *keys, struct str raw, bool escaped, const char *end)
 {
     if (keys->count == keys->capacity)
         grow(keys);
     struct key *key = &keys->items[keys->count++];
     *key = (struct key){.bytes = raw.bytes, .length = raw.length, .at = raw.bytes - 1};
-    size_t readable = (size_t)(end - raw.bytes);
-    if (escaped) {
-        /* Decoding only shrinks, so room for the rest of the text is room for all keys to
-         * come, and the bytes never move under the keys that point to them. */
-        if (keys->decoded.capacity == 0)
-            buffer_reserve(&keys->decoded, readable);
-        size_t start = keys->decoded.length;
-        unescape_append(&keys->decoded, raw);
-        key->bytes = keys->decoded.bytes + start;
-        key->length = keys->decoded.length - start;
-        readable = key->length;
-    }
-    key->head = head_of(key->bytes, key->length, readable);
+    if (escaped)
+        decode(keys, key, end);
+    char padded[8] = {0};
+    memcpy(padded, key->bytes, key->length < 8 ? key->length : 8);
+    key->head = load_word(padded);
     return key;
 }
 

@@ -6,9 +6,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bytes.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
@@ -32,8 +34,26 @@ struct keys {
 
 void keys_init(struct keys *keys);
 void keys_finish(struct keys *keys);
-/* Pushes the key whose raw text is `raw`; `end` is where the scanned text ends. */
-const struct key *keys_push(struct keys *keys, struct str raw, bool escaped, const char *end);
+/* keys_push() for escaped keys, full stacks and the end of the text. */
+const struct key *keys_push_rare(struct keys *keys, struct str raw, bool escaped, const char *end);
+
+/* Pushes the key whose raw text is `raw`; `end` is where the scanned text ends. The result is
+ * valid until the next push. */
+static inline const struct key *keys_push(struct keys *keys, struct str raw, bool escaped,
+                                          const char *end)
+{
+    if (escaped || keys->count == keys->capacity || end - raw.bytes < 8)
+        return keys_push_rare(keys, raw, escaped, end);
+    struct key *key = &keys->items[keys->count++];
+    key->bytes = raw.bytes;
+    key->length = raw.length;
+    key->at = raw.bytes - 1;
+    key->head = load_word(raw.bytes);
+    if (raw.length < 8)
+        key->head &= (UINT64_C(1) << raw.length * 8) - 1;
+    return key;
+}
+
 /* Searches the keys from `first` on and pops them. The place of a key that equals an earlier
  * one, or NULL. Time is proportional to the keys' bytes, whoever chose them. */
 const char *keys_pop_object(struct keys *keys, size_t first);
