@@ -24,6 +24,15 @@ static void complain(const struct builder *builder, yaml_mark_t mark, const char
                    source_text_place(builder->report->source, mark.index), NULL, hint, "%s", what);
 }
 
+/* The reader tells where a byte is bad in bytes. */
+static size_t count_characters(const struct source_text *source, size_t bytes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bytes && i < source->text.length; i++)
+        count += ((unsigned char)source->text.bytes[i] & 0xC0) != 0x80;
+    return count;
+}
+
 static bool next_event(struct builder *builder, yaml_event_t *event)
 {
     yaml_parser_t *parser = &builder->parser;
@@ -33,9 +42,10 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
         abort();
     char *what = memory_format("this is not YAML: %s%s%s", parser->problem,
                                parser->context ? ", " : "", parser->context ? parser->context : "");
-    /* The reader's complaints (control characters) come without a mark of their own. */
-    bool has_mark = parser->error != YAML_READER_ERROR;
-    complain(builder, has_mark ? parser->problem_mark : parser->mark, NULL, what);
+    yaml_mark_t mark = parser->problem_mark;
+    if (parser->error == YAML_READER_ERROR)
+        mark.index = count_characters(builder->report->source, parser->problem_offset);
+    complain(builder, mark, NULL, what);
     free(what);
     return false;
 }
@@ -47,21 +57,6 @@ static struct node *node_create(enum node_kind kind, const yaml_event_t *event)
     node->start = event->start_mark.index;
     node->end = event->end_mark.index;
     return node;
-}
-
-void node_destroy(struct node *node)
-{
-    if (!node)
-        return;
-    for (size_t i = 0; i < node->count; i++) {
-        if (node->kind == NODE_MAPPING)
-            node_destroy(node->keys[i]);
-        node_destroy(node->values[i]);
-    }
-    free(node->keys);
-    free(node->values);
-    free(node->text);
-    free(node);
 }
 
 /* A tag may say what a plain value is anyway; one that asks for something else is refused
@@ -247,6 +242,20 @@ static struct node *build_stream(struct builder *builder)
     return NULL;
 }
 
+static void report_missing(const struct report *report, const struct node *root)
+{
+    const struct source_text *source = report->source;
+    for (size_t i = 0; i < source->segment_count; i++) {
+        const struct segment *segment = &source->segments[i];
+        if (segment->kind != SEGMENT_MISSING)
+            continue;
+        char *path = document_path_at(root, segment->text_start);
+        problems_error(report->problems, source_text_place(source, segment->text_start), path,
+                       "set it, or write a default as ${NAME:-default}", "%s", segment->problem);
+        free(path);
+    }
+}
+
 struct node *document_parse(const struct report *report)
 {
     struct builder builder = {.report = report};
@@ -254,64 +263,10 @@ struct node *document_parse(const struct report *report)
         abort();
     struct str text = buffer_str(&report->source->text);
     yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text.bytes, text.length);
+    const char *bytes = text.length ? text.bytes : "";
+    yaml_parser_set_input_string(&builder.parser, (const unsigned char *)bytes, text.length);
     struct node *root = build_stream(&builder);
     yaml_parser_delete(&builder.parser);
+    report_missing(report, root);
     return root;
-}
-
-const struct node *node_get(const struct node *mapping, const char *key)
-{
-    if (!mapping || mapping->kind != NODE_MAPPING)
-        return NULL;
-    for (size_t i = 0; i < mapping->count; i++) {
-        if (strcmp(mapping->keys[i]->text, key) == 0)
-            return mapping->values[i];
-    }
-    return NULL;
-}
-
-bool node_is_null(const struct node *node)
-{
-    if (!node)
-        return true;
-    if (node->kind != NODE_TEXT || !node->is_plain)
-        return false;
-    return node->text[0] == '\0' || strcmp(node->text, "~") == 0 ||
-           strcmp(node->text, "null") == 0 || strcmp(node->text, "Null") == 0 ||
-           strcmp(node->text, "NULL") == 0;
-}
-
-static struct place place_of(const struct report *report, const struct node *node)
-{
-    return source_text_place(report->source, node->start);
-}
-
-void report_error(const struct report *report, const struct node *node, const char *path,
-                  const char *hint, const char *format, ...)
-{
-    struct error message;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message.message, sizeof message.message, format, arguments);
-    va_end(arguments);
-    problems_error(report->problems, place_of(report, node), path, hint, "%s", message.message);
-}
-
-void report_warning(const struct report *report, const struct node *node, const char *path,
-                    const char *hint, const char *format, ...)
-{
-    struct error message;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message.message, sizeof message.message, format, arguments);
-    va_end(arguments);
-    problems_warning(report->problems, place_of(report, node), path, hint, "%s", message.message);
-}
-
-char *report_quote(const struct report *report, const struct node *node)
-{
-    if (source_text_is_substituted(report->source, node->start, node->end))
-        return memory_copy_text("the value of the variable");
-    return problems_quote(node->text);
 }

@@ -27,7 +27,7 @@ struct report {
     struct config_problems *problems;
 };
 
-/* NULL with at least one error reported. */
+/* NULL with at least one error reported; the variables that are missing are reported, too. */
 struct node *document_parse(const struct report *report);
 void node_destroy(struct node *node); /* NULL is allowed */
 
@@ -36,7 +36,14 @@ const struct node *node_get(const struct node *mapping, const char *key);
 /* Nothing, or YAML's null: an optional key that is written but left empty. */
 bool node_is_null(const struct node *node);
 
-/* Reports at `node`; path and hint may be NULL. */
+/* The key whose single value holds the character `index` of the replaced text, as in
+ * "sources[0].url"; NULL when no value does. The caller frees. */
+char *document_path_at(const struct node *root, size_t index);
+/* "path.name", with the name in quotes where it would not read as one. The caller frees. */
+char *document_join(const char *path, const char *name);
+
+/* Reports at `node`; path and hint may be NULL. A value that a missing variable was to give
+ * is passed over: that the variable is missing says it all. */
 void report_error(const struct report *report, const struct node *node, const char *path,
                   const char *hint, const char *format, ...) __attribute__((format(printf, 5, 6)));
 void report_warning(const struct report *report, const struct node *node, const char *path,

@@ -87,7 +87,7 @@ struct config *config_parse(struct str text, const char *name, config_getenv env
     }
     if (!environment)
         environment = process_environment;
-    source_text_init(&source, text, name, environment, problems);
+    source_text_init(&source, text, name, environment);
     config = parse(&source, environment, problems);
     source_text_finish(&source);
     sort_problems(problems);

@@ -1,16 +1,12 @@
 /* The reader: one walk over tree and table together. */
 #include "read.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks.h"
 #include "distance.h"
 #include "keys.h"
-#include "taskgate/config/duration.h"
+#include "scalar.h"
 #include "taskgate/core/memory.h"
 
 /* A key where it was found: its row, its full name and its value. */
@@ -23,6 +19,11 @@ struct entry {
 
 static void read_mapping(const struct report *report, const struct node *node, const char *pattern,
                          const char *path, void *target);
+
+static void *at(void *target, size_t offset)
+{
+    return (char *)target + offset;
+}
 
 static void refuse(const struct entry *entry, const struct node *node, const char *hint,
                    const char *message)
@@ -55,94 +56,6 @@ static void refuse_kind(const struct entry *entry, const struct node *node)
     refuse(entry, node, NULL, message);
     free(message);
     free(wanted);
-}
-
-static void *at(void *target, size_t offset)
-{
-    return (char *)target + offset;
-}
-
-static void store_number(const struct key *key, void *target, int64_t value)
-{
-    int small = (int)value;
-    bool truth = value != 0;
-    if (key->size == sizeof value)
-        memcpy(at(target, key->offset), &value, sizeof value);
-    else if (key->size == sizeof small)
-        memcpy(at(target, key->offset), &small, sizeof small);
-    else if (key->size == sizeof truth)
-        memcpy(at(target, key->offset), &truth, sizeof truth);
-}
-
-static bool check_range(const struct key *key, int64_t value, struct error *error)
-{
-    char low[64], high[64];
-    if (value >= key->minimum && value <= key->maximum)
-        return true;
-    if (key->type == KEY_DURATION) {
-        duration_format(key->minimum, low);
-        duration_format(key->maximum, high);
-    } else {
-        snprintf(low, sizeof low, "%" PRId64, key->minimum);
-        snprintf(high, sizeof high, "%" PRId64, key->maximum);
-    }
-    return value < key->minimum ? error_set(error, "the minimum is %s", low)
-                                : error_set(error, "the maximum is %s", high);
-}
-
-static bool parse_real(const struct key *key, struct str text, struct error *error)
-{
-    char *copy = memory_copy_str(text), *end;
-    double value = strtod(copy, &end);
-    bool is_number = end != copy && *end == '\0' && isfinite(value);
-    free(copy);
-    if (!is_number)
-        return error_set(error, "this is no number");
-    if (value < (double)key->minimum || value > (double)key->maximum)
-        return error_set(error, "must be from %" PRId64 " to %" PRId64, key->minimum, key->maximum);
-    return true;
-}
-
-static bool parse_number(const struct key *key, struct str text, int64_t *value,
-                         struct error *error)
-{
-    bool truth;
-    switch (key->type) {
-    case KEY_BOOL:
-        if (!parse_bool(text, &truth))
-            return error_set(error, "must be true or false");
-        *value = truth;
-        return true;
-    case KEY_BYTES:
-        return parse_bytes(text, value, error) && check_range(key, *value, error);
-    case KEY_DURATION:
-        return duration_parse(text, value, error) && check_range(key, *value, error);
-    default:
-        if (!parse_integer(text, value))
-            return error_set(error, "must be a whole number");
-        return check_range(key, *value, error);
-    }
-}
-
-/* Any single value but a choice, from the file or from the table's default. */
-static bool store_text(const struct key *key, struct str text, void *target, struct error *error)
-{
-    int64_t number = 0;
-    if (key->type == KEY_REAL)
-        return parse_real(key, text, error);
-    if (key->type != KEY_TEXT) {
-        if (!parse_number(key, text, &number, error))
-            return false;
-        store_number(key, target, number);
-        return true;
-    }
-    if (key->check && !key->check(text, error))
-        return false;
-    if (key->size) {
-        char *copy = memory_copy_str(text);
-        memcpy(at(target, key->offset), &copy, sizeof copy);
-    }
-    return true;
 }
 
 static const struct choice *find_choice(const struct choices *choices, const char *text)
@@ -200,10 +113,10 @@ static void read_single(const struct entry *entry, void *target)
     unsigned value;
     if (entry->key->type == KEY_CHOICE) {
         if (read_choice(entry, entry->node, &value))
-            store_number(entry->key, target, value);
+            scalar_store_number(entry->key, target, value);
     } else if (entry->node->kind != NODE_TEXT) {
         refuse_kind(entry, entry->node);
-    } else if (!store_text(entry->key, str_from(entry->node->text), target, &error)) {
+    } else if (!scalar_store(entry->key, str_from(entry->node->text), target, &error)) {
         refuse_value(entry, entry->node, error.message);
     }
 }
@@ -268,7 +181,7 @@ static void read_choices(const struct entry *entry, void *target)
             bits |= bit;
         free(path);
     }
-    store_number(entry->key, target, bits);
+    scalar_store_number(entry->key, target, bits);
 }
 
 static void read_text_map(const struct entry *entry)
@@ -281,19 +194,6 @@ static void read_text_map(const struct entry *entry)
         if (entry->node->values[i]->kind != NODE_TEXT)
             refuse(entry, entry->node->values[i], NULL, "must be text");
     }
-}
-
-/* "approval.default", or with the name in quotes where it would not read as one. */
-static char *join_path(const char *path, const char *name)
-{
-    char *quoted = NULL;
-    for (const char *c = name; *c && !quoted; c++) {
-        if (*c <= ' ' || *c == 0x7F || strchr("\"\\.[]:", *c) || (unsigned char)*c >= 0x80)
-            quoted = problems_quote(name);
-    }
-    char *joined = memory_format("%s%s%s", path, *path ? "." : "", quoted ? quoted : name);
-    free(quoted);
-    return joined;
 }
 
 /* Items of a list of mappings, or of a mapping of names to mappings. */
@@ -312,7 +212,7 @@ static void read_items(const struct entry *entry, void *target)
     memcpy(at(target, key->count), &node->count, sizeof node->count);
     for (size_t i = 0; i < node->count; i++) {
         void *item = items + i * key->item;
-        char *path = is_named ? join_path(entry->path, node->keys[i]->text)
+        char *path = is_named ? document_join(entry->path, node->keys[i]->text)
                               : memory_format("%s[%zu]", entry->path, i);
         struct error error;
         struct entry place = {entry->report, key, node->values[i], path};
@@ -368,9 +268,9 @@ static void store_default(const struct report *report, const struct key *key, vo
         read_mapping(report, NULL, pattern, "", target);
         free(pattern);
     } else if (key->default_text && key->size && key->type == KEY_CHOICE) {
-        store_number(key, target, find_choice(key->choices, key->default_text)->value);
+        scalar_store_number(key, target, find_choice(key->choices, key->default_text)->value);
     } else if (key->default_text && key->size) {
-        store_text(key, str_from(key->default_text), target, NULL);
+        scalar_store(key, str_from(key->default_text), target, NULL);
     }
 }
 
@@ -383,7 +283,7 @@ static void refuse_unknown(const struct report *report, const struct node *key_n
         if (strcmp(config_keys[i].parent, pattern) == 0)
             words[count++] = config_keys[i].name;
     }
-    char *full = join_path(path, key_node->text);
+    char *full = document_join(path, key_node->text);
     char *hint = suggest(key_node->text, words, count, "known here:");
     report_error(report, key_node, full, hint, "unknown key");
     free(hint);
@@ -409,7 +309,7 @@ static void read_mapping(const struct report *report, const struct node *node, c
         if (strcmp(key->parent, pattern) != 0)
             continue;
         const struct node *value = node_get(node, key->name);
-        char *full = join_path(path, key->name);
+        char *full = document_join(path, key->name);
         struct entry entry = {report, key, value, full};
         if (!node_is_null(value))
             read_value(&entry, target);

@@ -40,13 +40,14 @@ static void find_lines(struct source_text *source, struct str original)
 }
 
 /* What is appended from here on comes from character `original_at` of the file. */
-static void begin_segment(struct source_text *source, bool is_substituted, size_t text_at,
-                          size_t original_at)
+static struct segment *begin_segment(struct source_text *source, enum segment_kind kind,
+                                     size_t text_at, size_t original_at)
 {
     source->segments =
         memory_grow_array(source->segments, source->segment_count + 1, sizeof *source->segments);
-    source->segments[source->segment_count++] = (struct segment){
-        .text_start = text_at, .original_start = original_at, .is_substituted = is_substituted};
+    struct segment *segment = &source->segments[source->segment_count++];
+    *segment = (struct segment){.kind = kind, .text_start = text_at, .original_start = original_at};
+    return segment;
 }
 
 /* One ${…} as it stands in the file. */
@@ -92,31 +93,30 @@ static bool parse_reference(struct str text, struct reference *reference)
 
 /* What stands for the reference; a variable that is set but empty counts as set. */
 static struct str resolve(const struct reference *reference, config_getenv environment,
-                          struct place place, struct config_problems *problems)
+                          struct segment *segment)
 {
     char *name = memory_copy_str(reference->name);
     const char *value = environment(name);
     struct str result = value ? str_from(value) : reference->fallback;
-    if (!value && !reference->has_default) {
-        problems_error(problems, place, NULL, "set it, or write a default as ${NAME:-default}",
-                       "V-014 the environment variable %s is not set", name);
-    } else if (!str_is_utf8(result)) {
-        problems_error(problems, place, NULL, NULL,
-                       "the value of the environment variable %s is not UTF-8", name);
-        result = STR_EMPTY;
-    }
+    if (!value && !reference->has_default)
+        segment->problem = memory_format("V-014 the environment variable %s is not set", name);
+    else if (!str_is_utf8(result))
+        segment->problem = memory_format("the environment variable %s is not UTF-8", name);
     free(name);
-    return result;
+    if (!segment->problem)
+        return result;
+    segment->kind = SEGMENT_MISSING;
+    return reference->name;
 }
 
 void source_text_init(struct source_text *source, struct str original, const char *name,
-                      config_getenv environment, struct config_problems *problems)
+                      config_getenv environment)
 {
     *source = (struct source_text){.name = name};
     buffer_init(&source->text);
     find_lines(source, original);
     size_t text_at = 0, original_at = 0;
-    begin_segment(source, false, text_at, original_at);
+    begin_segment(source, SEGMENT_PLAIN, text_at, original_at);
     for (size_t i = 0; i < original.length;) {
         struct reference reference;
         if (!parse_reference(str_slice(original.bytes + i, original.length - i), &reference)) {
@@ -126,25 +126,26 @@ void source_text_init(struct source_text *source, struct str original, const cha
             buffer_append_char(&source->text, original.bytes[i++]);
             continue;
         }
-        begin_segment(source, true, text_at, original_at);
-        struct place place = source_text_place(source, text_at);
-        struct str value = resolve(&reference, environment, place, problems);
+        struct segment *segment = begin_segment(source, SEGMENT_VALUE, text_at, original_at);
+        struct str value = resolve(&reference, environment, segment);
         buffer_append(&source->text, value);
         text_at += count_characters(value);
         original_at += count_characters(reference.whole);
         i += reference.whole.length;
-        begin_segment(source, false, text_at, original_at);
+        begin_segment(source, SEGMENT_PLAIN, text_at, original_at);
     }
 }
 
 void source_text_finish(struct source_text *source)
 {
     buffer_finish(&source->text);
+    for (size_t i = 0; i < source->segment_count; i++)
+        free(source->segments[i].problem);
     free(source->segments);
     free(source->line_starts);
 }
 
-/* The last of `count` ascending values that is not above `wanted`. */
+/* The last segment that begins at or before `index`. */
 static const struct segment *find_segment(const struct source_text *source, size_t index)
 {
     size_t low = 0, high = source->segment_count;
@@ -162,7 +163,7 @@ struct place source_text_place(const struct source_text *source, size_t index)
 {
     const struct segment *segment = find_segment(source, index);
     size_t original = segment->original_start;
-    if (!segment->is_substituted)
+    if (segment->kind == SEGMENT_PLAIN)
         original += index - segment->text_start;
     size_t low = 0, high = source->line_count;
     while (high - low > 1) {
@@ -177,13 +178,14 @@ struct place source_text_place(const struct source_text *source, size_t index)
                           .column = (int)(original - source->line_starts[low]) + 1};
 }
 
-bool source_text_is_substituted(const struct source_text *source, size_t start, size_t end)
+bool source_text_holds(const struct source_text *source, size_t start, size_t end,
+                       enum segment_kind kind)
 {
     const struct segment *last = source->segments + source->segment_count;
     for (const struct segment *segment = find_segment(source, start);
          segment < last && segment->text_start < end; segment++) {
         bool is_empty = segment + 1 < last && segment[1].text_start == segment->text_start;
-        if (segment->is_substituted && !is_empty)
+        if (segment->kind == kind && !is_empty)
             return true;
     }
     return false;

@@ -11,10 +11,17 @@
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
 
+enum segment_kind {
+    SEGMENT_PLAIN,
+    SEGMENT_VALUE,   /* all of it stands for the one ${…} at original_start */
+    SEGMENT_MISSING, /* likewise, and is but the variable's name: there is no value */
+};
+
 struct segment {
+    enum segment_kind kind;
     size_t text_start;     /* in characters of the replaced text */
     size_t original_start; /* in characters of the file */
-    bool is_substituted;   /* all of it stands for the one ${…} at original_start */
+    char *problem;         /* of SEGMENT_MISSING */
 };
 
 struct source_text {
@@ -26,13 +33,15 @@ struct source_text {
     size_t line_count;
 };
 
-/* Replaces over the raw text, comments included (reference §1.3), and reports every variable
- * that is missing (V-014). `name` must outlive it. Finish it whatever comes of it. */
+/* Replaces over the raw text, comments included (reference §1.3). A variable without a value
+ * leaves a segment that says so, for whoever knows the key it stands at. `name` must outlive
+ * the result. */
 void source_text_init(struct source_text *source, struct str original, const char *name,
-                      config_getenv environment, struct config_problems *problems);
+                      config_getenv environment);
 void source_text_finish(struct source_text *source);
 
 /* Where the character `index` of the replaced text comes from. */
 struct place source_text_place(const struct source_text *source, size_t index);
-/* Whether any of [start, end) came out of a variable, so that it may be a secret. */
-bool source_text_is_substituted(const struct source_text *source, size_t start, size_t end);
+/* Whether any of [start, end) is of that kind: a value may be a secret. */
+bool source_text_holds(const struct source_text *source, size_t start, size_t end,
+                       enum segment_kind kind);

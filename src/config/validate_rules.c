@@ -17,7 +17,7 @@ static void check_workflow(const struct draft *draft, const struct node *node, c
     const struct node *type = node_get(destination, "type");
     const struct node *on_timeout = node_get(node, "on_timeout");
     const struct node *blocking = node_get(node, "blocking_timeout");
-    char *path = memory_format("approval.%s", name);
+    char *path = document_join("approval", name);
     if (strcmp(text_of(type), "slack") == 0) {
         char *key = memory_format("%s.destination", path);
         if (node_is_null(node_get(destination, "channel")))

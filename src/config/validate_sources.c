@@ -81,8 +81,8 @@ static void resolve_header(const struct source_view *view, struct config_source_
     struct error error;
     if (!variable || variable->kind != NODE_TEXT || !*variable->text)
         return;
-    char *key = memory_format("headers.%s.env", header->name);
-    char *path = path_of(view, key);
+    char *headers = path_of(view, "headers");
+    char *path = document_join(headers, header->name);
     const char *value = view->draft->environment(variable->text);
     if (!value)
         report_error(report, variable, path, "set it to the header's value",
@@ -99,7 +99,7 @@ static void resolve_header(const struct source_view *view, struct config_source_
                          "the header stands here twice: names differ in case only");
     }
     free(path);
-    free(key);
+    free(headers);
 }
 
 static void check_headers(const struct source_view *view)

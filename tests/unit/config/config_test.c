@@ -6,7 +6,12 @@
 int main(void)
 {
     Suite *suite = suite_create("config");
+    suite_add_tcase(suite, values_case());
+    suite_add_tcase(suite, glob_case());
     suite_add_tcase(suite, load_case());
+    suite_add_tcase(suite, findings_case());
+    suite_add_tcase(suite, environment_case());
+    suite_add_tcase(suite, robustness_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "suites.h"
 #include "support.h"
@@ -52,9 +53,382 @@ START_TEST(minimal_file_gets_the_defaults)
 }
 END_TEST
 
+/* A file as ThoughtGate's users have it, every key of its schema in it. */
+static const char thoughtgate[] =
+    "schema: 1\n"
+    "sources:\n"
+    "  - id: upstream\n"
+    "    kind: mcp\n"
+    "    url: ${MCP_URL:-http://mcp-server:3000}  # or ${MCP_URL}\n"
+    "    prefix: null\n"
+    "    description: \"The team's tools\"\n"
+    "    enabled: true\n"
+    "    expose:\n"
+    "      mode: blocklist\n"
+    "      tools: [\"debug_*\", \"internal/**\"]\n"
+    "governance:\n"
+    "  defaults:\n"
+    "    action: forward\n"
+    "  rules:\n"
+    "    - match: \"delete_*\"\n"
+    "      action: approve\n"
+    "      approval: default\n"
+    "      description: Deletions need a human\n"
+    "    - match: \"transfer_*\"\n"
+    "      action: approve\n"
+    "      source: upstream\n"
+    "      approval: finance\n"
+    "      limits: {rate: 5/m, nested: [1, {a: b}]}\n"
+    "      inspectors: [pii]\n"
+    "    - match: \"*_unsafe\"\n"
+    "      action: deny\n"
+    "      source: [upstream]\n"
+    "approval:\n"
+    "  default:\n"
+    "    destination:\n"
+    "      type: slack\n"
+    "      channel: \"#approvals\"\n"
+    "      token_env: SLACK_BOT_TOKEN\n"
+    "      mention: [\"@oncall\"]\n"
+    "    timeout: 10m\n"
+    "    blocking_timeout: 5m\n"
+    "    on_timeout: deny\n"
+    "  finance:\n"
+    "    destination:\n"
+    "      type: slack\n"
+    "      channel: \"#finance\"\n"
+    "    timeout: PT1H30M\n"
+    "    redact_fields: [card.number, iban]\n"
+    "task_annotation_overrides:\n"
+    "  force_required: [export_all]\n"
+    "cedar:\n"
+    "  policies: [/dev/null]\n"
+    "  schema: /dev/null\n"
+    "telemetry:\n"
+    "  enabled: true\n"
+    "  otlp:\n"
+    "    endpoint: http://otel-collector:4318\n"
+    "    protocol: http/protobuf\n"
+    "    headers: {Authorization: \"Bearer ${OTEL_TOKEN:-none}\"}\n"
+    "  sampling: {strategy: tail, success_sample_rate: 0.10}\n"
+    "  batch: {max_queue_size: 4096, max_export_batch_size: 512, scheduled_delay_ms: 10000,\n"
+    "          export_timeout_ms: 30000}\n"
+    "  resource: {service.name: my-thoughtgate, deployment.environment: staging}\n"
+    "  stdio: {propagate_upstream: false}\n";
+
+START_TEST(a_thoughtgate_file_loads_unchanged)
+{
+    const char *pairs[] = {"MCP_URL=https://mcp.example/v1", NULL};
+    test_environment(pairs);
+    struct config *config = expect_load(
+        thoughtgate,
+        "t.yaml:32:13: warning: approval.default.destination: Slack is not supported yet, nothing "
+        "is sent there; decide at the admin endpoint\n"
+        "t.yaml:37:23: warning: approval.default.blocking_timeout: the key has no effect\n"
+        "t.yaml:41:13: warning: approval.finance.destination: Slack is not supported yet, nothing "
+        "is sent there; decide at the admin endpoint\n"
+        "t.yaml:48:3: warning: cedar: Cedar policies are not evaluated yet, the block has no "
+        "effect\n"
+        "t.yaml:51:3: warning: telemetry: telemetry does not exist yet, the block has no effect\n");
+    test_environment(NULL);
+    ck_assert_ptr_nonnull(config);
+    ck_assert_str_eq(config->sources[0].url, "https://mcp.example/v1");
+    ck_assert_ptr_null(config->sources[0].prefix);
+    ck_assert_str_eq(config->sources[0].description, "The team's tools");
+    ck_assert_int_eq(config->sources[0].expose_mode, EXPOSE_BLOCKLIST);
+    ck_assert_uint_eq(config->sources[0].expose.count, 2);
+    ck_assert_str_eq(config->sources[0].expose.items[1], "internal/**");
+    ck_assert_uint_eq(config->rule_count, 3);
+    ck_assert_str_eq(config->rules[0].match, "delete_*");
+    ck_assert_int_eq(config->rules[0].action, ACTION_APPROVE);
+    ck_assert_str_eq(config->rules[0].description, "Deletions need a human");
+    ck_assert_int_eq(config->rules[0].line, 16);
+    ck_assert_uint_eq(config->rules[0].sources.count, 0);
+    ck_assert_uint_eq(config->rules[1].sources.count, 1);
+    ck_assert_str_eq(config->rules[1].sources.items[0], "upstream");
+    ck_assert_int_eq(config->rules[2].line, 26);
+    const struct config_workflow *finance = config_workflow_of(config, &config->rules[1]);
+    ck_assert_str_eq(finance->name, "finance");
+    ck_assert_int_eq(finance->timeout_ms, 5400000);
+    ck_assert(!finance->admin_only);
+    ck_assert_uint_eq(finance->redact_fields.count, 2);
+    ck_assert_str_eq(finance->redact_fields.items[0], "card.number");
+    ck_assert_str_eq(config->force_required.items[0], "export_all");
+    config_unref(config);
+}
+END_TEST
+
+START_TEST(keys_of_its_own_are_read)
+{
+    static const char text[] =
+        "schema: 1\n"
+        "sources:\n"
+        "  - {id: a, kind: mcp, url: 'http://a/', identity: session, enabled: no}\n"
+        "  - {id: b, kind: mcp, url: 'http://b/', headers: {X-Key: {env: KEY}}}\n"
+        "governance:\n"
+        "  defaults: {action: deny}\n"
+        "  rules:\n"
+        "    - {match: x, action: approve, execution: on_result}\n"
+        "    - {match: y, action: forward}\n"
+        "approval: {ops: {destination: {type: admin}, timeout: 30s}}\n"
+        "store: {path: /x/y.db}\n"
+        "workers: 3\n"
+        "proxy: {bind: 0.0.0.0, allowed_hosts: ['gw:1'], allowed_origins: ['https://a']}\n"
+        "admin:\n"
+        "  allowed_hosts: [ops.example]\n"
+        "  allowed_origins: ['https://ops.example']\n"
+        "  tokens:\n"
+        "    - name: alice\n"
+        "      token_sha256: "
+        "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\n"
+        "      roles: [viewer, caller]\n"
+        "execution: on_result\n"
+        "pending_status: working\n"
+        "clients:\n"
+        "  - {match: 'old-*', tasks: no}\n"
+        "  - {match: '*', tasks: yes, pending_status: input_required}\n"
+        "methods: {allow: ['vendor/*']}\n"
+        "limits: {pending_per_principal: 1, pending_total: 2, body_bytes: 3KiB, result_bytes: 4,\n"
+        "         sessions: 5, connections: 6, requests_per_second: 7}\n";
+    const char *pairs[] = {"KEY=s3cret", NULL};
+    test_environment(pairs);
+    struct config *config = expect_load(text, "");
+    test_environment(NULL);
+    ck_assert(config->sources[0].identity_session);
+    ck_assert(!config->sources[0].enabled);
+    ck_assert(!config->sources[1].identity_session);
+    ck_assert_uint_eq(config->sources[1].header_count, 1);
+    ck_assert_str_eq(config->sources[1].headers[0].name, "X-Key");
+    ck_assert_str_eq(config->sources[1].headers[0].value, "s3cret");
+    ck_assert(config->rules[0].has_execution);
+    ck_assert_int_eq(config->rules[0].execution, EXECUTION_ON_RESULT);
+    ck_assert(!config->rules[1].has_execution);
+    ck_assert(config->workflows[0].admin_only);
+    ck_assert_int_eq(config->workflows[0].timeout_ms, 30000);
+    ck_assert_str_eq(config->store_path, "/x/y.db");
+    ck_assert(!config->store_path_is_default);
+    ck_assert_int_eq(config->workers, 3);
+    ck_assert_str_eq(config->proxy_bind, "0.0.0.0");
+    ck_assert_str_eq(config->proxy_allowed_hosts.items[0], "gw:1");
+    ck_assert_str_eq(config->proxy_allowed_origins.items[0], "https://a");
+    ck_assert_str_eq(config->admin_allowed_hosts.items[0], "ops.example");
+    ck_assert_str_eq(config->admin_allowed_origins.items[0], "https://ops.example");
+    ck_assert_str_eq(config->tokens[0].name, "alice");
+    ck_assert_str_eq(config->tokens[0].sha256,
+                     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    ck_assert_uint_eq(config->tokens[0].roles, ROLE_VIEWER | ROLE_CALLER);
+    ck_assert_int_eq(config->execution, EXECUTION_ON_RESULT);
+    ck_assert_int_eq(config->pending_status, PENDING_STATUS_WORKING);
+    ck_assert_str_eq(config->methods_allow.items[0], "vendor/*");
+    ck_assert_int_eq(config->limits.pending_per_principal, 1);
+    ck_assert_int_eq(config->limits.pending_total, 2);
+    ck_assert_int_eq(config->limits.body_bytes, 3072);
+    ck_assert_int_eq(config->limits.result_bytes, 4);
+    ck_assert_int_eq(config->limits.sessions, 5);
+    ck_assert_int_eq(config->limits.connections, 6);
+    ck_assert_int_eq(config->limits.requests_per_second, 7);
+    const struct config_client *old = config_client_find(config, STR("old-client"));
+    ck_assert_int_eq(old->tasks, CLIENT_TASKS_NO);
+    ck_assert(!old->has_pending_status);
+    const struct config_client *other = config_client_find(config, STR("new"));
+    ck_assert_int_eq(other->tasks, CLIENT_TASKS_YES);
+    ck_assert_int_eq(other->pending_status, PENDING_STATUS_INPUT_REQUIRED);
+    config_unref(config);
+}
+END_TEST
+
+START_TEST(lookups_find_by_name)
+{
+    struct config *config = expect_load("schema: 1\n"
+                                        "sources: [{id: a, kind: mcp, url: 'http://a/'}]\n"
+                                        "governance:\n"
+                                        "  defaults: {action: approve}\n"
+                                        "  rules: [{match: x, action: approve, approval: ops}]\n"
+                                        "approval: {ops: {}, default: {}}\n",
+                                        "");
+    ck_assert_ptr_eq(config_source_find(config, STR("a")), &config->sources[0]);
+    ck_assert_ptr_null(config_source_find(config, STR("A")));
+    ck_assert_ptr_eq(config_workflow_find(config, STR("default")), &config->workflows[1]);
+    ck_assert_ptr_null(config_workflow_find(config, STR("none")));
+    ck_assert_ptr_eq(config_workflow_of(config, NULL), &config->workflows[1]);
+    ck_assert_ptr_eq(config_workflow_of(config, &config->rules[0]), &config->workflows[0]);
+    ck_assert_ptr_null(config_client_find(config, STR("anyone")));
+    ck_assert_ptr_eq(config_ref(config), config);
+    config_unref(config);
+    ck_assert_str_eq(config->sources[0].id, "a"); /* one reference is left */
+    config_unref(config);
+    config_unref(NULL);
+}
+END_TEST
+
+START_TEST(actions_have_names)
+{
+    static const char *const names[] = {"forward", "approve", "deny", "policy"};
+    for (int i = 0; i < 4; i++) {
+        enum config_action action = ACTION_DENY;
+        ck_assert_str_eq(config_action_name((enum config_action)i), names[i]);
+        ck_assert(config_action_parse(str_from(names[i]), &action));
+        ck_assert_int_eq((int)action, i);
+    }
+    enum config_action action;
+    ck_assert(!config_action_parse(STR("Forward"), &action));
+    ck_assert(!config_action_parse(STR_EMPTY, &action));
+}
+END_TEST
+
+/* Substitution is over the raw text; places stay those of the file. */
+START_TEST(variables_are_replaced_before_the_text_is_yaml)
+{
+    static const struct {
+        const char *more, *problems;
+    } rows[] = {
+        {"store: {path: ${SET}}\n", ""},
+        {"store: {path: '${SET}${SET}'}\n", ""},
+        {"store: {path: ${UNSET:-d}}\n", ""},
+        {"store: {path: a${UNSET:-}b}\n", ""},
+        {"store: {path: '$SET ${1x} ${} ${SET ${A-b}'}\n", ""},
+        {"workers: ${EMPTY:-7}\n", ""}, /* set but empty counts as set */
+        /* a long value before, and a short one, move nothing */
+        {"store: {path: ${SET}, pth: 1}\n", "t.yaml:9:23: store.pth: unknown key; did you mean "
+                                            "\"path\"?\n"},
+        {"store: {path: ${UNSET:-d}, pth: 1}\n", "t.yaml:9:28: store.pth: unknown key; did you "
+                                                 "mean \"path\"?\n"},
+        {"# ${SET} ${LINES}\nbogus: 1\n",
+         "t.yaml:9:10: not_a_key: unknown key; known here: schema, sources, governance, approval, "
+         "cedar, task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
+         "pending_status, clients, methods, limits\n"
+         "t.yaml:10:1: bogus: unknown key; known here: schema, sources, governance, approval, "
+         "cedar, task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
+         "pending_status, clients, methods, limits\n"},
+        /* what came from a variable is not shown, for it may be a secret */
+        {"execution: ${SET}\n", "t.yaml:9:12: execution: the value of the variable is not a time "
+                                "of execution; it may be on_approval, on_result\n"},
+        {"execution: ${UNSET:-on_aproval}\n",
+         "t.yaml:9:12: execution: the value of the variable is not a time of execution; did you "
+         "mean \"on_approval\"?\n"},
+        {"store: {path: ${BINARY}}\n",
+         "t.yaml:9:15: store.path: the environment variable BINARY is not UTF-8; set it, or write "
+         "a default as ${NAME:-default}\n"},
+        /* characters, not bytes, are counted */
+        {"store: {path: 'ä€😀${SET}', pth: 1}\n",
+         "t.yaml:9:28: store.pth: unknown key; did you mean \"path\"?\n"},
+    };
+    const char *pairs[] = {"SET=/a/very/long/s3cret", "EMPTY=", "LINES=x\nnot_a_key: 1",
+                           "BINARY=\xFF", NULL};
+    char *text = with(rows[_i].more);
+    test_environment(pairs);
+    expect_problems(text, rows[_i].problems);
+    test_environment(NULL);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_value_may_bring_yaml_with_it)
+{
+    const char *pairs[] = {"LIST=a*, b", NULL};
+    char *text = with("methods: {allow: [${LIST}]}\n");
+    test_environment(pairs);
+    struct config *config = expect_load(text, "");
+    test_environment(NULL);
+    ck_assert_uint_eq(config->methods_allow.count, 2);
+    ck_assert_str_eq(config->methods_allow.items[0], "a*");
+    config_unref(config);
+    free(text);
+}
+END_TEST
+
+static struct config *load_file(const char *path, const char *variable, const char *said)
+{
+    const char *pairs[] = {variable, NULL};
+    struct config_problems problems = {0};
+    struct buffer text;
+    buffer_init(&text);
+    test_environment(pairs);
+    struct config *config = config_load(path, test_getenv, &problems);
+    test_environment(NULL);
+    config_problems_write(&problems, &text);
+    buffer_append_char(&text, '\0');
+    ck_assert_str_eq(text.bytes, said);
+    buffer_finish(&text);
+    config_problems_finish(&problems);
+    return config;
+}
+
+START_TEST(the_file_is_found_in_the_order_of_the_search_path)
+{
+    char folder[] = "/tmp/taskgate-config-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    if (access("/etc/thoughtgate/config.yaml", F_OK) != 0)
+        ck_assert_ptr_null(load_file(NULL, NULL,
+                                     "no configuration file was found; searched: "
+                                     "/etc/thoughtgate/config.yaml, ./config.yaml; name one with "
+                                     "--config or THOUGHTGATE_CONFIG\n"));
+    FILE *file = fopen("config.yaml", "w");
+    fputs(minimal, file);
+    fclose(file);
+    ck_assert_int_eq(link("config.yaml", "named.yaml"), 0);
+    if (access("/etc/thoughtgate/config.yaml", F_OK) != 0) {
+        struct config *found = load_file(NULL, "THOUGHTGATE_CONFIG=", "");
+        ck_assert_str_eq(found->path, "./config.yaml");
+        config_unref(found);
+    }
+    struct config *named = load_file(NULL, "THOUGHTGATE_CONFIG=named.yaml", "");
+    ck_assert_str_eq(named->path, "named.yaml");
+    config_unref(named);
+    struct config *given = load_file("config.yaml", "THOUGHTGATE_CONFIG=absent.yaml", "");
+    ck_assert_str_eq(given->path, "config.yaml");
+    config_unref(given);
+    ck_assert_ptr_null(load_file("absent.yaml", NULL,
+                                 "absent.yaml: the configuration file cannot be read: No such "
+                                 "file or directory\n"));
+    ck_assert_ptr_null(load_file(NULL, "THOUGHTGATE_CONFIG=absent.yaml",
+                                 "absent.yaml: the configuration file cannot be read: No such "
+                                 "file or directory\n"));
+    ck_assert_ptr_null(
+        load_file(".", NULL, ".: the configuration file cannot be read: Is a directory\n"));
+    unlink("config.yaml");
+    unlink("named.yaml");
+    ck_assert_int_eq(chdir("/"), 0);
+    rmdir(folder);
+}
+END_TEST
+
+START_TEST(the_reference_has_every_key_and_variable)
+{
+    static const char *const expected[] = {
+        "| `schema` | a whole number | required |",
+        "| `sources[].headers.*.env` | text | required |",
+        "| `governance.rules[].action` | forward, approve, deny or policy | required |",
+        "| `approval.*.timeout` | a duration, such as 10m | `10m` |",
+        "| `limits.body_bytes` | a size, such as 4MiB | `4MiB` |",
+        "| `admin.tokens[].roles` | a list of viewer, approver or caller | required |",
+        "| `THOUGHTGATE_TASK_DEFAULT_TTL_MS`, else `THOUGHTGATE_TASK_DEFAULT_TTL_SECS`, else "
+        "`THOUGHTGATE_DEFAULT_TASK_TTL_SECS` | `600000` |",
+        "| `THOUGHTGATE_MAX_REQUEST_BODY_BYTES` | | `limits.body_bytes` |",
+        "| `THOUGHTGATE_ADMIN_TOKEN` |",
+    };
+    struct buffer out;
+    buffer_init(&out);
+    config_write_reference(&out);
+    buffer_append_char(&out, '\0');
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        ck_assert_msg(strstr(out.bytes, expected[i]) != NULL, "no \"%s\"", expected[i]);
+    buffer_finish(&out);
+}
+END_TEST
+
 TCase *load_case(void)
 {
     TCase *tests = tcase_create("load");
     tcase_add_test(tests, minimal_file_gets_the_defaults);
+    tcase_add_test(tests, a_thoughtgate_file_loads_unchanged);
+    tcase_add_test(tests, keys_of_its_own_are_read);
+    tcase_add_test(tests, lookups_find_by_name);
+    tcase_add_test(tests, actions_have_names);
+    tcase_add_loop_test(tests, variables_are_replaced_before_the_text_is_yaml, 0, 13);
+    tcase_add_test(tests, a_value_may_bring_yaml_with_it);
+    tcase_add_test(tests, the_file_is_found_in_the_order_of_the_search_path);
+    tcase_add_test(tests, the_reference_has_every_key_and_variable);
     return tests;
 }

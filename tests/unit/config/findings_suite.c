@@ -1,0 +1,347 @@
+/* Everything that can be wrong with a file: each rule with its exact place, key and hint. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "suites.h"
+#include "support.h"
+
+#define HEAD "schema: 1\nsources:\n"
+#define UP "  - {id: up, kind: mcp, url: 'http://h/mcp'}\n"
+#define GOVERNANCE "governance:\n  defaults: {action: forward}\n"
+#define RULES HEAD UP GOVERNANCE "  rules:\n"
+
+static const struct finding {
+    const char *text, *problems;
+} findings[] = {
+    /* V-001 … V-003, V-016: names of sources */
+    {HEAD UP "  - {id: up, kind: mcp, url: 'http://i/mcp'}\n" GOVERNANCE,
+     "t.yaml:4:10: sources[1].id: V-001 duplicate source ID: \"up\"; each source needs an ID of "
+     "its own\n"},
+    {HEAD "  - {id: _up, kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
+     "t.yaml:3:10: sources[0].id: V-002 reserved prefix \"_\" in source ID: \"_up\"; begin it with "
+     "a letter or a digit\n"},
+    {HEAD "  - {id: a, kind: mcp, url: 'http://h/', prefix: p}\n"
+          "  - {id: b, kind: mcp, url: 'http://h/', prefix: p}\n" GOVERNANCE,
+     "t.yaml:4:50: sources[1].prefix: V-003 duplicate prefix: \"p\"; each source needs a prefix of "
+     "its own\n"},
+    {HEAD "  - {id: 'a b', kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
+     "t.yaml:3:10: sources[0].id: V-016 \"a b\": a source ID is letters, digits, \".\", \"_\" and "
+     "\"-\"\n"},
+    {HEAD "  - {id: .., kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
+     "t.yaml:3:10: sources[0].id: V-016 \"..\": a source ID is letters, digits, \".\", \"_\" and "
+     "\"-\"\n"},
+    {HEAD "  - {kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
+     "t.yaml:3:5: sources[0].id: V-016 the key is missing\n"},
+    /* V-004, V-005 and the engine that does not exist */
+    {RULES "    - {match: a, action: deny, policy_id: p}\n",
+     "t.yaml:7:43: warning: governance.rules[0].policy_id: V-004 the key has no effect without "
+     "action: policy\n"},
+    {RULES "    - {match: a, action: policy}\n",
+     "t.yaml:7:7: governance.rules[0].policy_id: V-005 missing policy_id for action: policy; add "
+     "it\n"
+     "t.yaml:7:26: governance.rules[0].action: \"policy\" is refused: the policy engine does not "
+     "exist yet; use approve until then\n"},
+    {RULES "    - {match: a, action: policy, policy_id: p}\n",
+     "t.yaml:7:26: governance.rules[0].action: \"policy\" is refused: the policy engine does not "
+     "exist yet; use approve until then\n"},
+    {HEAD UP "governance: {defaults: {action: policy}}\n",
+     "t.yaml:4:33: governance.defaults.action: \"policy\" is refused: the policy engine does not "
+     "exist yet; use approve until then\n"},
+    /* V-006, V-006b: workflows */
+    {RULES "    - {match: a, action: approve, approval: opps}\n"
+           "approval: {ops: {}}\n",
+     "t.yaml:7:45: governance.rules[0].approval: V-006 undefined workflow \"opps\"; did you mean "
+     "\"ops\"?\n"},
+    {RULES "    - {match: a, action: approve}\n"
+           "approval: {ops: {}, security: {}}\n",
+     "t.yaml:7:26: governance.rules[0].action: V-006b there are several workflows and none is "
+     "named; name one as approval: NAME\n"},
+    {HEAD UP "governance: {defaults: {action: approve}}\n"
+             "approval: {ops: {}, security: {}}\n",
+     "t.yaml:4:33: governance.defaults.action: V-006b there are several workflows and none is "
+     "named; call the one that is meant \"default\"\n"},
+    {HEAD UP "governance: {defaults: {action: approve}}\n"
+             "approval: {ops: {}, default: {}}\n",
+     ""},
+    {RULES "    - {match: a, action: approve}\n"
+           "approval: {ops: {}}\n",
+     ""},
+    {RULES "    - {match: a, action: approve}\n", ""},
+    {RULES "    - {match: a, action: deny, approval: unused}\n", ""},
+    /* V-007 */
+    {RULES "    - {match: a, action: deny, source: [up, upp]}\n",
+     "t.yaml:7:45: governance.rules[0].source[1]: V-007 undefined source \"upp\"; did you mean "
+     "\"up\"?\n"},
+    {RULES "    - {match: a, action: deny, source: elsewhere}\n",
+     "t.yaml:7:40: governance.rules[0].source: V-007 undefined source \"elsewhere\"\n"},
+    {RULES "    - {match: a, action: deny, source: []}\n",
+     "t.yaml:7:40: governance.rules[0].source: the list is empty; leave the key out to match all "
+     "sources\n"},
+    /* V-008: never the value, for it may hold credentials */
+    {HEAD "  - {id: up, kind: mcp, url: 'ftp://user:secret@h/'}\n" GOVERNANCE,
+     "t.yaml:3:30: sources[0].url: V-008 the URL must begin with http:// or https://\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h:70000/'}\n" GOVERNANCE,
+     "t.yaml:3:30: sources[0].url: V-008 the URL has no valid host and port\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http:///mcp'}\n" GOVERNANCE,
+     "t.yaml:3:30: sources[0].url: V-008 the URL has no valid host and port\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/a b'}\n" GOVERNANCE,
+     "t.yaml:3:30: sources[0].url: V-008 the URL holds white space or a control character\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/#x'}\n" GOVERNANCE,
+     "t.yaml:3:30: sources[0].url: V-008 the URL has a fragment (\"#…\"), which never reaches a "
+     "server\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'https://u:p@[::1]:8443/mcp?x=1'}\n" GOVERNANCE, ""},
+    /* V-009: globs, wherever they stand */
+    {RULES "    - {match: 'a**', action: deny}\n",
+     "t.yaml:7:15: governance.rules[0].match: V-009 \"a**\": ** must be a whole path component, "
+     "such as a/**/b\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', expose: {mode: blocklist, tools: [ok, "
+          "'[x']}}\n" GOVERNANCE,
+     "t.yaml:3:81: sources[0].expose.tools[1]: V-009 \"[x\": the class has no closing ]\n"},
+    /* V-010 */
+    {"schema: 1\nsources: []\n" GOVERNANCE,
+     "t.yaml:2:10: sources: V-010 no sources are defined; add one with id, kind and url\n"},
+    {"schema: 1\n" GOVERNANCE, "t.yaml:1:1: sources: V-010 the key is missing\n"},
+    /* V-011 is retired */
+    {HEAD UP "  - {id: down, kind: mcp, url: 'http://i/mcp'}\n" GOVERNANCE, ""},
+    /* V-012 */
+    {HEAD "  - {id: up, kind: openapi, url: 'http://h/'}\n" GOVERNANCE,
+     "t.yaml:3:20: sources[0].kind: V-012 \"openapi\" is not a kind of source that is supported; "
+     "it may be mcp\n"},
+    /* V-013, and the block's own warning */
+    {HEAD UP GOVERNANCE "cedar:\n  policies: [/nonexistent/a.cedar]\n  schema: /nonexistent/s\n",
+     "t.yaml:7:3: warning: cedar: Cedar policies are not evaluated yet, the block has no effect\n"
+     "t.yaml:7:14: cedar.policies[0]: V-013 \"/nonexistent/a.cedar\": there is no such file, or it "
+     "cannot be read\n"
+     "t.yaml:8:11: cedar.schema: V-013 \"/nonexistent/s\": there is no such file, or it cannot be "
+     "read\n"},
+    {HEAD UP GOVERNANCE "cedar: {policies: [/dev/null]}\n",
+     "t.yaml:6:8: warning: cedar: Cedar policies are not evaluated yet, the block has no effect\n"},
+    {HEAD UP GOVERNANCE "cedar: {}\n",
+     "t.yaml:6:8: cedar.policies: V-013 the key is missing\n"
+     "t.yaml:6:8: warning: cedar: Cedar policies are not evaluated yet, the block has no effect\n"},
+    /* V-014: comments too, as the text is replaced before it is YAML */
+    {HEAD "  - {id: up, kind: mcp, url: '${UNSET}/mcp'} # ${ALSO_UNSET}\n" GOVERNANCE,
+     "t.yaml:3:31: sources[0].url: V-014 the environment variable UNSET is not set; set it, or "
+     "write a default as ${NAME:-default}\n"
+     "t.yaml:3:48: V-014 the environment variable ALSO_UNSET is not set; set it, or write a "
+     "default as ${NAME:-default}\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', headers: {X-Key: {env: UNSET}}}\n" GOVERNANCE,
+     "t.yaml:3:66: sources[0].headers.X-Key: V-014 the environment variable UNSET is not set; set "
+     "it to the header's value\n"},
+    /* V-015 */
+    {HEAD UP GOVERNANCE "approval: {ops: {timeout: 4999ms}}\n",
+     "t.yaml:6:27: approval.ops.timeout: V-015 \"4999ms\": the minimum is 5s\n"},
+    {HEAD UP GOVERNANCE "approval: {ops: {timeout: 5s, blocking_timeout: PT1S}}\n",
+     "t.yaml:6:49: approval.ops.blocking_timeout: V-015 \"PT1S\": the minimum is 5s\n"
+     "t.yaml:6:49: warning: approval.ops.blocking_timeout: the key has no effect\n"},
+    {HEAD UP GOVERNANCE "approval: {ops: {timeout: 10}}\n",
+     "t.yaml:6:27: approval.ops.timeout: V-015 \"10\": the number has no unit, such as the m of "
+     "10m\n"},
+    /* What the contract refuses or warns of */
+    {HEAD UP GOVERNANCE "approval: {ops: {on_timeout: approve}}\n",
+     "t.yaml:6:30: approval.ops.on_timeout: \"approve\" is refused: a call that nobody decided is "
+     "never executed; write deny, or a longer timeout\n"},
+    {HEAD UP GOVERNANCE "approval: {ops: {destination: {type: slack, channel: '#a'}}}\n",
+     "t.yaml:6:38: warning: approval.ops.destination: Slack is not supported yet, nothing is sent "
+     "there; decide at the admin endpoint\n"},
+    {HEAD UP GOVERNANCE "approval: {ops: {destination: {type: slack}}}\n",
+     "t.yaml:6:31: approval.ops.destination: the key \"channel\" is missing; add it, such as "
+     "channel: \"#approvals\"\n"
+     "t.yaml:6:38: warning: approval.ops.destination: Slack is not supported yet, nothing is sent "
+     "there; decide at the admin endpoint\n"},
+    {HEAD UP GOVERNANCE "approval: {ops: {destination: {type: approval_service}}}\n",
+     "t.yaml:6:38: approval.ops.destination.type: \"approval_service\" is not a destination that "
+     "is supported; it may be admin, slack\n"},
+    {HEAD UP GOVERNANCE "approval: {ops: {redact_fields: [card.number, a..b]}}\n",
+     "t.yaml:6:47: approval.ops.redact_fields[1]: \"a..b\": a path is names joined by \".\", such "
+     "as card.number\n"},
+    {"schema: 2\nsources:\n" UP GOVERNANCE,
+     "t.yaml:1:9: schema: schema version 2 is not supported; write schema: 1\n"},
+    {"sources:\n" UP GOVERNANCE, "t.yaml:1:1: schema: the key is missing\n"},
+    {"schema: one\nsources:\n" UP GOVERNANCE,
+     "t.yaml:1:9: schema: \"one\": must be a whole number\n"},
+    {HEAD UP, "t.yaml:1:1: governance: the key is missing\n"},
+    {HEAD UP "governance: {defaults: {}}\n",
+     "t.yaml:4:24: governance.defaults.action: the key is missing\n"},
+    {HEAD UP "governance: {defaults: {action: aprove}}\n",
+     "t.yaml:4:33: governance.defaults.action: \"aprove\" is not an action; did you mean "
+     "\"approve\"?\n"},
+    {RULES "    - {action: deny}\n    - {match: a}\n    - text\n",
+     "t.yaml:7:7: governance.rules[0].match: V-009 the key is missing\n"
+     "t.yaml:8:7: governance.rules[1].action: the key is missing\n"
+     "t.yaml:9:7: governance.rules[2]: must be a mapping\n"},
+    /* expose */
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', expose: {mode: allowlist}}\n" GOVERNANCE,
+     "t.yaml:3:51: sources[0].expose.tools: the key is missing; list globs, or write mode: all\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', expose: {tools: [a]}}\n" GOVERNANCE,
+     "t.yaml:3:51: sources[0].expose.mode: the key is missing\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', expose: {mode: all, tools: [a]}}\n" GOVERNANCE,
+     "t.yaml:3:70: warning: sources[0].expose.tools: the list has no effect with mode: all; write "
+     "mode: allowlist or blocklist\n"},
+};
+
+START_TEST(a_finding_has_its_place_key_and_hint)
+{
+    test_environment(NULL);
+    expect_problems(findings[_i].text, findings[_i].problems);
+}
+END_TEST
+
+/* The rest stands behind a minimal file, whose last line is the eighth. */
+static const struct finding appended[] = {
+    {"telemetry: {enabled: true, otlp: {endpoint: 'http://c:4318'}}\n",
+     "t.yaml:9:12: warning: telemetry: telemetry does not exist yet, the block has no effect\n"},
+    {"telemetry:\n"
+     "  otlp: {endpoint: c, protocol: http}\n"
+     "  sampling: {strategy: all, success_sample_rate: 1.01}\n"
+     "  batch:\n"
+     "    max_queue_size: 0\n"
+     "    max_export_batch_size: 0\n"
+     "    scheduled_delay_ms: 99\n"
+     "    export_timeout_ms: 99\n",
+     "t.yaml:10:3: warning: telemetry: telemetry does not exist yet, the block has no effect\n"
+     "t.yaml:10:20: telemetry.otlp.endpoint: V-TEL-002 the URL must begin with http:// or "
+     "https://\n"
+     "t.yaml:10:33: telemetry.otlp.protocol: V-TEL-003 \"http\" is not a protocol; it may be "
+     "http/protobuf, grpc\n"
+     "t.yaml:11:24: telemetry.sampling.strategy: V-TEL-004 \"all\" is not a sampling strategy; it "
+     "may be head, tail\n"
+     "t.yaml:11:50: telemetry.sampling.success_sample_rate: V-TEL-001 \"1.01\": must be from 0 to "
+     "1\n"
+     "t.yaml:13:21: telemetry.batch.max_queue_size: V-TEL-005 \"0\": the minimum is 1\n"
+     "t.yaml:14:28: telemetry.batch.max_export_batch_size: V-TEL-007 \"0\": the minimum is 1\n"
+     "t.yaml:15:25: telemetry.batch.scheduled_delay_ms: V-TEL-006 \"99\": the minimum is 100\n"
+     "t.yaml:16:24: telemetry.batch.export_timeout_ms: V-TEL-008 \"99\": the minimum is 100\n"},
+    {"telemetry: {batch: {max_queue_size: 500}}\n",
+     "t.yaml:9:12: warning: telemetry: telemetry does not exist yet, the block has no effect\n"
+     "t.yaml:9:37: telemetry.batch.max_export_batch_size: V-TEL-007 must not be above "
+     "max_queue_size (500); lower it, or raise max_queue_size\n"},
+    /* unknown keys, at every depth */
+    {"limit: {}\n", "t.yaml:9:1: limit: unknown key; did you mean \"limits\"?\n"},
+    {"limits: {body_byte: 1}\n",
+     "t.yaml:9:10: limits.body_byte: unknown key; did you mean \"body_bytes\"?\n"},
+    {"proxy: {tls: {}}\n", "t.yaml:9:9: proxy.tls: unknown key; known here: bind, allowed_hosts, "
+                           "allowed_origins\n"},
+    {"approval: {ops: {destination: {type: admin, chanel: x}}}\n",
+     "t.yaml:9:45: approval.ops.destination.chanel: unknown key; did you mean \"channel\"?\n"},
+    {"\"a\\nb\": 1\n",
+     "t.yaml:9:1: \"a\\nb\": unknown key; known here: schema, sources, governance, approval, "
+     "cedar, "
+     "task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
+     "pending_status, clients, methods, limits\n"},
+    /* kinds of values */
+    {"store: [x]\n", "t.yaml:9:8: store: must be a mapping\n"},
+    {"workers: [1]\n", "t.yaml:9:10: workers: must be a whole number, but is a list\n"},
+    {"clients: {}\n", "t.yaml:9:10: clients: must be a list of mappings, but is a mapping\n"},
+    {"approval: []\n", "t.yaml:9:11: approval: must be a mapping of names, but is a list\n"},
+    {"methods: {allow: x}\n",
+     "t.yaml:9:18: methods.allow: V-009 must be a list of texts, but is a single value\n"},
+    {"methods: {allow: [[x], ~]}\n", "t.yaml:9:19: methods.allow[0]: V-009 must be text\n"
+                                     "t.yaml:9:24: methods.allow[1]: V-009 must be text\n"},
+    {"execution: [on_result]\n",
+     "t.yaml:9:12: execution: must be on_approval or on_result, but is a list\n"},
+    {"execution: on_aproval\n",
+     "t.yaml:9:12: execution: \"on_aproval\" is not a time of execution; did you mean "
+     "\"on_approval\"?\n"},
+    {"pending_status: waiting\n",
+     "t.yaml:9:17: pending_status: \"waiting\" is not a status; it may be auto, "
+     "input_required, working\n"},
+    {"workers: 0\n", "t.yaml:9:10: workers: \"0\": the minimum is 1\n"},
+    {"workers: 257\n", "t.yaml:9:10: workers: \"257\": the maximum is 256\n"},
+    {"limits: {body_bytes: 4 parsecs}\n",
+     "t.yaml:9:22: limits.body_bytes: \"4 parsecs\": the unit is none of kB, MB, GB, KiB, MiB, "
+     "GiB\n"},
+    {"limits: {body_bytes: 2GiB, result_bytes: 99999999999999999GB}\n",
+     "t.yaml:9:22: limits.body_bytes: \"2GiB\": the maximum is 1073741824\n"
+     "t.yaml:9:42: limits.result_bytes: \"99999999999999999GB\": the size is too large\n"},
+    {"limits: {sessions: 1.5}\n",
+     "t.yaml:9:20: limits.sessions: \"1.5\": must be a whole number\n"},
+    {"store: {path: ' '}\n", "t.yaml:9:15: store.path: \" \": must not be empty\n"},
+    {"proxy: {bind: localhost}\n",
+     "t.yaml:9:15: proxy.bind: \"localhost\": this is no IP address to listen on, such as "
+     "127.0.0.1, 0.0.0.0 or ::1\n"},
+    {"proxy: {allowed_hosts: ['http://a'], allowed_origins: [a.example, 'https://a.example/']}\n",
+     "t.yaml:9:25: proxy.allowed_hosts[0]: \"http://a\": this is no host as clients send it, such "
+     "as gateway.example:7467\n"
+     "t.yaml:9:56: proxy.allowed_origins[0]: \"a.example\": this is no origin, such as "
+     "https://app.example\n"
+     "t.yaml:9:67: proxy.allowed_origins[1]: \"https://a.example/\": this is no origin, such as "
+     "https://app.example\n"},
+    {"clients: [{match: '[', tasks: maybe}, {}]\n",
+     "t.yaml:9:19: clients[0].match: V-009 \"[\": the class has no closing ]\n"
+     "t.yaml:9:31: clients[0].tasks: \"maybe\" is not an answer; it may be auto, yes, no\n"
+     "t.yaml:9:39: clients[1].match: V-009 the key is missing\n"},
+    /* operators' tokens */
+    {"admin: {tokens: [{name: a, roles: [viewer]}]}\n",
+     "t.yaml:9:18: admin.tokens[0]: needs either token_env or token_sha256\n"},
+    {"admin: {tokens: [{name: a, token_env: UNSET, roles: []}]}\n",
+     "t.yaml:9:39: admin.tokens[0].token_env: V-014 the environment variable UNSET is not set; set "
+     "it to the token\n"
+     "t.yaml:9:53: admin.tokens[0].roles: the list is empty\n"},
+    {"admin: {tokens: [{name: a, token_sha256: abc, roles: [vewer]}]}\n",
+     "t.yaml:9:42: admin.tokens[0].token_sha256: a SHA-256 digest is 64 hexadecimal digits\n"
+     "t.yaml:9:55: admin.tokens[0].roles[0]: \"vewer\" is not a role; did you mean \"viewer\"?\n"},
+    /* YAML itself */
+    {"workers: 1\nworkers: 2\n",
+     "t.yaml:10:1: the key \"workers\" stands here twice, first in line 9; keep one of them\n"},
+    {"store: &s {path: x}\nlimits: *s\n",
+     "t.yaml:10:9: YAML aliases (*name) are not supported; write the value out\n"},
+    {"? [a]\n: 1\n", "t.yaml:9:3: a key must be text\n"},
+    {"store: !include other.yaml\n",
+     "t.yaml:9:8: YAML tags of one's own are not supported; write the value without the tag\n"},
+    {"---\nschema: 1\n", "t.yaml:9:1: a second YAML document begins here; remove the \"---\"\n"},
+    {"store: {path: \"x\n",
+     "t.yaml:10:1: this is not YAML: found unexpected end of stream, while scanning a quoted "
+     "scalar\n"},
+    {"store: {path: \"a\\0b\"}\n", "t.yaml:9:15: the value holds a NUL character\n"},
+    {"# \x01\n", "t.yaml:9:3: this is not YAML: control characters are not allowed\n"},
+};
+
+START_TEST(a_finding_behind_a_valid_file)
+{
+    test_environment(NULL);
+    char *text = with(appended[_i].text);
+    expect_problems(text, appended[_i].problems);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_configuration_is_refused)
+{
+    static const struct finding files[] = {
+        {"", "t.yaml:1:1: the file is empty; a configuration begins with \"schema: 1\"\n"},
+        {"# nothing\n\n",
+         "t.yaml:3:1: the file is empty; a configuration begins with \"schema: 1\"\n"},
+        {"- a\n", "t.yaml:1:1: must be a mapping\n"},
+        {"text\n", "t.yaml:1:1: must be a mapping\n"},
+        {"~\n", "t.yaml:1:1: schema: the key is missing\n"
+                "t.yaml:1:1: sources: V-010 the key is missing\n"
+                "t.yaml:1:1: governance: the key is missing\n"},
+        {"a: \xFF\n", "t.yaml: the file is not UTF-8; save it as UTF-8\n"},
+    };
+    expect_problems(files[_i].text, files[_i].problems);
+}
+END_TEST
+
+START_TEST(nesting_is_bounded)
+{
+    char text[4096];
+    int used = 0;
+    for (int i = 0; i < 1000; i++)
+        text[used++] = '[';
+    text[used] = '\0';
+    expect_problems(text, "t.yaml:1:33: this is nested too deeply\n");
+}
+END_TEST
+
+TCase *findings_case(void)
+{
+    TCase *tests = tcase_create("findings");
+    tcase_add_loop_test(tests, a_finding_has_its_place_key_and_hint, 0,
+                        sizeof findings / sizeof *findings);
+    tcase_add_loop_test(tests, a_finding_behind_a_valid_file, 0,
+                        sizeof appended / sizeof *appended);
+    tcase_add_loop_test(tests, a_file_that_is_no_configuration_is_refused, 0, 6);
+    tcase_add_test(tests, nesting_is_bounded);
+    return tests;
+}
