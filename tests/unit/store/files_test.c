@@ -11,6 +11,7 @@
 
 #include "harness.h"
 #include "migrations.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
 static struct scratch scratch;
@@ -73,6 +74,29 @@ START_TEST(a_closed_database_is_one_file)
     snprintf(path, sizeof path, "%s-wal", scratch.path);
     ck_assert_int_ne(access(path, F_OK), 0);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 1);
+}
+END_TEST
+
+START_TEST(an_idle_moment_empties_the_log)
+{
+    enum { COUNT = 100, BYTES = 16384 };
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    char *body = memory_alloc(BYTES);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct task *task = new_task("a");
+        task_set_request(task, str_slice(body, BYTES));
+        task_unref(create_task(&bench, task));
+    }
+    free(body);
+    int64_t give_up_ms = clock_monotonic_ms() + 10000;
+    struct stat status = {0};
+    while (status.st_size < (off_t)COUNT * BYTES) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "the log was not moved into the file");
+        loop_run_once(bench.loop, 10);
+        ck_assert_int_eq(stat(scratch.path, &status), 0);
+    }
+    bench_close(&bench);
 }
 END_TEST
 
@@ -297,6 +321,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, every_file_is_private_whatever_the_umask);
     tcase_add_test(tests, a_closed_database_is_one_file);
+    tcase_add_test(tests, an_idle_moment_empties_the_log);
     tcase_add_test(tests, what_cannot_be_opened_is_said);
     tcase_add_test(tests, a_second_process_is_told_who_has_the_database);
     tcase_add_loop_test(tests, every_older_version_is_brought_up, 0, 4);
