@@ -1,0 +1,153 @@
+/* The index against a walk over all globs: same answers, far fewer globs tried. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index.h"
+#include "suites.h"
+#include "taskgate/core/clock.h"
+
+#define RULES 1000
+
+/* A fixed sequence, so that a failure can be seen again. */
+static uint32_t random_state = 9;
+
+static unsigned next_random(void)
+{
+    random_state ^= random_state << 13; /* xorshift, Marsaglia 2003 */
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return random_state;
+}
+
+static const char *const words[] = {"delete", "user", "file", "read", "db", "a", "_", "x"};
+
+static void random_name(char text[64])
+{
+    text[0] = '\0';
+    for (unsigned i = next_random() % 5; i > 0; i--)
+        strcat(text, words[next_random() % 8]);
+}
+
+static void random_pattern(char text[64])
+{
+    static const char *const wild[] = {"*", "?", "[a-f]", "[!x]"};
+    random_name(text);
+    if (next_random() % 4 == 0)
+        return;
+    strcat(text, wild[next_random() % 4]);
+    if (next_random() % 2)
+        strcat(text, words[next_random() % 8]);
+    if (next_random() % 3 == 0)
+        strcat(text, "*");
+}
+
+static bool walk(struct glob *const *globs, size_t count, struct str name,
+                 const unsigned char *allowed, size_t *position)
+{
+    for (*position = 0; *position < count; (*position)++) {
+        if ((!allowed || allowed[*position]) && glob_matches(globs[*position], name))
+            return true;
+    }
+    return false;
+}
+
+START_TEST(a_thousand_random_rules_decide_as_a_walk_does)
+{
+    struct glob *globs[RULES];
+    unsigned char allowed[RULES];
+    char text[64];
+    size_t matched = 0;
+    for (int round = 0; round < 10; round++) {
+        size_t count = round == 0 ? 0 : round == 1 ? 1 : RULES;
+        for (size_t i = 0; i < count; i++) {
+            do { /* "a**" is no pattern; later rounds have fewer that match everything */
+                random_pattern(text);
+                globs[i] =
+                    round > 4 && strlen(text) < 8 ? NULL : glob_compile(str_from(text), NULL);
+            } while (!globs[i]);
+            allowed[i] = next_random() % 4 == 0;
+        }
+        struct index *index = index_create(globs, count);
+        for (int i = 0; i < 3000; i++) {
+            size_t found, expected;
+            const unsigned char *filter = i % 2 ? allowed : NULL;
+            random_name(text);
+            bool is_match = walk(globs, count, str_from(text), filter, &expected);
+            ck_assert_msg(index_first(index, str_from(text), filter, &found) == is_match, "%s",
+                          text);
+            if (is_match)
+                ck_assert_msg(found == expected, "%s: %zu, not %zu", text, found, expected);
+            matched += is_match;
+        }
+        index_destroy(index);
+        for (size_t i = 0; i < count; i++)
+            glob_destroy(globs[i]);
+    }
+    ck_assert_uint_gt(matched, 5000);
+    index_destroy(NULL);
+}
+END_TEST
+
+START_TEST(names_may_hold_any_byte)
+{
+    struct glob *globs[] = {glob_compile(STR("\xC3\xA9*"), NULL), glob_compile(STR("?"), NULL)};
+    struct index *index = index_create(globs, 2);
+    size_t found;
+    ck_assert(index_first(index, STR("\xC3\xA9t\xC3\xA9"), NULL, &found));
+    ck_assert_uint_eq(found, 0);
+    ck_assert(index_first(index, STR("\xFF"), NULL, &found));
+    ck_assert_uint_eq(found, 1);
+    ck_assert(!index_first(index, STR("\xFF\xFE"), NULL, &found));
+    ck_assert(index_first(index, STR("\0"), NULL, &found));
+    ck_assert(!index_first(index, STR_EMPTY, NULL, &found));
+    index_destroy(index);
+    glob_destroy(globs[0]);
+    glob_destroy(globs[1]);
+}
+END_TEST
+
+static int64_t time_of(bool use_index, const struct index *index, struct glob *const *globs)
+{
+    int64_t start = clock_monotonic_us();
+    for (int i = 0; i < 2000; i++) {
+        char name[64];
+        size_t found;
+        snprintf(name, sizeof name, "call_%d_for_team", i % RULES);
+        bool is_match = use_index ? index_first(index, str_from(name), NULL, &found)
+                                  : walk(globs, RULES, str_from(name), NULL, &found);
+        ck_assert(is_match);
+        ck_assert_uint_eq(found, (size_t)(i % RULES));
+    }
+    return clock_monotonic_us() - start;
+}
+
+/* Patterns that neither a table of names nor one of prefixes would tell apart. */
+START_TEST(a_thousand_rules_are_not_walked)
+{
+    struct glob *globs[RULES];
+    for (int i = 0; i < RULES; i++) {
+        char pattern[64];
+        snprintf(pattern, sizeof pattern, "*_%d_for*", i);
+        globs[i] = glob_compile(str_from(pattern), NULL);
+    }
+    struct index *index = index_create(globs, RULES);
+    int64_t indexed = time_of(true, index, globs), walked = time_of(false, index, globs);
+    ck_assert_msg(indexed * 5 < walked, "%lld us with the index, %lld without", (long long)indexed,
+                  (long long)walked);
+    index_destroy(index);
+    for (int i = 0; i < RULES; i++)
+        glob_destroy(globs[i]);
+}
+END_TEST
+
+TCase *index_case(void)
+{
+    TCase *tests = tcase_create("index");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_thousand_random_rules_decide_as_a_walk_does);
+    tcase_add_test(tests, names_may_hold_any_byte);
+    tcase_add_test(tests, a_thousand_rules_are_not_walked);
+    return tests;
+}

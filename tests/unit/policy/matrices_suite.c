@@ -1,0 +1,147 @@
+/* The matrices of seed 002, row by row: §5.3, F-004, F-005 and the unit rows of §9.1. */
+#include <check.h>
+
+#include "suites.h"
+#include "support.h"
+
+#define ABSENT false, ANNOTATION_FORBIDDEN
+#define FORBIDDEN true, ANNOTATION_FORBIDDEN
+#define OPTIONAL true, ANNOTATION_OPTIONAL
+#define REQUIRED true, ANNOTATION_REQUIRED
+
+static const struct {
+    const char *row;
+    enum config_action action;
+    bool force_required, upstream_tasks, has_own;
+    enum policy_annotation own, expected;
+} announcements[] = {
+    /* §5.3, each with everything upstream may say of the tool */
+    {"forward, tasks", ACTION_FORWARD, false, true, ABSENT, ANNOTATION_OPTIONAL},
+    {"forward, tasks, forbidden", ACTION_FORWARD, false, true, FORBIDDEN, ANNOTATION_OPTIONAL},
+    {"forward, tasks, optional", ACTION_FORWARD, false, true, OPTIONAL, ANNOTATION_OPTIONAL},
+    {"forward, tasks, required", ACTION_FORWARD, false, true, REQUIRED, ANNOTATION_REQUIRED},
+    {"forward, no tasks", ACTION_FORWARD, false, false, ABSENT, ANNOTATION_FORBIDDEN},
+    {"forward, no tasks, optional", ACTION_FORWARD, false, false, OPTIONAL, ANNOTATION_FORBIDDEN},
+    {"forward, no tasks, required", ACTION_FORWARD, false, false, REQUIRED, ANNOTATION_FORBIDDEN},
+    {"approve, tasks", ACTION_APPROVE, false, true, ABSENT, ANNOTATION_REQUIRED},
+    {"approve, tasks, forbidden", ACTION_APPROVE, false, true, FORBIDDEN, ANNOTATION_REQUIRED},
+    {"approve, no tasks", ACTION_APPROVE, false, false, ABSENT, ANNOTATION_REQUIRED},
+    {"deny, tasks", ACTION_DENY, false, true, ABSENT, ANNOTATION_FORBIDDEN},
+    {"deny, tasks, required", ACTION_DENY, false, true, REQUIRED, ANNOTATION_FORBIDDEN},
+    {"deny, no tasks", ACTION_DENY, false, false, ABSENT, ANNOTATION_FORBIDDEN},
+    {"policy, tasks", ACTION_POLICY, false, true, ABSENT, ANNOTATION_REQUIRED},
+    {"policy, no tasks", ACTION_POLICY, false, false, ABSENT, ANNOTATION_REQUIRED},
+    /* §9.1 by the names there */
+    {"Annotation: upstream no tasks + no approval", ACTION_FORWARD, false, false, ABSENT,
+     ANNOTATION_FORBIDDEN},
+    {"Annotation: upstream no tasks + approval possible", ACTION_APPROVE, false, false, ABSENT,
+     ANNOTATION_REQUIRED},
+    {"Annotation: upstream has tasks + no approval", ACTION_FORWARD, false, true, REQUIRED,
+     ANNOTATION_REQUIRED},
+    {"Annotation: forbidden + no approval", ACTION_DENY, false, true, FORBIDDEN,
+     ANNOTATION_FORBIDDEN},
+    {"Annotation: forbidden + approval possible", ACTION_APPROVE, false, true, FORBIDDEN,
+     ANNOTATION_REQUIRED},
+    {"Annotation: force_required override", ACTION_FORWARD, true, false, ABSENT,
+     ANNOTATION_REQUIRED},
+    {"force_required, tasks, forbidden", ACTION_FORWARD, true, true, FORBIDDEN,
+     ANNOTATION_REQUIRED},
+    {"force_required, deny", ACTION_DENY, true, true, ABSENT, ANNOTATION_REQUIRED},
+    {"force_required, approve", ACTION_APPROVE, true, false, ABSENT, ANNOTATION_REQUIRED},
+};
+
+START_TEST(annotations_follow_the_decision_matrix)
+{
+    struct policy_decision decision = {.action = announcements[_i].action,
+                                       .force_required = announcements[_i].force_required};
+    enum policy_annotation announced =
+        policy_annotate(&decision, announcements[_i].upstream_tasks, announcements[_i].has_own,
+                        announcements[_i].own);
+    ck_assert_msg(announced == announcements[_i].expected, "%s: %s", announcements[_i].row,
+                  policy_annotation_name(announced));
+}
+END_TEST
+
+static const struct {
+    const char *row;
+    enum config_action action;
+    enum policy_annotation announced;
+    bool has_task, has_own;
+    enum policy_annotation own;
+    enum policy_route expected;
+} calls[] = {
+    /* F-004: against what was announced */
+    {"Validation: required + no task", ACTION_APPROVE, ANNOTATION_REQUIRED, false, ABSENT,
+     ROUTE_TASK_REQUIRED},
+    {"required, task", ACTION_APPROVE, ANNOTATION_REQUIRED, true, ABSENT, ROUTE_APPROVAL},
+    {"optional, no task", ACTION_FORWARD, ANNOTATION_OPTIONAL, false, OPTIONAL, ROUTE_FORWARD},
+    {"optional, task", ACTION_FORWARD, ANNOTATION_OPTIONAL, true, OPTIONAL, ROUTE_FORWARD},
+    {"forbidden, no task", ACTION_FORWARD, ANNOTATION_FORBIDDEN, false, ABSENT, ROUTE_FORWARD},
+    {"Validation: forbidden + task present", ACTION_FORWARD, ANNOTATION_FORBIDDEN, true, ABSENT,
+     ROUTE_TASK_FORBIDDEN},
+    /* F-005: against what upstream itself says of the tool */
+    {"forward, task, own optional", ACTION_FORWARD, ANNOTATION_OPTIONAL, true, OPTIONAL,
+     ROUTE_FORWARD},
+    {"forward, task, own required", ACTION_FORWARD, ANNOTATION_REQUIRED, true, REQUIRED,
+     ROUTE_FORWARD},
+    {"Forward + task + forbidden", ACTION_FORWARD, ANNOTATION_OPTIONAL, true, FORBIDDEN,
+     ROUTE_ACCELERATED},
+    {"forward, task, own absent", ACTION_FORWARD, ANNOTATION_OPTIONAL, true, ABSENT,
+     ROUTE_ACCELERATED},
+    {"forward, no task, own forbidden", ACTION_FORWARD, ANNOTATION_OPTIONAL, false, FORBIDDEN,
+     ROUTE_FORWARD},
+    {"forward, no task, own required", ACTION_FORWARD, ANNOTATION_REQUIRED, false, REQUIRED,
+     ROUTE_TASK_REQUIRED},
+    {"force_required forward, task", ACTION_FORWARD, ANNOTATION_REQUIRED, true, ABSENT,
+     ROUTE_ACCELERATED},
+    {"force_required forward, no task", ACTION_FORWARD, ANNOTATION_REQUIRED, false, ABSENT,
+     ROUTE_TASK_REQUIRED},
+    {"approve, task, own forbidden", ACTION_APPROVE, ANNOTATION_REQUIRED, true, FORBIDDEN,
+     ROUTE_APPROVAL},
+    {"approve, task, own required", ACTION_APPROVE, ANNOTATION_REQUIRED, true, REQUIRED,
+     ROUTE_APPROVAL},
+    {"approve, no task", ACTION_APPROVE, ANNOTATION_REQUIRED, false, REQUIRED, ROUTE_TASK_REQUIRED},
+    /* announced before a reload made the rule stricter: still never without a human */
+    {"approve, no task, stale optional", ACTION_APPROVE, ANNOTATION_OPTIONAL, false, OPTIONAL,
+     ROUTE_TASK_REQUIRED},
+    {"policy, task", ACTION_POLICY, ANNOTATION_REQUIRED, true, ABSENT, ROUTE_APPROVAL},
+    {"policy, no task", ACTION_POLICY, ANNOTATION_REQUIRED, false, ABSENT, ROUTE_TASK_REQUIRED},
+    /* denied before anything is said of the task */
+    {"deny, task", ACTION_DENY, ANNOTATION_FORBIDDEN, true, ABSENT, ROUTE_DENIED},
+    {"deny, no task", ACTION_DENY, ANNOTATION_FORBIDDEN, false, REQUIRED, ROUTE_DENIED},
+    {"force_required deny, no task", ACTION_DENY, ANNOTATION_REQUIRED, false, ABSENT, ROUTE_DENIED},
+    {"force_required deny, task", ACTION_DENY, ANNOTATION_REQUIRED, true, ABSENT, ROUTE_DENIED},
+};
+
+START_TEST(calls_follow_the_ownership_table)
+{
+    struct policy_decision decision = {.action = calls[_i].action};
+    enum policy_route route = policy_route(&decision, calls[_i].announced, calls[_i].has_task,
+                                           calls[_i].has_own, calls[_i].own);
+    ck_assert_msg(route == calls[_i].expected, "%s: %d", calls[_i].row, (int)route);
+}
+END_TEST
+
+START_TEST(annotations_have_names)
+{
+    static const char *const names[] = {"forbidden", "optional", "required"};
+    for (int i = 0; i < 3; i++) {
+        enum policy_annotation annotation = ANNOTATION_FORBIDDEN;
+        ck_assert_str_eq(policy_annotation_name((enum policy_annotation)i), names[i]);
+        ck_assert(policy_annotation_parse(str_from(names[i]), &annotation));
+        ck_assert_int_eq((int)annotation, i);
+    }
+    enum policy_annotation annotation;
+    ck_assert(!policy_annotation_parse(STR("always"), &annotation));
+}
+END_TEST
+
+TCase *matrices_case(void)
+{
+    TCase *tests = tcase_create("matrices");
+    tcase_add_loop_test(tests, annotations_follow_the_decision_matrix, 0,
+                        sizeof announcements / sizeof *announcements);
+    tcase_add_loop_test(tests, calls_follow_the_ownership_table, 0, sizeof calls / sizeof *calls);
+    tcase_add_test(tests, annotations_have_names);
+    return tests;
+}

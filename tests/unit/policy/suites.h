@@ -1,0 +1,8 @@
+/* The cases of the policy tests, one file each. */
+#pragma once
+
+#include <check.h>
+
+TCase *decide_case(void);
+TCase *index_case(void);
+TCase *matrices_case(void);
