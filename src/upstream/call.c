@@ -17,6 +17,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context);
 static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
                              int local_port);
 static void on_silence(void *context);
+static void add(struct upstream_call *call);
 
 struct upstream_call *upstream_call_start(struct upstream_client *client,
                                           const struct upstream_request *request,
@@ -48,7 +49,7 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
     if (call->is_refused || client->inside_curl > 0)
         client_defer(client, call);
     else
-        call_run_deferred(call);
+        add(call);
     return call;
 }
 

@@ -148,7 +148,7 @@ START_TEST(a_client_that_leaves_while_it_is_written_to_is_gone_once)
     peer_connect_narrow(&peer, scene.loop, scene.port);
     peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
     run_until(scene.loop, &scene.requests, 1);
-    while (http_stream_write(scene.held, block_of('a', 256 * 1024)))
+    while (http_stream_write(scene.held, block_of('a', (size_t)256 * 1024)))
         loop_run_once(scene.loop, 0);
     run_idle(scene.loop);
     leave(&peer, _i);

@@ -133,10 +133,10 @@ START_TEST(a_body_may_have_exactly_the_limit_and_not_one_byte_more)
         peer_close(&peer);
     }
     ck_assert_int_eq(scene.requests, 2);
-    http_server_set_max_body(scene.server, 2 * MAX_BODY);
+    http_server_set_max_body(scene.server, (size_t)2 * MAX_BODY);
     struct peer peer;
     peer_connect(&peer, scene.loop, scene.port);
-    send_body(&peer, 2 * MAX_BODY, false);
+    send_body(&peer, (size_t)2 * MAX_BODY, false);
     peer_await(&peer, "length=2000.");
     peer_close(&peer);
     stop(&scene);

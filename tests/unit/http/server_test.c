@@ -163,7 +163,7 @@ START_TEST(destroy_cuts_connections_in_every_state)
     scene.act = start_stream;
     peer_send_text(&peers[3], "GET / HTTP/1.1\r\n\r\n");
     run_until(scene.loop, &scene.requests, 3);
-    while (http_stream_write(scene.held, block_of('a', 256 * 1024)))
+    while (http_stream_write(scene.held, block_of('a', (size_t)256 * 1024)))
         loop_run_once(scene.loop, 0); /* being written to */
     peer_send_text(&peers[4], "POST / HTTP/1.1\r\nContent-Length: 9999\r\n\r\nab");
     peer_await(&peers[4], "HTTP/1.1 413 "); /* lingering; the last has sent nothing */

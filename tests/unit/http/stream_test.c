@@ -108,14 +108,14 @@ START_TEST(a_slow_reader_is_told_of_and_loses_nothing)
 
     bool takes_more = true;
     for (int i = 0; takes_more && i < 2000; i++) {
-        takes_more = http_stream_write(scene.held, block_of('a', 32 * 1024));
+        takes_more = http_stream_write(scene.held, block_of('a', (size_t)32 * 1024));
         written += (size_t)32 * 1024;
         if (takes_more)
             loop_run_once(scene.loop, 0);
     }
     ck_assert(!takes_more);
     ck_assert_uint_gt(http_stream_backlog(scene.held), HIGH_WATER);
-    ck_assert_uint_le(http_stream_backlog(scene.held), HIGH_WATER + 32 * 1024);
+    ck_assert_uint_le(http_stream_backlog(scene.held), HIGH_WATER + (size_t)32 * 1024);
     run_idle(scene.loop);
     ck_assert_int_eq(scene.drained, 0);
     ck_assert(!http_stream_write(scene.held, STR("z")));
@@ -202,7 +202,7 @@ static void write_too_much(struct scene *scene, struct http_exchange *exchange)
                     str_equal(http_path(exchange), STR("/abort")) ? abort_when_drained
                                                                   : end_when_drained,
                     scene);
-    http_stream_write(exchange, block_of('a', 200 * 1024));
+    http_stream_write(exchange, block_of('a', (size_t)200 * 1024));
 }
 
 START_TEST(a_stream_may_be_ended_or_aborted_by_drained)

@@ -11,6 +11,7 @@
 #include "taskgate/http/server.h"
 
 enum { WORKERS = 3, CLIENTS = 4, CONNECTIONS_EACH = 40, REQUESTS_EACH = 3 };
+enum { ALL_REQUESTS = CLIENTS * CONNECTIONS_EACH * REQUESTS_EACH };
 
 /* What a store thread is to the workers: it gets each request and answers by message. */
 struct clerk {
@@ -165,7 +166,7 @@ START_TEST(workers_share_a_port_and_answer_across_threads)
         pthread_join(clients[i], &result);
         answered += (intptr_t)result;
     }
-    ck_assert_int_eq(answered, CLIENTS * CONNECTIONS_EACH * REQUESTS_EACH);
+    ck_assert_int_eq(answered, ALL_REQUESTS);
 
     int counted = 0;
     for (int i = 0; i < WORKERS; i++) {
@@ -173,7 +174,7 @@ START_TEST(workers_share_a_port_and_answer_across_threads)
         pthread_join(workers[i].thread, NULL);
         counted += atomic_load(&workers[i].answered);
     }
-    ck_assert_int_ge(counted, CLIENTS * CONNECTIONS_EACH * REQUESTS_EACH);
+    ck_assert_int_ge(counted, ALL_REQUESTS);
     loop_stop(clerk.loop);
     pthread_join(clerk.thread, NULL);
     loop_destroy(clerk.loop); /* errands still there come back … */

@@ -201,7 +201,7 @@ END_TEST
 
 /* ---- posts ---- */
 
-enum { POSTERS = 4, POSTS_EACH = 5000 };
+enum { POSTERS = 4, POSTS_EACH = 5000, ALL_POSTS = POSTERS * POSTS_EACH };
 
 struct tally {
     struct loop *loop;
@@ -222,7 +222,7 @@ static void count_post(void *context)
     ck_assert(loop_is_current(tally->loop));
     ck_assert_int_eq(post->number, tally->next[post->poster]);
     tally->next[post->poster]++;
-    if (++tally->total == POSTERS * POSTS_EACH)
+    if (++tally->total == ALL_POSTS)
         loop_stop(tally->loop);
     free(post);
 }
@@ -257,7 +257,7 @@ START_TEST(posts_of_many_threads_arrive_once_and_in_each_ones_order)
     loop_run(tally.loop);
     for (int i = 0; i < POSTERS; i++)
         pthread_join(posters[i].thread, NULL);
-    ck_assert_int_eq(tally.total, POSTERS * POSTS_EACH);
+    ck_assert_int_eq(tally.total, ALL_POSTS);
     loop_destroy(tally.loop);
 }
 END_TEST
