@@ -1,0 +1,241 @@
+/* One libcurl handle, and what the statuses of the admin endpoint mean for an exit code. */
+#include "admin_client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#include "options.h"
+#include "terminal.h"
+
+#define DEFAULT_URL "http://127.0.0.1:7469"
+#define URL_VARIABLE "THOUGHTGATE_ADMIN_URL"
+#define TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
+#define CONNECT_TIMEOUT_S 5L
+#define WHOLE_TIMEOUT_S 30L
+/* The gateway sends a comment at least every 15 s: a stream that is silent for longer is dead. */
+#define STREAM_SILENCE_S 45L
+#define BODY_MAX_BYTES ((size_t)256 * 1024 * 1024)
+
+struct admin_client {
+    CURL *curl;
+    char *url;           /* without a slash at its end */
+    char *authorization; /* header line, or NULL without a token */
+};
+
+/* Of the answer that is coming. */
+struct reception {
+    struct admin_client *client;
+    const struct admin_request *request;
+    struct buffer *body;
+};
+
+static bool is_printable(const char *text)
+{
+    for (; *text; text++) {
+        if (*text <= ' ' || *text == 0x7F)
+            return false;
+    }
+    return true;
+}
+
+struct admin_client *admin_client_create(void)
+{
+    const char *url = getenv(URL_VARIABLE);
+    const char *token = getenv(TOKEN_VARIABLE);
+    if (!url || !*url)
+        url = DEFAULT_URL;
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
+        options_complain(URL_VARIABLE " is not an http:// or https:// address: %s", url);
+        return NULL;
+    }
+    if (token && !is_printable(token)) {
+        options_complain(TOKEN_VARIABLE " holds white space or a control character");
+        return NULL;
+    }
+    struct admin_client *client = memory_alloc(sizeof *client);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    client->curl = curl_easy_init();
+    if (!client->curl) {
+        options_complain("libcurl could not be started");
+        free(client);
+        return NULL;
+    }
+    struct str trimmed = str_from(url);
+    while (str_ends_with(trimmed, STR("/")))
+        trimmed.length--;
+    client->url = memory_copy_str(trimmed);
+    if (token && *token)
+        client->authorization = memory_format("Authorization: Bearer %s", token);
+    return client;
+}
+
+void admin_client_destroy(struct admin_client *client)
+{
+    if (!client)
+        return;
+    curl_easy_cleanup(client->curl);
+    curl_global_cleanup();
+    free(client->url);
+    free(client->authorization);
+    free(client);
+}
+
+char *admin_client_encode(struct admin_client *client, const char *text)
+{
+    char *encoded = curl_easy_escape(client->curl, text, 0);
+    char *copy = memory_copy_text(encoded ? encoded : "");
+    curl_free(encoded);
+    return copy;
+}
+
+long admin_client_status(const struct admin_client *client)
+{
+    long status = 0;
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static size_t receive(char *bytes, size_t size, size_t count, void *context)
+{
+    struct reception *reception = context;
+    struct str piece = str_slice(bytes, size * count);
+    /* An error's body is read whole, for its message, in a stream as well. */
+    if (reception->request->received && admin_client_status(reception->client) == 200)
+        return reception->request->received(reception->request->context, piece) ? piece.length : 0;
+    if (reception->body->length + piece.length > BODY_MAX_BYTES)
+        return 0;
+    buffer_append(reception->body, piece);
+    return piece.length;
+}
+
+static struct curl_slist *build_headers(const struct admin_client *client,
+                                        const struct admin_request *request)
+{
+    struct curl_slist *headers = NULL;
+    if (client->authorization)
+        headers = curl_slist_append(headers, client->authorization);
+    if (request->body.bytes)
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+    if (request->last_event_id) {
+        char *line = memory_format("Last-Event-ID: %s", request->last_event_id);
+        headers = curl_slist_append(headers, line);
+        free(line);
+    }
+    return curl_slist_append(headers, "Expect:");
+}
+
+static void set_options(CURL *curl, const struct admin_request *request, const char *url,
+                        struct curl_slist *headers, struct reception *reception)
+{
+    curl_easy_reset(curl);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L); /* the token goes nowhere else */
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, reception);
+    if (request->body.bytes) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.bytes);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+    }
+    if (request->received) {
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, STREAM_SILENCE_S);
+    } else {
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT, WHOLE_TIMEOUT_S);
+    }
+}
+
+/* The message of an error answer, made safe for a terminal; empty when it is not ours. */
+static void append_message(struct buffer *out, const struct buffer *body)
+{
+    struct error ignored;
+    struct buffer decoded;
+    if (!json_check(buffer_str(body), &ignored))
+        return;
+    buffer_init(&decoded);
+    json_decode_string(json_member(json_member(buffer_str(body), "error"), "message"), &decoded);
+    terminal_append_text(out, buffer_str(&decoded));
+    buffer_finish(&decoded);
+}
+
+static int exit_code_of(long status, bool is_ours)
+{
+    switch (status) {
+    case 400:
+        return CLI_USAGE;
+    case 401:
+    case 403:
+        return CLI_REFUSED;
+    case 404:
+        return is_ours ? CLI_NOT_FOUND : CLI_REFUSED;
+    case 409:
+        return CLI_CONFLICT;
+    default:
+        return CLI_FAILURE;
+    }
+}
+
+static int explain_refusal(const struct admin_client *client, const struct buffer *body)
+{
+    long status = admin_client_status(client);
+    struct buffer message;
+    buffer_init(&message);
+    append_message(&message, body);
+    bool is_ours = message.length > 0;
+    if (is_ours)
+        fprintf(stderr, "taskgate: %.*s\n", STR_ARGS(buffer_str(&message)));
+    else
+        fprintf(stderr, "taskgate: %s answered with HTTP %ld; is " URL_VARIABLE " right?\n",
+                client->url, status);
+    if (status == 401)
+        fputs(client->authorization ? "taskgate: the token in " TOKEN_VARIABLE " was refused\n"
+                                    : "taskgate: set " TOKEN_VARIABLE " to the operator's token\n",
+              stderr);
+    buffer_finish(&message);
+    return exit_code_of(status, is_ours);
+}
+
+static int explain_result(const struct admin_client *client, const struct admin_request *request,
+                          CURLcode result, struct buffer *body)
+{
+    struct error error = {""};
+    long status = admin_client_status(client);
+    /* A stream that the caller ends, or that breaks, after it was open is not a refusal. */
+    if (request->received && status == 200)
+        return CLI_DONE;
+    if (result != CURLE_OK) {
+        fprintf(stderr, "taskgate: the admin endpoint %s cannot be reached: %s\n", client->url,
+                curl_easy_strerror(result));
+        return CLI_REFUSED;
+    }
+    if (status < 200 || status > 299)
+        return explain_refusal(client, body);
+    if (json_check(buffer_str(body), &error))
+        return CLI_DONE;
+    fprintf(stderr, "taskgate: %s did not answer with JSON; is " URL_VARIABLE " right?\n",
+            client->url);
+    return CLI_REFUSED;
+}
+
+int admin_client_send(struct admin_client *client, const struct admin_request *request,
+                      struct buffer *body)
+{
+    struct reception reception = {client, request, body};
+    struct curl_slist *headers = build_headers(client, request);
+    char *url = memory_format("%s%s", client->url, request->path);
+    buffer_clear(body);
+    set_options(client->curl, request, url, headers, &reception);
+    int code = explain_result(client, request, curl_easy_perform(client->curl), body);
+    free(url);
+    curl_slist_free_all(headers);
+    return code;
+}

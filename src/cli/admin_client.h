@@ -1,0 +1,35 @@
+/*
+ * The admin endpoint over HTTP, for commands: one request at a time, blocking. Where it is
+ * and with which token: THOUGHTGATE_ADMIN_URL, THOUGHTGATE_ADMIN_TOKEN. Never from argv,
+ * which every user of the machine can read.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/buffer.h"
+
+struct admin_client;
+
+/* NULL after a word on stderr (exit CLI_USAGE). */
+struct admin_client *admin_client_create(void);
+void admin_client_destroy(struct admin_client *client); /* NULL is allowed */
+
+struct admin_request {
+    const char *method;
+    const char *path;          /* "/api/v1/tasks?limit=5" */
+    struct str body;           /* JSON, with POST */
+    const char *last_event_id; /* for a stream; may be NULL */
+    /* For a stream: takes what comes; false ends it. NULL: the body is collected. */
+    bool (*received)(void *context, struct str bytes);
+    void *context;
+};
+
+/* Sends and receives. Returns an exit code (taskgate/cli/cli.h): CLI_DONE with the JSON text in
+ * `body` for a 2xx, else what the answer stands for, after a word on stderr. */
+int admin_client_send(struct admin_client *client, const struct admin_request *request,
+                      struct buffer *body);
+/* The HTTP status of the last answer; 0 when there was none. */
+long admin_client_status(const struct admin_client *client);
+/* `text` percent-encoded for a path or a query. The caller frees with free(). */
+char *admin_client_encode(struct admin_client *client, const char *text);

@@ -1,0 +1,154 @@
+/* taskgate check: every problem of the configuration, else what its rules say. */
+#include "taskgate/cli/cli.h"
+
+#include <stdio.h>
+
+#include "taskgate/config/duration.h"
+
+#include "judgement.h"
+#include "options.h"
+#include "terminal.h"
+
+static void append_sources(struct buffer *out, const struct config_strings *sources)
+{
+    for (size_t i = 0; i < sources->count; i++)
+        buffer_append_format(out, "%s%s", i > 0 ? ", " : "", sources->items[i]);
+    if (sources->count == 0)
+        buffer_append(out, STR("all"));
+}
+
+static void append_sources_json(struct buffer *out, const struct config_strings *sources)
+{
+    buffer_append_text(out, sources->count == 0 ? "null" : sources->count > 1 ? "[" : "");
+    for (size_t i = 0; i < sources->count; i++) {
+        buffer_append_text(out, i > 0 ? "," : "");
+        buffer_append_json_string(out, str_from(sources->items[i]));
+    }
+    buffer_append_text(out, sources->count > 1 ? "]" : "");
+}
+
+/* ---- JSON ---- */
+
+static const struct config_strings every_source = {NULL, 0};
+
+/* `rule` NULL is the default action, which fits every tool. */
+static void append_rule_json(struct buffer *out, const struct snapshot *snapshot,
+                             const struct config_rule *rule)
+{
+    struct policy_decision decision;
+    struct buffer source, reason;
+    struct str tool = str_from(rule ? rule->match : "*");
+    buffer_init(&source);
+    buffer_init(&reason);
+    judgement_of_rule(snapshot->config, rule, &decision);
+    append_sources_json(&source, rule ? &rule->sources : &every_source);
+    if (rule)
+        buffer_append_text(&reason, rule->description ? rule->description : "");
+    else
+        buffer_append(&reason, STR("governance.defaults.action, where no rule fits"));
+    judgement_write_json(out, tool, buffer_str(&source), &decision, buffer_str(&reason));
+    buffer_finish(&source);
+    buffer_finish(&reason);
+}
+
+static void append_json(struct buffer *out, const struct snapshot *snapshot)
+{
+    const struct config *config = snapshot->config;
+    buffer_append(out, STR("{\"file\":"));
+    buffer_append_json_string(out, str_from(config->path));
+    buffer_append(out, STR(",\"rules\":["));
+    for (size_t i = 0; i < config->rule_count; i++) {
+        append_rule_json(out, snapshot, &config->rules[i]);
+        buffer_append_char(out, ',');
+    }
+    append_rule_json(out, snapshot, NULL);
+    buffer_append(out, STR("]}\n"));
+}
+
+/* ---- a table ---- */
+
+static void add_rule(struct table *table, const struct config *config,
+                     const struct config_rule *rule)
+{
+    struct policy_decision decision;
+    struct buffer text;
+    char timeout[64];
+    buffer_init(&text);
+    judgement_of_rule(config, rule, &decision);
+    if (rule)
+        buffer_append_format(&text, "%zu", decision.rule_index);
+    table_add(table, rule ? buffer_str(&text) : STR("-"));
+    table_add(table, rule ? str_from(rule->match) : STR("anything else"));
+    buffer_clear(&text);
+    append_sources(&text, rule ? &rule->sources : &every_source);
+    table_add(table, buffer_str(&text));
+    table_add(table, str_from(config_action_name(decision.action)));
+    buffer_clear(&text);
+    if (decision.workflow) {
+        duration_format(decision.workflow->timeout_ms, timeout);
+        buffer_append_format(&text, "%s (%s)", decision.workflow->name, timeout);
+    }
+    table_add(table, decision.workflow ? buffer_str(&text) : STR("-"));
+    table_add(table, str_from(rule && rule->description ? rule->description : ""));
+    buffer_finish(&text);
+}
+
+static void append_table(struct buffer *out, const struct snapshot *snapshot)
+{
+    static const char *const headings[] = {"RULE",   "TOOL",     "SOURCE",
+                                           "ACTION", "WORKFLOW", "DESCRIPTION"};
+    const struct config *config = snapshot->config;
+    struct table table;
+    buffer_append(out, STR("The configuration "));
+    terminal_append_text(out, str_from(config->path));
+    buffer_append(out, STR(" is valid. The first rule that fits a tool decides:\n\n"));
+    table_init(&table, sizeof headings / sizeof *headings, headings);
+    for (size_t i = 0; i < config->rule_count; i++)
+        add_rule(&table, config, &config->rules[i]);
+    add_rule(&table, config, NULL);
+    table_write(&table, out);
+    table_finish(&table);
+    for (size_t i = 0; i < config->force_required.count; i++) {
+        buffer_append_text(out, i == 0 ? "\nAnnounced as required whatever the rules say: " : ", ");
+        terminal_append_text(out, str_from(config->force_required.items[i]));
+    }
+    buffer_append_text(out, config->force_required.count ? "\n" : "");
+}
+
+int cli_check(int argc, char **argv)
+{
+    const char *path = NULL;
+    bool json = false;
+    const struct option options[] = {
+        {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
+        {"json", NULL, "print the rules as JSON", NULL, &json},
+    };
+    const struct command command = {
+        .usage = "taskgate check [--config FILE] [--json]",
+        .synopsis = "Reads the configuration and says everything that is wrong with it, as\n"
+                    "FILE:LINE:COLUMN, on stderr. Nothing is started.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    switch (options_read(&command, argc, argv, NULL)) {
+    case OPTIONS_HELPED:
+        return CLI_DONE;
+    case OPTIONS_WRONG:
+        return CLI_USAGE;
+    case OPTIONS_READ:
+        break;
+    }
+    struct snapshot *snapshot = judgement_load(path);
+    if (!snapshot)
+        return CLI_USAGE;
+    struct buffer text;
+    buffer_init(&text);
+    if (json)
+        append_json(&text, snapshot);
+    else
+        append_table(&text, snapshot);
+    bool written = terminal_write(&text);
+    buffer_finish(&text);
+    snapshot_unref(snapshot);
+    return written ? CLI_DONE : CLI_FAILURE;
+}

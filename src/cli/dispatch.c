@@ -1,0 +1,67 @@
+/* From the first argument to the command. */
+#include "taskgate/cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "distance.h"
+#include "options.h"
+
+static const struct {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"serve", "run the gateway", cli_serve},
+    {"check", "read the configuration and say everything that is wrong with it", cli_check},
+    {"explain", "say what the rules come to for one tool, and why", cli_explain},
+    {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static void write_usage(FILE *out)
+{
+    fputs("Usage: taskgate COMMAND [OPTIONS]\n"
+          "       taskgate --version | --help\n\n"
+          "A policy gateway for MCP servers: forwards calls, denies them, or has a human\n"
+          "approve them.\n\n",
+          out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fputs("\nEach command has its own --help. Exit codes: 0 done, 1 failure, 2 usage or\n"
+          "configuration, 3 admin endpoint unreachable or refused, 4 not found, 5 conflict.\n",
+          out);
+}
+
+static int refuse_unknown(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].name;
+    const char *nearest = distance_nearest(name, names, COMMAND_COUNT);
+    if (nearest)
+        return options_complain("there is no command %s; did you mean %s?", name, nearest);
+    options_complain("there is no command %s", name);
+    write_usage(stderr);
+    return CLI_USAGE;
+}
+
+int cli_main(int argc, char **argv)
+{
+    if (argc < 2) {
+        write_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        write_usage(stdout);
+        return CLI_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("taskgate " TASKGATE_VERSION);
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    return refuse_unknown(argv[1]);
+}

@@ -1,0 +1,94 @@
+/* Loading for commands, and one decision as JSON and as a sentence. */
+#include "judgement.h"
+
+#include <stdio.h>
+
+void judgement_of_rule(const struct config *config, const struct config_rule *rule,
+                       struct policy_decision *decision)
+{
+    *decision = (struct policy_decision){
+        .action = rule ? rule->action : config->default_action,
+        .rule = rule,
+        .rule_index = rule ? (size_t)(rule - config->rules) : 0,
+    };
+    if (decision->action == ACTION_APPROVE || decision->action == ACTION_POLICY)
+        decision->workflow = config_workflow_of(config, rule);
+}
+
+struct snapshot *judgement_load(const char *path)
+{
+    struct config_problems problems = {NULL, 0, 0};
+    struct config *config = config_load(path, NULL, &problems);
+    struct buffer text;
+    buffer_init(&text);
+    config_problems_write(&problems, &text);
+    fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
+    buffer_finish(&text);
+    config_problems_finish(&problems);
+    if (!config)
+        return NULL;
+    struct error error = {""};
+    struct snapshot *snapshot = snapshot_create(config, &error);
+    if (!snapshot)
+        fprintf(stderr, "taskgate: %s\n", error.message);
+    return snapshot;
+}
+
+static void append_annotation(struct buffer *out, const struct policy_decision *decision)
+{
+    enum policy_annotation with = policy_annotate(decision, true, false, ANNOTATION_FORBIDDEN);
+    enum policy_annotation without = policy_annotate(decision, false, false, ANNOTATION_FORBIDDEN);
+    buffer_append_format(out, "{\"upstream_tasks\":\"%s\",\"no_upstream_tasks\":\"%s\"}",
+                         policy_annotation_name(with), policy_annotation_name(without));
+}
+
+void judgement_write_json(struct buffer *out, struct str tool, struct str source,
+                          const struct policy_decision *decision, struct str reason)
+{
+    buffer_append(out, STR("{\"tool\":"));
+    buffer_append_json_string(out, tool);
+    buffer_append(out, STR(",\"source\":"));
+    buffer_append(out, source);
+    if (decision->rule) {
+        buffer_append_format(out, ",\"rule\":{\"index\":%zu,\"match\":", decision->rule_index);
+        buffer_append_json_string(out, str_from(decision->rule->match));
+        buffer_append_format(out, ",\"line\":%d}", decision->rule->line);
+    } else {
+        buffer_append(out, STR(",\"rule\":null"));
+    }
+    buffer_append_format(out,
+                         ",\"action\":\"%s\",\"workflow\":", config_action_name(decision->action));
+    if (decision->workflow)
+        buffer_append_json_string(out, str_from(decision->workflow->name));
+    else
+        buffer_append(out, STR("null"));
+    buffer_append(out, STR(",\"annotation\":"));
+    append_annotation(out, decision);
+    buffer_append(out, STR(",\"reason\":"));
+    buffer_append_json_string(out, reason);
+    buffer_append_char(out, '}');
+}
+
+void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
+                            const struct config_source *source, struct str tool,
+                            const struct policy_decision *decision)
+{
+    if (decision->rule)
+        buffer_append_format(out, "governance.rules[%zu] (\"%s\", line %d) is the first that fits",
+                             decision->rule_index, decision->rule->match, decision->rule->line);
+    else
+        buffer_append(out, STR("no rule fits, so governance.defaults.action holds"));
+    buffer_append_format(out, ": %s", config_action_name(decision->action));
+    if (decision->workflow)
+        buffer_append_format(out, " through the workflow %s", decision->workflow->name);
+    if (decision->rule && decision->rule->description)
+        buffer_append_format(out, " (%s)", decision->rule->description);
+    if (decision->force_required)
+        buffer_append(out, STR("; task_annotation_overrides.force_required has it announced as "
+                               "required"));
+    if (source && !source->enabled)
+        buffer_append_format(out, "; but the source %s is disabled, so clients do not reach it",
+                             source->id);
+    else if (source && !policy_is_visible(snapshot->policy, source, tool))
+        buffer_append_format(out, "; but sources[].expose of %s hides it from clients", source->id);
+}

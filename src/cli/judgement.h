@@ -1,0 +1,21 @@
+/* What the rules come to for a tool or a rule, as `check` and `explain` tell it. */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/gateway/snapshot.h"
+
+/* Loads the configuration for a command; every problem is written to stderr. NULL after errors
+ * (exit 2). The caller releases it. */
+struct snapshot *judgement_load(const char *path);
+
+/* {tool, source, rule, action, workflow, annotation, reason}; contract "Process". `source`
+ * is JSON text. */
+void judgement_write_json(struct buffer *out, struct str tool, struct str source,
+                          const struct policy_decision *decision, struct str reason);
+/* Why it is so, in a sentence. `source` may be NULL: any. */
+void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
+                            const struct config_source *source, struct str tool,
+                            const struct policy_decision *decision);
+/* What a rule (NULL: the default action) decides when it is the one that fits. */
+void judgement_of_rule(const struct config *config, const struct config_rule *rule,
+                       struct policy_decision *decision);

@@ -1,0 +1,129 @@
+/* Reads long options by a table, without a walk back and forth through argv. */
+#include "options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/str.h"
+
+#include "distance.h"
+
+#define SUGGESTIONS_MAX 16
+
+int options_complain(const char *format, ...)
+{
+    va_list arguments;
+    fputs("taskgate: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return CLI_USAGE;
+}
+
+static void write_help(const struct command *command)
+{
+    printf("Usage: %s\n\n%s\n", command->usage, command->synopsis);
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct option *option = &command->options[i];
+        int width = 22 - (int)strlen(option->name);
+        printf("%s  --%s %-*s %s\n", i == 0 ? "\n" : "", option->name, width > 0 ? width : 0,
+               option->value_name ? option->value_name : "", option->help);
+    }
+    printf("%s  --%s %-*s %s\n", command->option_count == 0 ? "\n" : "", "help", 18, "",
+           "this text");
+}
+
+static const struct option *find_option(const struct command *command, struct str name)
+{
+    for (size_t i = 0; i < command->option_count; i++) {
+        if (str_equal(name, str_from(command->options[i].name)))
+            return &command->options[i];
+    }
+    return NULL;
+}
+
+static enum options_outcome refuse_unknown(const struct command *command, const char *argument)
+{
+    const char *names[SUGGESTIONS_MAX] = {"help"};
+    size_t count = 1;
+    for (size_t i = 0; i < command->option_count && count < SUGGESTIONS_MAX; i++)
+        names[count++] = command->options[i].name;
+    const char *nearest = distance_nearest(argument + 2, names, count);
+    if (nearest)
+        options_complain("unknown option %s; did you mean --%s?", argument, nearest);
+    else
+        options_complain("unknown option %s; usage: %s", argument, command->usage);
+    return OPTIONS_WRONG;
+}
+
+/* Reads the option at argv[*index], and its value. */
+static enum options_outcome read_option(const struct command *command, int argc, char **argv,
+                                        int *index)
+{
+    const char *argument = argv[*index];
+    struct str name, value;
+    bool has_value = str_cut(str_from(argument + 2), '=', &name, &value);
+    const struct option *option = find_option(command, name);
+    if (str_equal(name, STR("help")) && !has_value) {
+        write_help(command);
+        return OPTIONS_HELPED;
+    }
+    if (!option)
+        return refuse_unknown(command, argument);
+    if (option->flag) {
+        if (has_value) {
+            options_complain("--%s takes no value", option->name);
+            return OPTIONS_WRONG;
+        }
+        *option->flag = true;
+        return OPTIONS_READ;
+    }
+    if (!has_value && *index + 1 >= argc) {
+        options_complain("--%s needs a value: --%s %s", option->name, option->name,
+                         option->value_name);
+        return OPTIONS_WRONG;
+    }
+    *option->value = has_value ? value.bytes : argv[++*index];
+    return OPTIONS_READ;
+}
+
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "-h") == 0;
+}
+
+enum options_outcome options_read(const struct command *command, int argc, char **argv,
+                                  const char *operands[OPTIONS_OPERANDS_MAX])
+{
+    size_t count = 0;
+    bool options_ended = false;
+    for (int i = 1; i < argc; i++) {
+        bool is_option = !options_ended && strncmp(argv[i], "--", 2) == 0;
+        if (is_option && argv[i][2] == '\0') {
+            options_ended = true;
+        } else if (is_option) {
+            enum options_outcome outcome = read_option(command, argc, argv, &i);
+            if (outcome != OPTIONS_READ)
+                return outcome;
+        } else if (!options_ended && is_help(argv[i])) {
+            write_help(command);
+            return OPTIONS_HELPED;
+        } else if (!options_ended && argv[i][0] == '-' && argv[i][1] != '\0') {
+            options_complain("unknown option %s; usage: %s", argv[i], command->usage);
+            return OPTIONS_WRONG;
+        } else if (count == command->operands_max) {
+            options_complain("unexpected argument %s; usage: %s", argv[i], command->usage);
+            return OPTIONS_WRONG;
+        } else {
+            operands[count++] = argv[i];
+        }
+    }
+    if (count < command->operands_min) {
+        options_complain("%s is missing; usage: %s", command->operand_name, command->usage);
+        return OPTIONS_WRONG;
+    }
+    return OPTIONS_READ;
+}

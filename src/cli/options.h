@@ -1,0 +1,39 @@
+/*
+ * Options of a command: one table says what there is, from which arguments are read and
+ * --help is written.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct option {
+    const char *name;       /* without "--" */
+    const char *value_name; /* "FILE"; NULL for a flag */
+    const char *help;
+    const char **value; /* where the value goes; for a flag NULL */
+    bool *flag;
+};
+
+struct command {
+    const char *usage;    /* "taskgate explain TOOL [--source ID] [--config FILE] [--json]" */
+    const char *synopsis; /* one paragraph for --help */
+    const struct option *options;
+    size_t option_count;
+    size_t operands_min, operands_max;
+    const char *operand_name; /* "TOOL": what is missing when there are too few */
+};
+
+#define OPTIONS_OPERANDS_MAX 1
+
+enum options_outcome {
+    OPTIONS_READ,
+    OPTIONS_HELPED, /* --help was asked for and is written to stdout: exit 0 */
+    OPTIONS_WRONG,  /* said on stderr: exit 2 */
+};
+
+/* Options and operands may stand in any order; "--" ends the options. */
+enum options_outcome options_read(const struct command *command, int argc, char **argv,
+                                  const char *operands[OPTIONS_OPERANDS_MAX]);
+/* "taskgate: what; hint" on stderr. Returns CLI_USAGE. */
+int options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

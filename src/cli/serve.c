@@ -1,0 +1,29 @@
+/* taskgate serve: the gateway itself. */
+#include "taskgate/cli/cli.h"
+#include "taskgate/server/server.h"
+
+#include "options.h"
+
+int cli_serve(int argc, char **argv)
+{
+    const char *path = NULL;
+    const struct option options[] = {
+        {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
+    };
+    const struct command command = {
+        .usage = "taskgate serve [--config FILE]",
+        .synopsis = "Runs the gateway in the foreground, until SIGTERM or SIGINT. The log goes to\n"
+                    "stderr, one JSON object a line. SIGHUP reads the configuration again.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    switch (options_read(&command, argc, argv, NULL)) {
+    case OPTIONS_HELPED:
+        return CLI_DONE;
+    case OPTIONS_WRONG:
+        return CLI_USAGE;
+    case OPTIONS_READ:
+        break;
+    }
+    return server_run(path);
+}

@@ -1,0 +1,265 @@
+/* taskgate tasks: list, show, approve, reject, cancel, watch, over the admin endpoint. */
+#include "tasks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/memory.h"
+
+#include "distance.h"
+#include "options.h"
+#include "terminal.h"
+
+/* What the options of all subcommands leave behind. */
+struct arguments {
+    const char *id;
+    const char *state, *source, *tool, *limit, *cursor;
+    const char *reason;
+    bool json;
+};
+
+struct subcommand {
+    const char *name, *operands, *help;
+    int (*run)(struct admin_client *client, const struct subcommand *self,
+               const struct arguments *arguments);
+    enum { WITH_NOTHING, WITH_FILTERS, WITH_ID, WITH_DECISION } with;
+};
+
+static int run_list(struct admin_client *client, const struct subcommand *self,
+                    const struct arguments *arguments);
+static int run_show(struct admin_client *client, const struct subcommand *self,
+                    const struct arguments *arguments);
+static int run_decision(struct admin_client *client, const struct subcommand *self,
+                        const struct arguments *arguments);
+static int run_watch(struct admin_client *client, const struct subcommand *self,
+                     const struct arguments *arguments);
+
+static const struct subcommand subcommands[] = {
+    {"list", "[FILTERS]", "list tasks, newest first", run_list, WITH_FILTERS},
+    {"show", "ID", "show one task with its arguments", run_show, WITH_ID},
+    {"approve", "ID [--reason TEXT]", "let the call be executed", run_decision, WITH_DECISION},
+    {"reject", "ID [--reason TEXT]", "refuse the call; the agent is told the reason", run_decision,
+     WITH_DECISION},
+    {"cancel", "ID [--reason TEXT]", "cancel a task that has not ended", run_decision,
+     WITH_DECISION},
+    {"watch", "", "print changes as they happen", run_watch, WITH_NOTHING},
+};
+#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
+
+/* ---- the subcommands ---- */
+
+static int print_json(const struct buffer *body)
+{
+    struct buffer text;
+    buffer_init(&text);
+    terminal_append_json(&text, buffer_str(body));
+    buffer_append_char(&text, '\n');
+    bool written = terminal_write(&text);
+    buffer_finish(&text);
+    return written ? CLI_DONE : CLI_FAILURE;
+}
+
+static int print_text(struct buffer *text)
+{
+    bool written = terminal_write(text);
+    buffer_finish(text);
+    return written ? CLI_DONE : CLI_FAILURE;
+}
+
+static char *build_list_path(struct admin_client *client, const struct arguments *arguments)
+{
+    const struct {
+        const char *name, *value;
+    } filters[] = {
+        {"state", arguments->state}, {"source", arguments->source}, {"tool", arguments->tool},
+        {"limit", arguments->limit}, {"cursor", arguments->cursor},
+    };
+    struct buffer path;
+    char before = '?';
+    buffer_init(&path);
+    buffer_append(&path, STR("/api/v1/tasks"));
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        if (!filters[i].value)
+            continue;
+        char *value = admin_client_encode(client, filters[i].value);
+        buffer_append_format(&path, "%c%s=%s", before, filters[i].name, value);
+        free(value);
+        before = '&';
+    }
+    return buffer_take(&path, NULL);
+}
+
+static int run_list(struct admin_client *client, const struct subcommand *self,
+                    const struct arguments *arguments)
+{
+    (void)self;
+    struct buffer body, text;
+    buffer_init(&body);
+    buffer_init(&text);
+    char *path = build_list_path(client, arguments);
+    struct admin_request request = {.method = "GET", .path = path};
+    int code = admin_client_send(client, &request, &body);
+    if (code == CLI_DONE && arguments->json) {
+        code = print_json(&body);
+    } else if (code == CLI_DONE) {
+        tasks_append_table(&text, buffer_str(&body));
+        code = print_text(&text);
+    }
+    free(path);
+    buffer_finish(&body);
+    return code;
+}
+
+static int run_show(struct admin_client *client, const struct subcommand *self,
+                    const struct arguments *arguments)
+{
+    (void)self;
+    struct buffer body, text;
+    buffer_init(&body);
+    buffer_init(&text);
+    char *id = admin_client_encode(client, arguments->id);
+    char *path = memory_format("/api/v1/tasks/%s", id);
+    struct admin_request request = {.method = "GET", .path = path};
+    int code = admin_client_send(client, &request, &body);
+    if (code == CLI_DONE && arguments->json) {
+        code = print_json(&body);
+    } else if (code == CLI_DONE) {
+        tasks_append_details(&text, buffer_str(&body));
+        code = print_text(&text);
+    }
+    free(path);
+    free(id);
+    buffer_finish(&body);
+    return code;
+}
+
+static int run_decision(struct admin_client *client, const struct subcommand *self,
+                        const struct arguments *arguments)
+{
+    struct buffer decision, body, text;
+    buffer_init(&decision);
+    buffer_init(&body);
+    buffer_init(&text);
+    buffer_append(&decision, STR("{"));
+    if (arguments->reason) {
+        buffer_append(&decision, STR("\"reason\":"));
+        buffer_append_json_string(&decision, str_from(arguments->reason));
+    }
+    buffer_append(&decision, STR("}"));
+    char *id = admin_client_encode(client, arguments->id);
+    char *path = memory_format("/api/v1/tasks/%s/%s", id, self->name);
+    struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
+    int code = admin_client_send(client, &request, &body);
+    if (code == CLI_DONE && arguments->json) {
+        code = print_json(&body);
+    } else if (code == CLI_DONE) {
+        tasks_append_change(&text, buffer_str(&body));
+        code = print_text(&text);
+    }
+    free(path);
+    free(id);
+    buffer_finish(&body);
+    buffer_finish(&decision);
+    return code;
+}
+
+static int run_watch(struct admin_client *client, const struct subcommand *self,
+                     const struct arguments *arguments)
+{
+    (void)self;
+    return tasks_watch(client, arguments->json);
+}
+
+/* ---- finding and reading ---- */
+
+static void write_usage(FILE *out)
+{
+    fputs("Usage: taskgate tasks SUBCOMMAND [OPTIONS]\n\n"
+          "Lists, shows and decides the calls that wait for a human, over the admin endpoint\n"
+          "of a running gateway.\n\n",
+          out);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        const struct subcommand *subcommand = &subcommands[i];
+        fprintf(out, "  %-8s %-19s %s\n", subcommand->name, subcommand->operands, subcommand->help);
+    }
+    fputs("\nEach has --json and its own --help. Where the endpoint is:\n"
+          "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
+          "  THOUGHTGATE_ADMIN_TOKEN    the operator's token\n",
+          out);
+}
+
+static int refuse_unknown(const char *name)
+{
+    const char *names[SUBCOMMAND_COUNT];
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        names[i] = subcommands[i].name;
+    const char *nearest = distance_nearest(name, names, SUBCOMMAND_COUNT);
+    if (nearest)
+        return options_complain("there is no taskgate tasks %s; did you mean %s?", name, nearest);
+    options_complain("there is no taskgate tasks %s", name);
+    write_usage(stderr);
+    return CLI_USAGE;
+}
+
+static int run_subcommand(const struct subcommand *self, int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    const struct option json = {"json", NULL, "print JSON", NULL, &arguments.json};
+    const struct option filters[] = {
+        {"state", "STATE", "only tasks in this state (or several: pending,approved)",
+         &arguments.state, NULL},
+        {"source", "ID", "only tasks of this server", &arguments.source, NULL},
+        {"tool", "NAME", "only tasks of this tool", &arguments.tool, NULL},
+        {"limit", "N", "at most so many, 1 to 100 (20)", &arguments.limit, NULL},
+        {"cursor", "CURSOR", "go on where the last list ended", &arguments.cursor, NULL},
+        json,
+    };
+    const struct option decision[] = {
+        {"reason", "TEXT", "why; kept with the decision", &arguments.reason, NULL}, json};
+    const struct option *options = self->with == WITH_FILTERS    ? filters
+                                   : self->with == WITH_DECISION ? decision
+                                                                 : &json;
+    bool has_id = self->with == WITH_ID || self->with == WITH_DECISION;
+    char *usage = memory_format("taskgate tasks %s %s%s[--json]", self->name, self->operands,
+                                *self->operands ? " " : "");
+    const struct command command = {
+        .usage = usage,
+        .synopsis = self->help,
+        .options = options,
+        .option_count = self->with == WITH_FILTERS    ? sizeof filters / sizeof *filters
+                        : self->with == WITH_DECISION ? sizeof decision / sizeof *decision
+                                                      : 1,
+        .operands_min = has_id,
+        .operands_max = has_id,
+        .operand_name = "ID",
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, &arguments.id);
+    free(usage);
+    if (outcome != OPTIONS_READ)
+        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+    if (has_id && !*arguments.id)
+        return options_complain("the task's ID is empty");
+    struct admin_client *client = admin_client_create();
+    int code = client ? self->run(client, self, &arguments) : CLI_USAGE;
+    admin_client_destroy(client);
+    return code;
+}
+
+int cli_tasks(int argc, char **argv)
+{
+    if (argc < 2) {
+        write_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        write_usage(stdout);
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (strcmp(argv[1], subcommands[i].name) == 0)
+            return run_subcommand(&subcommands[i], argc - 1, argv + 1);
+    }
+    return refuse_unknown(argv[1]);
+}

@@ -1,0 +1,164 @@
+/* Escaping, pretty JSON, columns. */
+#include "terminal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+void terminal_append_text(struct buffer *out, struct str text)
+{
+    struct buffer quoted;
+    buffer_init(&quoted);
+    buffer_append_json_string(&quoted, text);
+    /* Without its quotes; what JSON escapes for its own sake is given back. */
+    for (size_t i = 1; i + 1 < quoted.length; i++) {
+        char c = quoted.bytes[i];
+        if (c == '\\' && (quoted.bytes[i + 1] == '"' || quoted.bytes[i + 1] == '\\'))
+            c = quoted.bytes[++i];
+        buffer_append_char(out, c);
+    }
+    buffer_finish(&quoted);
+}
+
+/* A JSON string (raw, with its quotes) in the spelling that hides nothing. */
+static void append_string(struct buffer *out, struct str raw)
+{
+    struct buffer decoded;
+    buffer_init(&decoded);
+    json_decode_string(raw, &decoded);
+    buffer_append_json_string(out, buffer_str(&decoded));
+    buffer_finish(&decoded);
+}
+
+/* The raw text between a key's quotes, with them. */
+static struct str with_quotes(struct str key)
+{
+    return str_slice(key.bytes - 1, key.length + 2);
+}
+
+void terminal_append_json(struct buffer *out, struct str json)
+{
+    for (size_t i = 0; i < json.length; i++) {
+        if (json.bytes[i] != '"') {
+            buffer_append_char(out, json.bytes[i]);
+            continue;
+        }
+        size_t start = i++;
+        while (json.bytes[i] != '"')
+            i += json.bytes[i] == '\\' ? 2 : 1;
+        append_string(out, str_slice(json.bytes + start, i + 1 - start));
+    }
+}
+
+static void append_line(struct buffer *out, unsigned indent)
+{
+    buffer_append_format(out, "\n%*s", (int)indent, "");
+}
+
+static void append_object(struct buffer *out, struct str json, unsigned indent)
+{
+    size_t position = 0;
+    struct str key, value;
+    const char *before = "{";
+    while (json_next_member(json, &position, &key, &value)) {
+        buffer_append_text(out, before);
+        before = ",";
+        append_line(out, indent + 2);
+        append_string(out, with_quotes(key));
+        buffer_append(out, STR(": "));
+        terminal_append_pretty(out, value, indent + 2);
+    }
+    append_line(out, indent);
+    buffer_append_char(out, '}');
+}
+
+static void append_array(struct buffer *out, struct str json, unsigned indent)
+{
+    size_t position = 0;
+    struct str element;
+    const char *before = "[";
+    while (json_next_element(json, &position, &element)) {
+        buffer_append_text(out, before);
+        before = ",";
+        append_line(out, indent + 2);
+        terminal_append_pretty(out, element, indent + 2);
+    }
+    append_line(out, indent);
+    buffer_append_char(out, ']');
+}
+
+void terminal_append_pretty(struct buffer *out, struct str json, unsigned indent)
+{
+    enum json_type type = json_type(json);
+    if (type == JSON_OBJECT)
+        json_count(json) ? append_object(out, json, indent) : buffer_append(out, STR("{}"));
+    else if (type == JSON_ARRAY)
+        json_count(json) ? append_array(out, json, indent) : buffer_append(out, STR("[]"));
+    else
+        terminal_append_json(out, str_trim(json));
+}
+
+bool terminal_write(const struct buffer *text)
+{
+    bool written =
+        fwrite(text->bytes ? text->bytes : "", 1, text->length, stdout) == text->length &&
+        fflush(stdout) == 0;
+    if (!written)
+        fprintf(stderr, "taskgate: cannot write the output: %s\n", strerror(errno));
+    return written;
+}
+
+/* ---- tables ---- */
+
+void table_init(struct table *table, size_t columns, const char *const *headings)
+{
+    *table = (struct table){NULL, columns, 0};
+    for (size_t i = 0; i < columns; i++)
+        table_add(table, str_from(headings[i]));
+}
+
+void table_add(struct table *table, struct str text)
+{
+    table->cells = memory_grow_array(table->cells, table->count + 1, sizeof *table->cells);
+    buffer_init(&table->cells[table->count]);
+    terminal_append_text(&table->cells[table->count++], text);
+}
+
+/* In characters, which is near enough to columns of a terminal. */
+static size_t width_of(const struct buffer *cell)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < cell->length; i++)
+        width += ((unsigned char)cell->bytes[i] & 0xC0) != 0x80;
+    return width;
+}
+
+void table_write(const struct table *table, struct buffer *out)
+{
+    size_t *widths = memory_alloc_array(table->columns, sizeof *widths);
+    for (size_t i = 0; i < table->count; i++) {
+        size_t width = width_of(&table->cells[i]);
+        if (width > widths[i % table->columns])
+            widths[i % table->columns] = width;
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        bool is_last = i % table->columns == table->columns - 1;
+        size_t padding = widths[i % table->columns] - width_of(&table->cells[i]) + 2;
+        buffer_append(out, buffer_str(&table->cells[i]));
+        if (is_last)
+            buffer_append_char(out, '\n');
+        else
+            buffer_append_format(out, "%*s", (int)padding, "");
+    }
+    free(widths);
+}
+
+void table_finish(struct table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        buffer_finish(&table->cells[i]);
+    free(table->cells);
+}

@@ -1,0 +1,25 @@
+/* Text that others chose, made safe for a terminal. */
+#pragma once
+
+#include <stdio.h>
+
+#include "taskgate/core/buffer.h"
+
+/* As it is, but control, bidirectional and other misleading characters as \uXXXX. */
+void terminal_append_text(struct buffer *out, struct str text);
+/* JSON text (checked) as it is, but with such characters escaped: the same value. */
+void terminal_append_json(struct buffer *out, struct str json);
+/* The same value over several lines, indented by two spaces; numbers keep their digits. */
+void terminal_append_pretty(struct buffer *out, struct str json, unsigned indent);
+/* Writes it all and flushes; false when that failed (said on stderr). */
+bool terminal_write(const struct buffer *text);
+
+/* A table: rows of cells, columns as wide as their widest cell. */
+struct table {
+    struct buffer *cells; /* row by row; the first row is the heading */
+    size_t columns, count;
+};
+void table_init(struct table *table, size_t columns, const char *const *headings);
+void table_add(struct table *table, struct str text); /* made safe */
+void table_write(const struct table *table, struct buffer *out);
+void table_finish(struct table *table);
