@@ -1,9 +1,12 @@
 /* The server as a whole: many connections, several servers, drain, destroy. */
 #include <check.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "scene.h"
 #include "suite.h"
+#include "taskgate/core/clock.h"
 
 START_TEST(above_the_cap_nothing_is_accepted_until_one_closes)
 {
@@ -30,6 +33,31 @@ START_TEST(above_the_cap_nothing_is_accepted_until_one_closes)
         peer_await(&peers[i], "hello");
         peer_close(&peers[i]);
     }
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(without_descriptors_the_listener_waits_and_does_not_spin)
+{
+    struct scene scene = {.act = answer_hello};
+    struct peer peer;
+    struct rlimit usual_limit, none_left;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &usual_limit), 0);
+    int next = dup(peer.fd);
+    close(next);
+    none_left = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = usual_limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+    int rounds = 0;
+    for (int64_t start_ms = clock_monotonic_ms(); clock_monotonic_ms() - start_ms < 250; rounds++)
+        loop_run_once(scene.loop, 50);
+    ck_assert_int_lt(rounds, 25);
+    ck_assert_int_eq(scene.requests, 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &usual_limit), 0);
+    peer_await(&peer, "hello");
+    peer_close(&peer);
     stop(&scene);
 }
 END_TEST
@@ -184,6 +212,7 @@ TCase *server_tests(void)
     TCase *tests = tcase_create("server_tests");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, above_the_cap_nothing_is_accepted_until_one_closes);
+    tcase_add_test(tests, without_descriptors_the_listener_waits_and_does_not_spin);
     tcase_add_test(tests, hundreds_of_held_clients_leave_together);
     tcase_add_test(tests, two_servers_share_a_loop_and_an_address_in_use_is_named);
     tcase_add_test(tests, a_drain_closes_idle_connections_and_lets_the_others_finish);
