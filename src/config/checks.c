@@ -83,7 +83,7 @@ static bool is_authority(struct str text)
 
 bool check_url(struct str text, struct error *error)
 {
-    struct str rest = STR_EMPTY, authority, path, user, host;
+    struct str rest, authority, path, user, host;
     if (has_space_or_control(text))
         return error_set(error, "the URL holds white space or a control character");
     if (str_starts_with(text, STR("http://")))

@@ -105,6 +105,11 @@ static struct node *build_next(struct builder *builder, yaml_event_type_t end, i
     return node;
 }
 
+static struct node **grow(struct node **nodes, size_t count)
+{
+    return memory_grow_array(nodes, count, sizeof(struct node *));
+}
+
 static struct node *build_list(struct builder *builder, const yaml_event_t *event, int depth)
 {
     if (!check_tag(builder, event, (const char *)event->data.sequence_start.tag))
@@ -120,7 +125,7 @@ static struct node *build_list(struct builder *builder, const yaml_event_t *even
             node_destroy(list);
             return NULL;
         }
-        list->values = memory_grow_array(list->values, list->count + 1, sizeof *list->values);
+        list->values = grow(list->values, list->count + 1);
         list->values[list->count++] = item;
     }
 }
@@ -141,9 +146,8 @@ static void add_pair(struct builder *builder, struct node *mapping, struct map *
         node_destroy(value);
         return;
     }
-    mapping->keys = memory_grow_array(mapping->keys, mapping->count + 1, sizeof *mapping->keys);
-    mapping->values =
-        memory_grow_array(mapping->values, mapping->count + 1, sizeof *mapping->values);
+    mapping->keys = grow(mapping->keys, mapping->count + 1);
+    mapping->values = grow(mapping->values, mapping->count + 1);
     mapping->keys[mapping->count] = key;
     mapping->values[mapping->count++] = value;
 }

@@ -5,20 +5,11 @@
     .offset = offsetof(struct config, member), .size = sizeof(((struct config *)NULL)->member)
 #define RANGE(low, high) .minimum = (low), .maximum = (high)
 #define SECOND INT64_C(1000)
-#define YEAR (365 * 24 * 3600 * SECOND)
-#define WITHOUT_EFFECT(variable_name, text)                                                        \
-    {                                                                                              \
-        VARIABLE_WITHOUT_EFFECT, {{variable_name, 0}}, .help = text                                \
-    }
-#define ELSEWHERE(variable_name, text)                                                             \
-    {                                                                                              \
-        VARIABLE_ELSEWHERE, {{variable_name, 0}}, .help = text                                     \
-    }
-
+#define YEAR (SECOND * 365 * 24 * 3600)
 /* clang-format off */
 const struct variable environment_table[] = {
-    ELSEWHERE("THOUGHTGATE_CONFIG", "Path of the configuration file."),
-    ELSEWHERE("THOUGHTGATE_ADMIN_TOKEN", "An approver token named `admin`."),
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_CONFIG", 0}}, .help = "Path of the configuration file."},
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_ADMIN_TOKEN", 0}}, .help = "An approver token named `admin`."},
     {VARIABLE_UPSTREAM, {{"THOUGHTGATE_UPSTREAM", 0}}, .sets = "sources[].url", .help = "URL of the only source. With several sources it is an error."},
 
     {VARIABLE_NUMBER, {{"THOUGHTGATE_OUTBOUND_PORT", 1}}, AT(proxy_port), RANGE(0, 65535), .default_text = "7467", .help = "Port of the proxy; 0 lets the system choose."},
@@ -54,12 +45,12 @@ const struct variable environment_table[] = {
     {VARIABLE_REFUSED, {{"THOUGHTGATE_APPROVAL_ADAPTER", 0}}, .allowed = "admin slack", .help = "Not `mock`: it would switch approval off. `slack` has no effect yet."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_ON_TIMEOUT", 0}}, .allowed = "deny", .help = "Only `deny`: a call that nobody decided is never executed."},
 
-    WITHOUT_EFFECT("THOUGHTGATE_POLICIES", "Cedar policies are not evaluated yet"),
-    WITHOUT_EFFECT("THOUGHTGATE_POLICY_FILE", "Cedar policies are not evaluated yet"),
-    WITHOUT_EFFECT("THOUGHTGATE_SLACK_BOT_TOKEN", "Slack is not supported yet"),
-    WITHOUT_EFFECT("THOUGHTGATE_TELEMETRY_ENABLED", "telemetry does not exist yet"),
-    WITHOUT_EFFECT("THOUGHTGATE_UPSTREAM_TIMEOUT_SECS", "use THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS"),
-    WITHOUT_EFFECT("THOUGHTGATE_RATE_LIMIT_BURST", "the rate limit has no burst of its own"),
+    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_POLICIES", 0}}, .help = "Cedar policies are not evaluated yet"},
+    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_POLICY_FILE", 0}}, .help = "Cedar policies are not evaluated yet"},
+    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_SLACK_BOT_TOKEN", 0}}, .help = "Slack is not supported yet"},
+    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_TELEMETRY_ENABLED", 0}}, .help = "telemetry does not exist yet"},
+    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_UPSTREAM_TIMEOUT_SECS", 0}}, .help = "use THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS"},
+    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_RATE_LIMIT_BURST", 0}}, .help = "the rate limit has no burst of its own"},
 };
 /* clang-format on */
 const size_t environment_count = sizeof environment_table / sizeof *environment_table;

@@ -36,7 +36,8 @@ CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
     .offset = offsetof(struct type, member), .size = sizeof(((struct type *)NULL)->member)
 #define FLAG(type, member) .has_flag = true, .flag = offsetof(struct type, member)
 #define ITEMS(type, member, member_count, item_type)                                               \
-    AT(type, member), .count = offsetof(struct type, member_count), .item = sizeof(struct item_type)
+    .offset = offsetof(struct type, member), .count = offsetof(struct type, member_count),         \
+    .item = sizeof(struct item_type)
 #define RANGE(low, high) .minimum = (low), .maximum = (high)
 #define MS_MAX (INT64_C(365) * 24 * 3600 * 1000)
 #define FIVE_SECONDS INT64_C(5000)

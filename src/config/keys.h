@@ -54,7 +54,7 @@ struct key {
     bool has_flag;            /* whether `flag` means something */
     bool is_hidden;           /* the value may hold a secret and is never shown */
     size_t offset;            /* of the value, in the struct of the mapping */
-    size_t size;              /* of the value; 0: it is checked, but not stored */
+    size_t size;              /* of a single value; 0: it is checked, but not stored */
     size_t flag;              /* of a bool that says the key was there */
     size_t count;             /* of the size_t beside a KEY_LIST or KEY_NAMED pointer */
     size_t item;              /* sizeof one item of these */

@@ -115,7 +115,7 @@ void validate_sources(const struct draft *draft)
     if (sources && sources->kind == NODE_LIST && sources->count == 0)
         report_error(&draft->report, sources, "sources", "add one with id, kind and url",
                      "V-010 no sources are defined");
-    for (size_t i = 0; i < draft->config->source_count; i++) {
+    for (size_t i = 0; sources && i < draft->config->source_count; i++) {
         struct source_view view = {draft, sources->values[i], &draft->config->sources[i], i};
         check_names(&view);
         check_expose(&view);

@@ -37,7 +37,8 @@ static bool add_pattern(struct patterns *patterns, const char *text, struct erro
     struct glob *glob = glob_compile(str_from(text), error);
     if (!glob)
         return error_prefix(error, text);
-    patterns->globs = memory_grow_array(patterns->globs, patterns->count + 1, sizeof glob);
+    patterns->globs =
+        memory_grow_array(patterns->globs, patterns->count + 1, sizeof(struct glob *));
     patterns->globs[patterns->count++] = glob;
     return true;
 }

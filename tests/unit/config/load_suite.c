@@ -403,8 +403,7 @@ START_TEST(the_reference_has_every_key_and_variable)
         "| `approval.*.timeout` | a duration, such as 10m | `10m` |",
         "| `limits.body_bytes` | a size, such as 4MiB | `4MiB` |",
         "| `admin.tokens[].roles` | a list of viewer, approver or caller | required |",
-        "| `THOUGHTGATE_TASK_DEFAULT_TTL_MS`, else `THOUGHTGATE_TASK_DEFAULT_TTL_SECS`, else "
-        "`THOUGHTGATE_DEFAULT_TASK_TTL_SECS` | `600000` |",
+        ", else `THOUGHTGATE_DEFAULT_TASK_TTL_SECS` | `600000` |",
         "| `THOUGHTGATE_MAX_REQUEST_BODY_BYTES` | | `limits.body_bytes` |",
         "| `THOUGHTGATE_ADMIN_TOKEN` |",
     };

@@ -23,11 +23,17 @@ static unsigned next_random(void)
 
 static const char *const words[] = {"delete", "user", "file", "read", "db", "a", "_", "x"};
 
+static void append(char text[64], const char *more)
+{
+    size_t length = strlen(text);
+    snprintf(text + length, 64 - length, "%s", more);
+}
+
 static void random_name(char text[64])
 {
     text[0] = '\0';
     for (unsigned i = next_random() % 5; i > 0; i--)
-        strcat(text, words[next_random() % 8]);
+        append(text, words[next_random() % 8]);
 }
 
 static void random_pattern(char text[64])
@@ -36,11 +42,11 @@ static void random_pattern(char text[64])
     random_name(text);
     if (next_random() % 4 == 0)
         return;
-    strcat(text, wild[next_random() % 4]);
+    append(text, wild[next_random() % 4]);
     if (next_random() % 2)
-        strcat(text, words[next_random() % 8]);
+        append(text, words[next_random() % 8]);
     if (next_random() % 3 == 0)
-        strcat(text, "*");
+        append(text, "*");
 }
 
 static bool walk(struct glob *const *globs, size_t count, struct str name,

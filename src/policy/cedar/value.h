@@ -1,0 +1,66 @@
+/*
+ * How values are laid out, and what the parts of the engine do with them.
+ */
+#pragma once
+
+#include "arena.h"
+#include "taskgate/policy/cedar.h"
+
+struct cedar_heap {
+    struct arena arena;
+};
+
+/* Elements are distinct. `hashes` stands beside `items`; `slots` (index + 1, 0 for free) is
+ * there for sets that are too large to be searched one by one. */
+struct cedar_set {
+    size_t count;
+    const struct cedar_value *items;
+    const uint64_t *hashes;
+    const uint32_t *slots;
+    size_t slot_mask;
+    uint64_t hash;   /* independent of the order */
+    uint32_t weight; /* values inside, at any depth */
+    unsigned depth;  /* 1 when nothing nests in it */
+};
+
+/* Members are sorted by the length of the name, then by its bytes. */
+struct cedar_record {
+    size_t count;
+    const struct cedar_member *members;
+    uint64_t hash;
+    uint32_t weight;
+    unsigned depth;
+};
+
+struct cedar_ip {
+    unsigned char bytes[16]; /* an IPv4 address in the first four */
+    unsigned char prefix;
+    bool v6;
+};
+
+uint64_t value_hash_text(struct str text);
+uint64_t value_hash(const struct cedar_value *value);
+/* 1 for a scalar, else 1 and the values inside. */
+uint32_t value_weight(const struct cedar_value *value);
+/* 0 for a scalar. */
+unsigned value_depth(const struct cedar_value *value);
+/* Turns one hash into an unrelated one. */
+uint64_t value_mix(uint64_t hash);
+
+bool set_contains(const struct cedar_set *set, const struct cedar_value *value);
+bool set_is_subset(const struct cedar_set *part, const struct cedar_set *whole);
+bool set_overlaps(const struct cedar_set *a, const struct cedar_set *b);
+bool set_equal(const struct cedar_set *a, const struct cedar_set *b);
+bool record_equal(const struct cedar_record *a, const struct cedar_record *b);
+
+/* The empty record. */
+extern const struct cedar_record record_empty;
+
+/* Makes a set or a record of arrays that it takes over: both live in `arena`. False as
+ * cedar_set() and cedar_record() are; `twice` (may be NULL) is the name that stands twice. */
+bool set_build(struct arena *arena, struct cedar_value *elements, size_t count,
+               struct cedar_value *set);
+bool record_build(struct arena *arena, struct cedar_member *members, size_t count,
+                  struct cedar_value *record, struct str *twice);
+/* A copy of the uid and its texts. */
+const struct cedar_uid *uid_copy(struct arena *arena, const struct cedar_uid *uid);
