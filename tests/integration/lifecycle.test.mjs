@@ -4,6 +4,8 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { Child } from './lib/child.mjs';
 import { BINARY, workflow } from './lib/gateway.mjs';
+import { socketTo } from './lib/http.mjs';
+import { defer } from './lib/lifetime.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -54,6 +56,17 @@ test('SIGTERM ends open GET streams and exits 0 without waiting for them', async
   await stream.end();
   await events.end();
   assert.ok(performance.now() - started < 10_000);
+});
+
+test('connections that are open but ask nothing do not hold up the shutdown', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const client = await connect(); // keeps its connection alive
+  assert.ok(await client.result('tools/call', { name: 'read' }));
+  const sockets = [await socketTo(gateway.port), await socketTo(gateway.adminPort)]; // never send a byte
+  defer(t, () => sockets.forEach((socket) => socket.destroy()));
+  const started = performance.now();
+  await gateway.stop();
+  assert.ok(performance.now() - started < 5_000, `it took ${performance.now() - started} ms`);
 });
 
 test('a second process on the same store exits 1 and says why', async (t) => {

@@ -338,6 +338,29 @@ test('an upstream that goes after the answer on its SSE reply is no error', asyn
   assert.deepEqual(down.events.filter((e) => e.json).map((e) => Object.keys(e.json).includes('error')), [false]);
 });
 
+test('a stream that upstream ends in good order before its answer is no error: the client comes back for the rest (SEP-1699)', async (t) => {
+  const { upstream, connect } = await scene(t);
+  const client = await connect();
+  upstream.handlers['tools/call'] = ({ reply }) => {
+    const up = reply.sse();
+    up.raw('id: s1_0\nretry: 100\ndata:\n\n');
+    up.end();
+  };
+  const down = await client.stream('tools/call', CALL.params);
+  assert.equal(await down.end(), 'end');
+  assert.deepEqual(down.events.filter((e) => e.json), []);
+  assert.deepEqual([down.events[0].id, down.events[0].retry], ['s1_0', '100']);
+  upstream.onHttp = (r, reply) => {
+    if (r.method !== 'GET') return false;
+    const up = reply.sse();
+    up.event({ jsonrpc: '2.0', id: down.id, result: { content: [] } }, { id: 's1_1' });
+    up.end();
+    return true;
+  };
+  const rest = await client.listen({ headers: { 'last-event-id': 's1_0' } });
+  assert.equal((await rest.next((e) => e.json?.id === down.id)).id, 's1_1');
+});
+
 test('an upstream that goes in the middle of a JSON body: the connection is cut, no half answer passes for a whole one', async (t) => {
   const { upstream, connect } = await scene(t);
   const client = await connect();

@@ -1,7 +1,7 @@
 // The official SDK 1.x client through the gateway to real servers: an ordinary agent's day, and a human's decisions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { collectStream, sdkClient, toolStream } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { defer } from './lib/lifetime.mjs';
@@ -100,7 +100,7 @@ for (const target of targets) {
     assert.equal(seen.last.status, 'failed');
     assert.match(seen.last.statusMessage, /not today/);
     if (server.journal) assert.equal(server.journal().filter((line) => line.includes(target.dangerous.name)).length, 0);
-    await assert.rejects(client.experimental.tasks.getTaskResult(seen.taskId), (error) => error.code === -32007);
+    await assert.rejects(client.experimental.tasks.getTaskResult(seen.taskId, CallToolResultSchema), (error) => error.code === -32007);
   });
 
   on('callToolStream: expired', async (t) => {
@@ -109,7 +109,7 @@ for (const target of targets) {
     const seen = await collectStream(dangerous(client, { task: { ttl: 1500 } }));
     assert.ok(seen.error);
     assert.equal(seen.last.status, 'failed');
-    await assert.rejects(client.experimental.tasks.getTaskResult(seen.taskId), (error) => error.code === -32008);
+    await assert.rejects(client.experimental.tasks.getTaskResult(seen.taskId, CallToolResultSchema), (error) => error.code === -32008);
   });
 
   on('callToolStream: cancelled by the agent', async (t) => {
@@ -130,7 +130,7 @@ for (const target of targets) {
     const { taskId } = (await stream.next()).value.task;
     assert.deepEqual((await one.experimental.tasks.listTasks()).tasks.map((x) => x.taskId), [taskId]);
     assert.deepEqual((await two.experimental.tasks.listTasks()).tasks, []);
-    for (const attempt of [() => two.experimental.tasks.getTask(taskId), () => two.experimental.tasks.getTaskResult(taskId), () => two.experimental.tasks.cancelTask(taskId)]) {
+    for (const attempt of [() => two.experimental.tasks.getTask(taskId), () => two.experimental.tasks.getTaskResult(taskId, CallToolResultSchema), () => two.experimental.tasks.cancelTask(taskId)]) {
       await assert.rejects(attempt(), (error) => error.code === -32602);
     }
     await admin.approve(taskId);
@@ -151,7 +151,7 @@ for (const target of targets) {
       return now.status === 'completed' && now;
     }, 'the execution');
     assert.equal(task.taskId, taskId);
-    assert.match((await client.experimental.tasks.getTaskResult(taskId)).content[0].text, target.dangerous.text);
+    assert.match((await client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema)).content[0].text, target.dangerous.text);
   });
 
   on('a waiting stream that uses onprogress with resetTimeoutOnProgress is fine too', async (t) => {

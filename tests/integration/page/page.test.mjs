@@ -1,0 +1,185 @@
+// The operators' page in a real browser: deciding, hostile arguments, live updates, lost
+// connections. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
+import { wholeFile, defer } from '../lib/lifetime.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
+
+const CHROMIUM = process.env.TASKGATE_CHROMIUM ?? '/usr/bin/chromium';
+const skip = fs.existsSync(CHROMIUM) ? false : `the browser ${CHROMIUM} is missing: apt-get install chromium, or set TASKGATE_CHROMIUM`;
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+let launching;
+function browser() {
+  launching ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS }).then((started) => {
+    defer(wholeFile, () => started.close());
+    return started;
+  });
+  return launching;
+}
+
+/** A gateway where every call waits, and a page beside it that must stay free of errors. */
+async function stage(t, { token = ADMIN_TOKEN, ...more } = {}) {
+  const { gateway, admin, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('pay')] }, ...more });
+  const context = await (await browser()).newContext();
+  defer(t, () => context.close());
+  const page = await context.newPage();
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => (faults.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  page.on('console', (message) => /Content Security Policy|Uncaught/.test(message.text()) && faults.push(message.text()));
+  page.on('request', (request) => request.url().startsWith(gateway.adminUrl) || faults.push(`a request to ${request.url()}`));
+  defer(t, () => assert.deepEqual(faults, []));
+  await page.goto(`${gateway.adminUrl}/${token ? `#token=${token}` : ''}`);
+  if (token === ADMIN_TOKEN) await page.locator('.link[data-state="live"]').waitFor();
+  return { gateway, admin, page, faults, client: await connect(), row: (id) => page.locator(`[data-task-id="${id}"]`) };
+}
+
+const shown = (page) => page.evaluate(() => document.body.innerText);
+
+test('approve with a reason: executed, moved to the decided ones', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const { taskId } = await client.createTask('delete_user', { user_id: '123' });
+  await row(taskId).locator('.reason').fill('asked Ada');
+  assert.deepEqual(JSON.parse(await row(taskId).locator('.arguments').textContent()), { user_id: '123' });
+  await row(taskId).locator('button.approve').click();
+  const task = await admin.inState(taskId, 'completed');
+  assert.deepEqual([task.decidedBy, task.reason], ['admin', 'asked Ada']);
+  await row(taskId).getByText('completed').waitFor();
+  assert.equal(await row(taskId).locator('button.approve').count(), 0);
+  await page.locator('h1').hover();
+  await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
+  assert.match(await row(taskId).locator('.outcome').textContent(), /Approved by admin.*asked Ada/);
+});
+
+test('reject by keyboard alone: never executed', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const { taskId } = await client.createTask('delete_user');
+  await row(taskId).locator('.reason').focus();
+  await page.keyboard.type('not today');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  const task = await admin.inState(taskId, 'rejected');
+  assert.equal(task.reason, 'not today');
+  await row(taskId).getByText('rejected', { exact: true }).waitFor();
+});
+
+test('arguments are text: no markup runs, no character hides, no digit is lost', { skip }, async (t) => {
+  const { page, client, row } = await stage(t);
+  const hostile = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
+  const args = `{"html":${JSON.stringify(hostile)},"${hostile.replaceAll('"', "'")}":1,"big":9007199254740993,"2":"b","1":"a","exact":1.50,"spoof":"user\u202egnp.exe","gap":"a\u200bb\u00a0c","tag":"\u{e0041}","lines":"one\\n\\"force\\": false","__proto__":{"x":1}}`;
+  const answer = await client.post(`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"delete_user","arguments":${args},"task":{}}}`);
+  const taskId = (await answer.json()).result.task.taskId;
+  const box = row(taskId).locator('.arguments');
+  await box.waitFor();
+  const text = await box.textContent();
+  for (const part of [hostile.replaceAll('"', '\\"'), '9007199254740993', '1.50', 'user\\u202egnp.exe', 'a\\u200bb\\u00a0c', '\\udb40\\udc41']) assert.ok(text.includes(part), `${part} in ${text}`);
+  assert.deepEqual(JSON.parse(text), JSON.parse(args), 'what is shown is the value itself');
+  assert.ok(text.indexOf('"2"') < text.indexOf('"1"'), 'in the order of the call');
+  assert.doesNotMatch(text, /[\u202e\u200b\u00a0]/);
+  assert.equal(await page.locator('main img, main script').count(), 0);
+  assert.ok((await shown(page)).includes('<script>alert(2)</script>'));
+});
+
+test('names that an agent or an operator chose are text, too', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const { taskId } = await client.createTask('pay<b>\u202e');
+  await row(taskId).waitFor();
+  assert.equal(await row(taskId).locator('.tool').textContent(), 'pay<b>\\u202e');
+  await admin.reject(taskId, '<i>no</i>\u202e');
+  await page.getByText('<i>no</i>\\u202e').waitFor();
+  assert.equal(await page.locator('main i, main .tool b').count(), 0);
+});
+
+test('long arguments are folded, which is said, and can be shown whole', { skip }, async (t) => {
+  const { client, row } = await stage(t);
+  const { taskId } = await client.createTask('pay', { rows: Array.from({ length: 200 }, (_, i) => `row ${i}`) });
+  const box = row(taskId).locator('.arguments');
+  await box.waitFor();
+  assert.match(await row(taskId).locator('.size').textContent(), /204 lines/);
+  const clipped = () => box.evaluate((element) => element.scrollHeight > element.clientHeight + 1);
+  assert.equal(await clipped(), true);
+  await row(taskId).getByRole('button', { name: 'Show all' }).click();
+  assert.equal(await clipped(), false);
+  assert.ok((await box.textContent()).includes('row 199'));
+});
+
+test('what others do is shown live, and a half-typed reason survives it', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const first = (await client.createTask('delete_user', { n: 1 })).taskId;
+  await row(first).locator('.reason').fill('half a rea');
+  const second = (await client.createTask('pay', { n: 2 })).taskId;
+  await row(second).waitFor();
+  assert.deepEqual(await page.locator('#pending [data-task-id]').evaluateAll((all) => all.map((one) => one.dataset.taskId)), [first, second], 'new ones at the end: nothing moves under the pointer');
+  assert.match(await page.title(), /^\(2\)/);
+  await admin.reject(second, 'by API');
+  await row(second).getByText('Rejected by admin').waitFor();
+  assert.equal(await row(first).locator('.reason').inputValue(), 'half a rea');
+  assert.match(await page.title(), /^\(1\)/);
+});
+
+test('a decision that comes too late says who was first', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const { taskId } = await client.createTask('delete_user');
+  await row(taskId).waitFor();
+  // The news of the first decision is held back from this page.
+  await page.route('**/api/v1/tasks/*/approve', async (route) => {
+    await route.fulfill({ status: 409, contentType: 'application/json', body: JSON.stringify({ error: { code: 'conflict', message: 'the task is rejected, decided by bob', state: 'rejected' } }) });
+  });
+  await row(taskId).locator('button.approve').click();
+  await row(taskId).getByText(/Too late: the task is rejected, decided by bob/).waitFor();
+  assert.equal((await admin.task(taskId)).state, 'pending');
+});
+
+test('a viewer sees, and is told why nothing is decided', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t, {
+    token: 'viewer-token',
+    config: { admin: { tokens: [{ name: 'eye', token_env: 'EYE', roles: ['viewer'] }] } },
+    env: { EYE: 'viewer-token' },
+  });
+  const { taskId } = await client.createTask('delete_user');
+  await row(taskId).locator('button.approve').click();
+  await row(taskId).getByText('may look, but not decide').waitFor();
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  assert.ok(await page.locator('#board').isVisible());
+});
+
+test('the token: asked for, kept for the tab, never in the address; signing out forgets it', { skip }, async (t) => {
+  const { gateway, page, client, row } = await stage(t, { token: null });
+  const { taskId } = await client.createTask('delete_user');
+  await page.getByLabel('Token').fill('wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('not valid here').waitFor();
+  assert.equal(await row(taskId).count(), 0);
+  await page.getByLabel('Token').fill(ADMIN_TOKEN);
+  await page.keyboard.press('Enter');
+  await row(taskId).waitFor();
+  await page.reload();
+  await row(taskId).waitFor();
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await until(() => page.url() === `${gateway.adminUrl}/`, 'the token gone from the address');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  assert.equal(await row(taskId).count(), 0);
+  assert.equal(await page.evaluate(() => sessionStorage.length + localStorage.length), 0);
+  await page.reload();
+  await page.getByLabel('Token').waitFor();
+});
+
+test('a lost connection is said, and what was missed is there when it is back', { skip }, async (t) => {
+  const { gateway, page, client, row } = await stage(t);
+  const { taskId } = await client.createTask('delete_user');
+  await row(taskId).waitFor();
+  await gateway.stop();
+  await page.getByText('The connection is lost').waitFor();
+  await gateway.launch();
+  await gateway.admin.reject(taskId, 'while you were away');
+  await page.locator('.link[data-state="live"]').waitFor({ timeout: 30_000 });
+  await row(taskId).getByText('while you were away').waitFor();
+  assert.equal(await page.getByText('The connection is lost').isVisible(), false);
+});
