@@ -1,0 +1,55 @@
+// The documents as data: their blocks of code, links and headings.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
+
+export const exists = (name) => existsSync(path.join(root, name));
+export const read = (name) => readFileSync(path.join(root, name), 'utf8');
+
+/** The names of the clone's own files that end so: those in git, and new ones that it does not ignore. */
+export function files(ending) {
+  const options = ['ls-files', '--cached', '--others', '--exclude-standard'];
+  const names = execFileSync('git', options, { cwd: root, encoding: 'utf8' }).split('\n');
+  return [...new Set(names)].filter((name) => name.endsWith(ending) && exists(name));
+}
+
+/**
+ * The blocks of code: {language, text, line, runnable}. `runnable` is what stands in the comment
+ * <!-- runnable: … --> right before the block, "" when the comment says no more, else null.
+ */
+export function blocks(markdown) {
+  const found = [];
+  let runnable = null;
+  let open = null;
+  for (const [index, line] of markdown.split('\n').entries()) {
+    if (open && line === '```') {
+      found.push({ ...open, text: open.lines.join('\n') + '\n' });
+      open = null;
+    } else if (open) {
+      open.lines.push(line);
+    } else if (line.startsWith('```')) {
+      open = { language: line.slice(3), runnable, line: index + 1, lines: [] };
+      runnable = null;
+    } else {
+      const mark = /^<!-- runnable(?:: (.*))? -->$/.exec(line);
+      runnable = mark ? (mark[1] ?? '') : null;
+    }
+  }
+  return found;
+}
+
+/** Everything but the blocks of code. */
+export const prose = (markdown) => markdown.replace(/^```[^]*?^```$/gm, '');
+
+/** What GitHub makes of the headings, for links behind "#". */
+export function anchors(markdown) {
+  const headings = prose(markdown).matchAll(/^#{1,6} +(.*)$/gm);
+  return new Set([...headings].map(([, text]) => slug(text)));
+}
+
+function slug(heading) {
+  return heading.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-');
+}

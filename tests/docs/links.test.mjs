@@ -1,0 +1,45 @@
+// What the documents point at is there: files, headings, tests.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { anchors, exists, files, prose, read } from './lib/documents.mjs';
+
+const documents = files('.md');
+
+for (const document of documents) {
+  test(`${document}: every relative link leads somewhere`, () => {
+    for (const [, target] of prose(read(document)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [name, anchor] = target.split('#');
+      const file = name ? path.join(path.dirname(document), name) : document;
+      assert.ok(exists(file), `${target}: there is no ${file}`);
+      if (anchor) assert.ok(anchors(read(file)).has(anchor), `${target}: ${file} has no such heading`);
+    }
+  });
+
+  // `src/…` and so on in code quotes; "…" and "*" stand for something, and are not looked up.
+  test(`${document}: every file it names is there`, () => {
+    const base = document.startsWith('docs/') || !document.includes('/') ? '' : null;
+    if (base === null) return;
+    for (const [, name] of read(document).matchAll(/`((?:src|include|tests|scripts|docs|policy|deploy|examples)\/[\w./-]*)`/g)) {
+      assert.ok(exists(name), `${name} is named, and is not there`);
+    }
+  });
+}
+
+// docs/architecture.md says of each invariant which tests try to break it.
+test('every test that a document cites exists', () => {
+  const unit = files('.c').filter((name) => name.startsWith('tests/')).map(read).join('\n');
+  let cited = 0;
+  for (const document of documents.filter((name) => name.startsWith('docs/'))) {
+    for (const [, name] of read(document).matchAll(/unit `(\w+)`/g)) {
+      assert.ok(unit.includes(`START_TEST(${name})`), `${document}: there is no unit test ${name}`);
+      cited++;
+    }
+    for (const [, file, title] of read(document).matchAll(/`(tests\/[\w./-]+\.mjs)` “([^”]+)”/g)) {
+      assert.ok(read(file).replaceAll("\\'", "'").includes(title), `${document}: ${file} has no test “${title}”`);
+      cited++;
+    }
+  }
+  assert.ok(cited >= 20, `only ${cited} tests are cited`);
+});
