@@ -14,17 +14,19 @@ const STATES = {
 // Above so many lines the arguments are folded, which is said beside them.
 const TALL_LINES = 24;
 
+function nodesOf({ text, kind }) {
+  if (kind === 'text' || kind === 'mark') return [document.createTextNode(text)];
+  const span = document.createElement('span');
+  span.className = `json-${kind}`;
+  span.textContent = text;
+  // A text goes on behind its line break, and is marked as going on: without the mark its next
+  // line could pass for a member of the arguments.
+  return kind === 'break' ? [document.createElement('br'), span] : [span];
+}
+
 /** Replaces the content of `element` by pieces of json.js. */
 function putPieces(element, pieces) {
-  const nodes = pieces.map(({ text, kind }) => {
-    if (kind === 'break') return document.createElement('br');
-    if (kind === 'text' || kind === 'mark') return document.createTextNode(text);
-    const span = document.createElement('span');
-    span.className = `json-${kind}`;
-    span.textContent = text;
-    return span;
-  });
-  element.replaceChildren(...nodes);
+  element.replaceChildren(...pieces.flatMap(nodesOf));
 }
 
 const putText = (element, text) => putPieces(element, visiblePieces(text ?? ''));
@@ -70,9 +72,11 @@ export class Card {
     for (const verb of ['approve', 'reject']) {
       this.part(`button.${verb}`).addEventListener('click', () => decide(this, verb, this.part('.reason').value.trim()));
     }
+    this.part('.more').addEventListener('click', () => this.open(!this.element.classList.contains('open')));
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
     this.label(task);
     this.putArguments(task);
+    this.open(false);
     this.update(task);
   }
 
@@ -106,6 +110,13 @@ export class Card {
     this.part('.unfold').textContent = folded ? 'Show all' : 'Show less';
     this.part('.unfold').setAttribute('aria-expanded', String(!folded));
     this.part('.size').textContent = this.isTall ? `${this.size}${folded ? ' · scroll or' : ''}` : '';
+  }
+
+  /** Among the decided ones: with or without its details. */
+  open(open) {
+    this.element.classList.toggle('open', open);
+    this.part('.more').textContent = open ? 'Hide details' : 'Details';
+    this.part('.more').setAttribute('aria-expanded', String(open));
   }
 
   /** Shows the task as it is now. */

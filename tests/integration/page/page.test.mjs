@@ -2,10 +2,10 @@
 // connections. Needs Debian's Chromium.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
-import { wholeFile, defer } from '../lib/lifetime.mjs';
+import { defer } from '../lib/lifetime.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 import { until } from '../lib/wait.mjs';
@@ -15,13 +15,8 @@ const skip = fs.existsSync(CHROMIUM) ? false : `the browser ${CHROMIUM} is missi
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 let launching;
-function browser() {
-  launching ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS }).then((started) => {
-    defer(wholeFile, () => started.close());
-    return started;
-  });
-  return launching;
-}
+const browser = () => (launching ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS }));
+after(async () => (await launching)?.close());
 
 /** A gateway where every call waits, and a page beside it that must stay free of errors. */
 async function stage(t, { token = ADMIN_TOKEN, ...more } = {}) {
