@@ -1,0 +1,298 @@
+/* The command line without a gateway: arguments, exit codes, safe output. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/memory.h"
+
+#include "options.h"
+#include "tasks.h"
+#include "terminal.h"
+
+/* ---- running with stdout and stderr in files ---- */
+
+static char *captured[2]; /* stdout, stderr of the last run */
+static char config_path[] = "/tmp/taskgate-cli-XXXXXX";
+
+static FILE *redirect(FILE *stream, int *saved)
+{
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    fflush(stream);
+    *saved = dup(fileno(stream));
+    ck_assert_int_ge(dup2(fileno(file), fileno(stream)), 0);
+    return file;
+}
+
+static char *restore(FILE *stream, int saved, FILE *file)
+{
+    char chunk[4096];
+    struct buffer text;
+    buffer_init(&text);
+    fflush(stream);
+    ck_assert_int_ge(dup2(saved, fileno(stream)), 0);
+    close(saved);
+    rewind(file);
+    for (size_t count; (count = fread(chunk, 1, sizeof chunk, file)) > 0;)
+        buffer_append(&text, str_slice(chunk, count));
+    fclose(file);
+    return buffer_take(&text, NULL);
+}
+
+/* Runs "taskgate ARGUMENTS", which are split at blanks; "CONFIG" is the good file. */
+static int run(const char *arguments)
+{
+    char *words = memory_copy_text(arguments), *rest = words, *argv[16] = {"taskgate"};
+    int argc = 1, saved[2];
+    for (char *word; (word = strsep(&rest, " ")) != NULL && argc < 15;) {
+        if (*word)
+            argv[argc++] = strcmp(word, "CONFIG") == 0 ? config_path : word;
+    }
+    for (int i = 0; i < 2; i++) {
+        free(captured[i]);
+        captured[i] = NULL;
+    }
+    FILE *out = redirect(stdout, &saved[0]), *err = redirect(stderr, &saved[1]);
+    int code = cli_main(argc, argv);
+    captured[0] = restore(stdout, saved[0], out);
+    captured[1] = restore(stderr, saved[1], err);
+    free(words);
+    return code;
+}
+
+static void expect(int stream, const char *text)
+{
+    ck_assert_msg(strstr(captured[stream], text) != NULL, "no \"%s\" in \"%s\"", text,
+                  captured[stream]);
+}
+
+static void start(void)
+{
+    static const char text[] =
+        "schema: 1\n"
+        "sources:\n"
+        "  - {id: one, kind: mcp, url: http://127.0.0.1:9/mcp, expose: {mode: blocklist, tools: "
+        "[hidden]}}\n"
+        "  - {id: two, kind: mcp, url: http://127.0.0.1:9/mcp, enabled: false}\n"
+        "governance:\n"
+        "  defaults: {action: forward}\n"
+        "  rules:\n"
+        "    - {match: \"delete_*\", action: approve, source: one}\n"
+        "    - {match: \"drop_*\", action: deny, description: nobody drops}\n"
+        "task_annotation_overrides: {force_required: [special]}\n";
+    int fd = mkstemp(config_path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, sizeof text - 1), (int)sizeof text - 1);
+    close(fd);
+    unsetenv("THOUGHTGATE_ADMIN_TOKEN");
+    /* A port where nobody listens: refused at once. */
+    setenv("THOUGHTGATE_ADMIN_URL", "http://127.0.0.1:1", 1);
+}
+
+static void finish(void)
+{
+    unlink(config_path);
+    for (int i = 0; i < 2; i++)
+        free(captured[i]);
+}
+
+/* ---- usage ---- */
+
+START_TEST(usage_errors_are_exit_2_on_stderr_alone)
+{
+    static const struct {
+        const char *arguments, *says;
+    } rows[] = {
+        {"", "Usage: taskgate COMMAND"},
+        {"sreve", "did you mean serve?"},
+        {"frobnicate", "Usage: taskgate COMMAND"},
+        {"--config", "there is no command --config"},
+        {"check --cnofig x", "did you mean --config?"},
+        {"check --config", "--config needs a value: --config FILE"},
+        {"check extra", "unexpected argument extra"},
+        {"check --json=yes", "--json takes no value"},
+        {"check -x", "unknown option -x"},
+        {"explain", "TOOL is missing"},
+        {"explain a b", "unexpected argument b"},
+        {"explain a --source three --config CONFIG",
+         "there is no source three; known are: one, two"},
+        {"explain a --config CONFIG", "name one with --source: one, two"},
+        {"check --config /no/such/file.yaml", "/no/such/file.yaml"},
+        {"tasks", "Usage: taskgate tasks SUBCOMMAND"},
+        {"tasks lits", "did you mean list?"},
+        {"tasks approve", "ID is missing"},
+        {"tasks show --reason x", "unknown option --reason"},
+        {"tasks approve tg_1 --reason", "--reason needs a value"},
+        {"tasks list tg_1", "unexpected argument tg_1"},
+        {"serve --nope", "unknown option --nope"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_msg(run(rows[i].arguments) == CLI_USAGE, "%s", rows[i].arguments);
+        ck_assert_str_eq(captured[0], "");
+        expect(1, rows[i].says);
+    }
+}
+END_TEST
+
+START_TEST(help_is_exit_0_on_stdout_alone)
+{
+    static const char *const commands[] = {
+        "--help",         "-h",
+        "serve --help",   "check --help",
+        "explain --help", "tasks --help",
+        "explain x -h",   "tasks approve --help",
+        "tasks list -h",  "tasks watch --help",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
+        ck_assert_str_eq(captured[1], "");
+        expect(0, "Usage: taskgate ");
+    }
+    ck_assert_int_eq(run("--version"), CLI_DONE);
+    ck_assert_str_eq(captured[0], "taskgate " TASKGATE_VERSION "\n");
+}
+END_TEST
+
+/* ---- check and explain ---- */
+
+START_TEST(check_shows_the_rules_in_their_order)
+{
+    ck_assert_int_eq(run("check --config CONFIG"), CLI_DONE);
+    expect(0, "0     delete_*       one     approve  default (10m)  \n");
+    expect(0, "1     drop_*         all     deny     -              nobody drops\n");
+    expect(0, "-     anything else  all     forward  -              \n");
+    expect(0, "Announced as required whatever the rules say: special\n");
+    ck_assert_int_eq(run("check --json --config CONFIG"), CLI_DONE);
+    expect(0,
+           "\"rules\":[{\"tool\":\"delete_*\",\"source\":\"one\",\"rule\":{\"index\":0,\"match\":"
+           "\"delete_*\",\"line\":8},\"action\":\"approve\",\"workflow\":\"default\","
+           "\"annotation\":{\"upstream_tasks\":\"required\",\"no_upstream_tasks\":\"required\"},"
+           "\"reason\":\"\"},");
+    expect(0, "{\"tool\":\"*\",\"source\":null,\"rule\":null,\"action\":\"forward\"");
+}
+END_TEST
+
+START_TEST(explain_says_which_rule_and_why)
+{
+    static const struct {
+        const char *arguments, *says;
+    } rows[] = {
+        {"explain delete_x --source one --json --config CONFIG",
+         "{\"tool\":\"delete_x\",\"source\":\"one\",\"rule\":{\"index\":0,"},
+        {"explain delete_x --source=two --json --config CONFIG", "\"rule\":null"},
+        {"explain delete_x --source two --json --config CONFIG", "the source two is disabled"},
+        {"explain hidden --source one --json --config CONFIG", "hides it from clients"},
+        {"explain read --source one --json --config CONFIG",
+         "\"annotation\":{\"upstream_tasks\":\"optional\",\"no_upstream_tasks\":\"forbidden\"}"},
+        {"explain special --source one --json --config CONFIG", "force_required"},
+        {"explain --source one --config CONFIG -- --odd", "Tool       --odd\n"},
+        {"explain drop_x --source one --config CONFIG", "Action     deny\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_msg(run(rows[i].arguments) == CLI_DONE, "%s: %s", rows[i].arguments, captured[1]);
+        expect(0, rows[i].says);
+    }
+}
+END_TEST
+
+/* ---- the admin endpoint ---- */
+
+START_TEST(an_endpoint_that_is_not_there_is_exit_3)
+{
+    static const char *const commands[] = {"tasks list", "tasks show tg_1",
+                                           "tasks approve tg_1 --reason x", "tasks watch"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        ck_assert_msg(run(commands[i]) == CLI_REFUSED, "%s", commands[i]);
+        ck_assert_str_eq(captured[0], "");
+        expect(1, "the admin endpoint http://127.0.0.1:1 cannot be reached");
+    }
+}
+END_TEST
+
+START_TEST(a_wrong_environment_is_exit_2)
+{
+    setenv("THOUGHTGATE_ADMIN_URL", "file:///etc/passwd", 1);
+    ck_assert_int_eq(run("tasks list"), CLI_USAGE);
+    expect(1, "THOUGHTGATE_ADMIN_URL is not an http");
+    setenv("THOUGHTGATE_ADMIN_URL", "http://127.0.0.1:1", 1);
+    setenv("THOUGHTGATE_ADMIN_TOKEN", "a\r\nX-Evil: 1", 1);
+    ck_assert_int_eq(run("tasks list"), CLI_USAGE);
+    expect(1, "THOUGHTGATE_ADMIN_TOKEN holds");
+}
+END_TEST
+
+/* ---- output ---- */
+
+static void expect_text(struct buffer *actual, const char *wanted)
+{
+    char *text = buffer_take(actual, NULL);
+    ck_assert_str_eq(text, wanted);
+    free(text);
+}
+
+START_TEST(nothing_misleads_a_terminal)
+{
+    struct buffer out;
+    buffer_init(&out);
+    terminal_append_text(&out, STR("a\x1B[31m\"b\\c\xE2\x80\xAE\xC2\x9B"
+                                   "d\n\xC3\xA9"));
+    expect_text(&out, "a\\u001b[31m\"b\\c\\u202e\\u009bd\\n\xC3\xA9");
+    terminal_append_json(&out, STR("{\"a\\\"\xE2\x80\xAE\":[1.50,\"\\u001b\",\"\xC2\x9B\"]}"));
+    expect_text(&out, "{\"a\\\"\\u202e\":[1.50,\"\\u001b\",\"\\u009b\"]}");
+    terminal_append_pretty(&out,
+                           STR("{\"n\":9007199254740993,\"e\":{},\"l\":[ ],\"x\":[1,{\"y\":"
+                               "\"\\n\"}]}"),
+                           0);
+    expect_text(&out, "{\n  \"n\": 9007199254740993,\n  \"e\": {},\n  \"l\": [],\n  \"x\": [\n    "
+                      "1,\n    {\n      \"y\": \"\\n\"\n    }\n  ]\n}");
+}
+END_TEST
+
+START_TEST(tasks_are_shown_whole_and_safe)
+{
+    static const char list[] =
+        "{\"tasks\":[{\"id\":\"tg_1\",\"state\":\"pending\",\"tool\":\"x\xE2\x80\xAEy\",\"source\":"
+        "\"up\",\"principal\":\"p\",\"createdAt\":\"2026-01-12T22:30:00.123Z\",\"decideBy\":null,"
+        "\"arguments\":{\"big\":9007199254740993},\"decidedBy\":null}],\"nextCursor\":\"c1f\"}";
+    struct buffer out;
+    buffer_init(&out);
+    tasks_append_table(&out, str_from(list));
+    expect_text(&out, "ID    STATE    TOOL      SOURCE  ASKED BY  CREATED               DECIDE BY\n"
+                      "tg_1  pending  x\\u202ey  up      p         2026-01-12 22:30:00Z  -\n"
+                      "\nThere are older ones: --cursor c1f\n");
+    tasks_append_table(&out, STR("{\"tasks\":[],\"nextCursor\":null}"));
+    expect_text(&out, "No tasks.\n");
+    struct str task = str_slice(list + 10, strlen(list) - 10 - strlen("],\"nextCursor\":\"c1f\"}"));
+    tasks_append_details(&out, task);
+    expect_text(&out, "Task       tg_1\nState      pending\nTool       x\\u202ey\nSource     up\n"
+                      "Asked by   p\nCreated    2026-01-12 22:30:00Z\n"
+                      "Arguments  {\n  \"big\": 9007199254740993\n}\n");
+    tasks_append_change(&out, task);
+    expect_text(&out, "tg_1  pending  x\\u202ey\n");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("cli");
+    tcase_add_checked_fixture(cases, start, finish);
+    tcase_add_test(cases, usage_errors_are_exit_2_on_stderr_alone);
+    tcase_add_test(cases, help_is_exit_0_on_stdout_alone);
+    tcase_add_test(cases, check_shows_the_rules_in_their_order);
+    tcase_add_test(cases, explain_says_which_rule_and_why);
+    tcase_add_test(cases, an_endpoint_that_is_not_there_is_exit_3);
+    tcase_add_test(cases, a_wrong_environment_is_exit_2);
+    tcase_add_test(cases, nothing_misleads_a_terminal);
+    tcase_add_test(cases, tasks_are_shown_whole_and_safe);
+    Suite *suite = suite_create("cli");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
