@@ -15,9 +15,11 @@ struct list {
 #define LIST_ENTRY(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
 
 /* `safe` holds the next node, so that `node` may be removed or freed in the body. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the two are names that are declared here. */
 #define LIST_FOR_EACH_SAFE(node, safe, head)                                                       \
     for (struct list *node = (head)->next, *safe = node->next; node != (head);                     \
          node = safe, safe = node->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void list_init(struct list *list)
 {
