@@ -8,11 +8,14 @@
 
 #include "task_metrics.h"
 
+/* Calls and results may be large, so what is kept is bounded in bytes as well. */
 #define KEPT_EVENTS 512
+#define KEPT_BYTES ((size_t)32 * 1024 * 1024)
 
 struct feed {
     struct feed_event ring[KEPT_EVENTS]; /* an event's place is its number modulo the size */
     int64_t first, next;                 /* numbers: [first, next) are kept */
+    size_t kept_bytes;
     struct list listeners;
 };
 
@@ -21,12 +24,32 @@ static struct feed_event *event_at(const struct feed *feed, int64_t number)
     return (struct feed_event *)&feed->ring[number % KEPT_EVENTS];
 }
 
+static size_t size_of(const struct task *task)
+{
+    return task->request_length + str_from(task->arguments).length + task->outcome_length;
+}
+
+static void drop_oldest(struct feed *feed)
+{
+    struct task *task = event_at(feed, feed->first++)->task;
+    feed->kept_bytes -= size_of(task);
+    task_unref(task);
+}
+
 static void append_event(struct feed *feed, struct task *task)
 {
     if (feed->next - feed->first == KEPT_EVENTS)
-        task_unref(event_at(feed, feed->first++)->task);
+        drop_oldest(feed);
     *event_at(feed, feed->next) = (struct feed_event){feed->next, task_ref(task)};
     feed->next++;
+    feed->kept_bytes += size_of(task);
+}
+
+/* Not before the listeners have had it: even one that is too large to keep is told. */
+static void drop_excess(struct feed *feed)
+{
+    while (feed->kept_bytes > KEPT_BYTES && feed->first < feed->next)
+        drop_oldest(feed);
 }
 
 static void observe(void *context, struct task *task, bool created)
@@ -38,6 +61,7 @@ static void observe(void *context, struct task *task, bool created)
         struct feed_listener *listener = LIST_ENTRY(node, struct feed_listener, node);
         listener->changed(listener);
     }
+    drop_excess(feed);
 }
 
 struct feed *feed_create(struct admin *admin)
@@ -55,8 +79,8 @@ void feed_destroy(struct feed *feed)
 {
     if (!feed)
         return;
-    for (int64_t number = feed->first; number < feed->next; number++)
-        task_unref(event_at(feed, number)->task);
+    while (feed->first < feed->next)
+        drop_oldest(feed);
     free(feed);
 }
 

@@ -372,6 +372,25 @@ START_TEST(changes_are_told_as_they_are_committed)
 }
 END_TEST
 
+START_TEST(large_tasks_are_told_but_not_all_kept)
+{
+    enum { BYTES = 3 * 1024 * 1024, TASKS = 12 };
+    struct peer peer;
+    struct buffer arguments;
+    buffer_init(&arguments);
+    buffer_append_format(&arguments, "{\"x\":\"%0*d\"}", BYTES, 0);
+    char *text = buffer_take(&arguments, NULL);
+    for (int i = 0; i < TASKS; i++)
+        scene_create(&scene, i == 0 ? "first" : i == TASKS - 1 ? "last" : "other", text);
+    free(text);
+    open_events(&peer, AS("decide") "Last-Event-ID: 1\r\n");
+    run_idle(scene.loop);
+    ck_assert(!peer_has(&peer, "\"tool\":\"first\"")); /* 36 MiB are more than are kept */
+    peer_await(&peer, "\"tool\":\"other\"");
+    peer_close(&peer);
+}
+END_TEST
+
 START_TEST(a_token_that_is_taken_away_ends_its_stream)
 {
     struct peer viewer, approver;
@@ -511,6 +530,7 @@ int main(void)
     tcase_add_test(cases, what_runs_is_not_approved_into_running_again);
     tcase_add_test(cases, bodies_are_json_with_a_reason_or_nothing);
     tcase_add_test(cases, changes_are_told_as_they_are_committed);
+    tcase_add_test(cases, large_tasks_are_told_but_not_all_kept);
     tcase_add_test(cases, a_token_that_is_taken_away_ends_its_stream);
     tcase_add_test(cases, shutting_down_ends_streams_and_readiness_but_not_decisions);
     tcase_add_test(cases, probes_say_what_is);
