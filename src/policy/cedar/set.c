@@ -6,18 +6,9 @@
 /* Up to here the hashes are compared one after the other. */
 #define SEARCHED_ONE_BY_ONE 8
 
-/* A set while it is built. */
-struct building {
-    struct cedar_value *items;
-    uint64_t *hashes;
-    uint32_t *slots;
-    size_t slot_mask;
-    size_t count;
-};
-
 /* Where `value` stands among the items, or `count`. With slots, `free_slot` is where it would
  * be entered. */
-static size_t find(const struct building *set, const struct cedar_value *value, uint64_t hash,
+static size_t find(const struct cedar_set *set, const struct cedar_value *value, uint64_t hash,
                    size_t *free_slot)
 {
     if (!set->slots) {
@@ -36,54 +27,46 @@ static size_t find(const struct building *set, const struct cedar_value *value, 
     return set->count;
 }
 
-static void make_slots(struct building *set, struct arena *arena, size_t count)
+static size_t slots_for(size_t count)
 {
     size_t size = 16;
     while (size < count * 2)
         size *= 2;
-    set->slots = arena_alloc_array(arena, size, sizeof *set->slots);
-    memset(set->slots, 0, size * sizeof *set->slots);
-    set->slot_mask = size - 1;
+    return size;
 }
 
 bool set_build(struct arena *arena, struct cedar_value *elements, size_t count,
                struct cedar_value *set)
 {
-    struct building building = {
-        .items = elements,
-        .hashes = arena_alloc_array(arena, count, sizeof *building.hashes),
-    };
-    if (count > SEARCHED_ONE_BY_ONE)
-        make_slots(&building, arena, count);
+    uint64_t *hashes = arena_alloc_array(arena, count, sizeof *hashes);
+    uint32_t *slots = NULL;
+    struct cedar_set *made = arena_alloc(arena, sizeof *made);
+    *made = (struct cedar_set){.items = elements, .hashes = hashes};
+    if (count > SEARCHED_ONE_BY_ONE) {
+        made->slot_mask = slots_for(count) - 1;
+        slots = arena_alloc_array(arena, made->slot_mask + 1, sizeof *slots);
+        memset(slots, 0, (made->slot_mask + 1) * sizeof *slots);
+        made->slots = slots;
+    }
     uint64_t sum = 0, weight = 0;
-    unsigned depth = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t hash = value_hash(&elements[i]);
         size_t free_slot = 0;
-        if (find(&building, &elements[i], hash, &free_slot) < building.count)
+        if (find(made, &elements[i], hash, &free_slot) < made->count)
             continue;
-        building.items[building.count] = elements[i];
-        building.hashes[building.count++] = hash;
-        if (building.slots)
-            building.slots[free_slot] = (uint32_t)building.count;
+        elements[made->count] = elements[i];
+        hashes[made->count++] = hash;
+        if (slots)
+            slots[free_slot] = (uint32_t)made->count;
         sum += hash;
         weight += value_weight(&elements[i]);
-        if (value_depth(&elements[i]) > depth)
-            depth = value_depth(&elements[i]);
+        if (value_depth(&elements[i]) > made->depth)
+            made->depth = value_depth(&elements[i]);
     }
-    if (depth >= CEDAR_MAX_VALUE_DEPTH)
-        return false;
-    struct cedar_set *made = arena_alloc(arena, sizeof *made);
-    *made = (struct cedar_set){.count = building.count,
-                               .items = building.items,
-                               .hashes = building.hashes,
-                               .slots = building.slots,
-                               .slot_mask = building.slot_mask,
-                               .hash = value_mix(sum + building.count),
-                               .weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight,
-                               .depth = depth + 1};
+    made->hash = value_mix(sum + made->count);
+    made->weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
     *set = (struct cedar_value){.kind = CEDAR_SET, .set = made};
-    return true;
+    return ++made->depth <= CEDAR_MAX_VALUE_DEPTH;
 }
 
 bool cedar_set(struct cedar_heap *heap, const struct cedar_value *elements, size_t count,
@@ -98,18 +81,8 @@ bool cedar_set(struct cedar_heap *heap, const struct cedar_value *elements, size
 static bool contains_hashed(const struct cedar_set *set, const struct cedar_value *value,
                             uint64_t hash)
 {
-    if (!set->slots) {
-        for (size_t i = 0; i < set->count; i++)
-            if (set->hashes[i] == hash && cedar_value_equal(&set->items[i], value))
-                return true;
-        return false;
-    }
-    for (size_t slot = hash & set->slot_mask; set->slots[slot]; slot = (slot + 1) & set->slot_mask) {
-        size_t i = set->slots[slot] - 1;
-        if (set->hashes[i] == hash && cedar_value_equal(&set->items[i], value))
-            return true;
-    }
-    return false;
+    size_t unused;
+    return find(set, value, hash, &unused) < set->count;
 }
 
 bool set_contains(const struct cedar_set *set, const struct cedar_value *value)

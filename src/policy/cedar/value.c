@@ -74,16 +74,14 @@ struct cedar_uid cedar_uid(struct str type, struct str id)
 
 bool cedar_uid_equal(const struct cedar_uid *a, const struct cedar_uid *b)
 {
-    return a == b ||
-           (a->hash == b->hash && str_equal(a->id, b->id) && str_equal(a->type, b->type));
+    return a == b || (a->hash == b->hash && str_equal(a->id, b->id) && str_equal(a->type, b->type));
 }
 
 const struct cedar_uid *uid_copy(struct arena *arena, const struct cedar_uid *uid)
 {
     struct cedar_uid *copy = arena_alloc(arena, sizeof *copy);
-    *copy = (struct cedar_uid){.type = arena_copy(arena, uid->type),
-                               .id = arena_copy(arena, uid->id),
-                               .hash = uid->hash};
+    *copy = (struct cedar_uid){
+        .type = arena_copy(arena, uid->type), .id = arena_copy(arena, uid->id), .hash = uid->hash};
     return copy;
 }
 
@@ -184,9 +182,9 @@ unsigned value_depth(const struct cedar_value *value)
 }
 
 static const char *const kind_names[CEDAR_KIND_COUNT] = {
-    [CEDAR_BOOL] = "bool",         [CEDAR_LONG] = "long",         [CEDAR_STRING] = "string",
-    [CEDAR_ENTITY] = "entity",     [CEDAR_SET] = "set",           [CEDAR_RECORD] = "record",
-    [CEDAR_DECIMAL] = "decimal",   [CEDAR_DATETIME] = "datetime", [CEDAR_DURATION] = "duration",
+    [CEDAR_BOOL] = "bool",       [CEDAR_LONG] = "long",         [CEDAR_STRING] = "string",
+    [CEDAR_ENTITY] = "entity",   [CEDAR_SET] = "set",           [CEDAR_RECORD] = "record",
+    [CEDAR_DECIMAL] = "decimal", [CEDAR_DATETIME] = "datetime", [CEDAR_DURATION] = "duration",
     [CEDAR_IP] = "ipaddr",
 };
 

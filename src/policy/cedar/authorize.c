@@ -1,0 +1,139 @@
+/* Decisions: every policy that can apply is asked, in order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evaluate.h"
+#include "index.h"
+#include "taskgate/core/memory.h"
+
+void cedar_response_init(struct cedar_response *response)
+{
+    *response = (struct cedar_response){.decision = CEDAR_DENY};
+}
+
+void cedar_response_finish(struct cedar_response *response)
+{
+    free(response->reasons);
+    free(response->failures);
+    cedar_heap_destroy(response->scratch);
+    cedar_response_init(response);
+}
+
+static void reset(struct cedar_response *response)
+{
+    response->decision = CEDAR_DENY;
+    response->exhausted = false;
+    response->reason_count = response->failure_count = 0;
+    if (response->scratch)
+        cedar_heap_reset(response->scratch);
+    else
+        response->scratch = cedar_heap_create();
+}
+
+static void add_reason(struct cedar_response *response, const struct cedar_policy *policy)
+{
+    if (response->reason_count == response->reason_capacity) {
+        response->reason_capacity = response->reason_capacity ? response->reason_capacity * 2 : 16;
+        response->reasons = memory_grow_array(response->reasons, response->reason_capacity,
+                                              sizeof *response->reasons);
+    }
+    response->reasons[response->reason_count++] = policy;
+}
+
+static void add_failure(struct cedar_response *response, const struct cedar_policy *policy,
+                        const struct cedar_failure *failure)
+{
+    if (response->failure_count == response->failure_capacity) {
+        response->failure_capacity =
+            response->failure_capacity ? response->failure_capacity * 2 : 16;
+        response->failures = memory_grow_array(response->failures, response->failure_capacity,
+                                               sizeof *response->failures);
+    }
+    response->failures[response->failure_count] = *failure;
+    response->failures[response->failure_count++].policy = policy;
+}
+
+static bool is_in_scope(const struct evaluation *evaluation, const struct scope *scope,
+                        const struct cedar_uid *uid)
+{
+    if (scope->kind == SCOPE_ANY)
+        return true;
+    if (scope->kind == SCOPE_EQUAL)
+        return cedar_uid_equal(uid, scope->entities[0]);
+    if (scope->kind != SCOPE_IN && !str_equal(uid->type, scope->type))
+        return false;
+    if (scope->kind == SCOPE_IS)
+        return true;
+    for (size_t i = 0; i < scope->count; i++)
+        if (evaluation_is_in(evaluation, uid, scope->entities[i]))
+            return true;
+    return false;
+}
+
+/* Whether the policy applies; false in `*good` when that cannot be said. */
+static bool is_satisfied(struct evaluation *evaluation, const struct cedar_policy *policy,
+                         bool *good)
+{
+    const struct cedar_request *request = evaluation->request;
+    *good = true;
+    if (!is_in_scope(evaluation, &policy->principal, &request->principal) ||
+        !is_in_scope(evaluation, &policy->action, &request->action) ||
+        !is_in_scope(evaluation, &policy->resource, &request->resource))
+        return false;
+    if (!policy->condition)
+        return true;
+    struct cedar_value value;
+    *good = evaluate(evaluation, policy->condition, &value);
+    return *good && value.boolean; /* conditions are an &&, which is boolean */
+}
+
+/* A forbid takes the place of all permits. */
+static void note_satisfied(struct cedar_response *response, const struct cedar_policy *policy,
+                           bool *forbidden)
+{
+    if (policy->effect == CEDAR_FORBID && !*forbidden) {
+        *forbidden = true;
+        response->reason_count = 0;
+    }
+    if (policy->effect == CEDAR_FORBID || !*forbidden)
+        add_reason(response, policy);
+}
+
+void cedar_authorize(const struct cedar_policies *policies, const struct cedar_entities *entities,
+                     const struct cedar_request *request, struct cedar_response *response)
+{
+    reset(response);
+    struct evaluation evaluation = {
+        .entities = entities,
+        .request = request,
+        .principal = entities_find(entities, &request->principal),
+        .action = entities_find(entities, &request->action),
+        .resource = entities_find(entities, &request->resource),
+        .scratch = &response->scratch->arena,
+        .budget = request->budget ? request->budget : CEDAR_DEFAULT_BUDGET,
+    };
+    size_t words = (policies->count + 63) / 64;
+    uint64_t *chosen = arena_alloc_array(evaluation.scratch, words, sizeof *chosen);
+    memset(chosen, 0, words * sizeof *chosen);
+    policy_index_choose(policies, entities, request, chosen);
+    bool forbidden = false, permitted = false;
+    for (size_t word = 0; word < words; word++) {
+        for (uint64_t bits = chosen[word]; bits && !response->exhausted; bits &= bits - 1) {
+            const struct cedar_policy *policy =
+                policies->items[word * 64 + (size_t)__builtin_ctzll(bits)];
+            if (request->asks && !request->asks(policy, request->asks_data))
+                continue;
+            bool good;
+            if (is_satisfied(&evaluation, policy, &good)) {
+                permitted = permitted || policy->effect == CEDAR_PERMIT;
+                note_satisfied(response, policy, &forbidden);
+            } else if (!good) {
+                add_failure(response, policy, &evaluation.failure);
+                /* What was not asked might forbid. */
+                response->exhausted = evaluation.failure.code == CEDAR_FAILURE_BUDGET;
+            }
+        }
+    }
+    if (permitted && !forbidden && !response->exhausted)
+        response->decision = CEDAR_ALLOW;
+}

@@ -1,0 +1,43 @@
+/*
+ * Expressions to values, for one request.
+ */
+#pragma once
+
+#include "ast.h"
+#include "entities.h"
+
+struct evaluation {
+    const struct cedar_entities *entities;
+    const struct cedar_request *request;
+    /* The entities of the request's three, NULL when they are not there. */
+    const struct entity *principal, *action, *resource;
+    struct arena *scratch; /* for what must be built */
+    uint64_t budget;       /* steps left */
+    struct cedar_failure failure;
+};
+
+/* False when the expression has no value; `failure` says why, but for the policy. */
+bool evaluate(struct evaluation *evaluation, const struct node *node, struct cedar_value *result);
+/* Whether `child` is `ancestor` or in it. */
+bool evaluation_is_in(const struct evaluation *evaluation, const struct cedar_uid *child,
+                      const struct cedar_uid *ancestor);
+
+/* ---- Between the files of the evaluator ------------------------------------------------ */
+
+typedef bool evaluator(struct evaluation *evaluation, const struct node *node,
+                       struct cedar_value *result);
+evaluator evaluate_get, evaluate_has, evaluate_get_tag, evaluate_has_tag, evaluate_like,
+    evaluate_is, evaluate_in;
+
+#define KIND_BIT(kind) (1U << (kind))
+
+/* Both return false. */
+bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_failure_code code);
+bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned expected,
+               enum cedar_kind found);
+/* Takes `steps` off the budget; false when there are not so many left. */
+bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps);
+/* Evaluates to a value of one kind. */
+bool evaluate_kind(struct evaluation *evaluation, const struct node *node, enum cedar_kind kind,
+                   struct cedar_value *result);
+const struct entity *find_entity(const struct evaluation *evaluation, const struct cedar_uid *uid);

@@ -1,0 +1,16 @@
+/*
+ * Which policies can apply to a request, by what their scopes say of action and resource.
+ */
+#pragma once
+
+#include "ast.h"
+#include "entities.h"
+
+/* In the policies' arena. */
+struct policy_index *policy_index_build(struct cedar_policies *policies);
+
+/* Sets the bit of every policy that can apply, and perhaps of some that cannot. `chosen` has
+ * (count + 63) / 64 words, all 0. */
+void policy_index_choose(const struct cedar_policies *policies,
+                         const struct cedar_entities *entities, const struct cedar_request *request,
+                         uint64_t *chosen);

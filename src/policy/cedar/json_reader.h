@@ -1,0 +1,22 @@
+/*
+ * Between the readers of Cedar's JSON forms. The texts have passed json_check().
+ */
+#pragma once
+
+#include "extension.h"
+#include "value.h"
+
+struct json_reader {
+    struct cedar_heap *heap;
+    struct buffer decoded; /* the string that is being read */
+    struct error *error;
+};
+
+void json_reader_init(struct json_reader *reader, struct cedar_heap *heap, struct error *error);
+void json_reader_finish(struct json_reader *reader);
+
+bool read_value(struct json_reader *reader, struct str json, struct cedar_value *value);
+/* An object whose members are values, whatever they are called. */
+bool read_record(struct json_reader *reader, struct str json, struct cedar_value *value);
+/* {"type": …, "id": …} */
+bool read_uid_members(struct json_reader *reader, struct str object, struct cedar_uid *uid);

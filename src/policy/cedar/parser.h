@@ -1,0 +1,84 @@
+/*
+ * What the parser's files share: the place in the text, what was wrong so far, and the making
+ * of nodes.
+ *
+ * A function that returns NULL or false has met a text that cannot be read on: the policy is
+ * given up and the next one tried. What is only forbidden is noted by parser_note() and read
+ * on, so that all of it is reported at once.
+ */
+#pragma once
+
+#include "ast.h"
+#include "lexer.h"
+
+#define PROBLEMS_MAX 100
+
+struct parser {
+    struct arena *arena;
+    const struct source *source;
+    struct lexer lexer;
+    struct token token; /* the one to be looked at */
+    unsigned nesting;   /* of expressions */
+    struct buffer *problems;
+    unsigned problem_count; /* over all sources */
+};
+
+void parser_advance(struct parser *parser);
+/* Advances over a token of this kind. */
+bool parser_take(struct parser *parser, enum token_kind kind);
+/* The same with a complaint; `expected` completes "expected …". */
+bool parser_expect(struct parser *parser, enum token_kind kind, const char *expected);
+bool parser_at_word(const struct parser *parser, const char *word);
+bool parser_take_word(struct parser *parser, const char *word);
+/* "unexpected X; expected …" at the present token. Returns NULL. */
+void *parser_unexpected(struct parser *parser, const char *expected);
+void parser_note(struct parser *parser, size_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A string token's text. Notes what is wrong in it; false when the token is no string. */
+bool parse_string(struct parser *parser, struct str *text, const char *expected);
+/* WORD { "::" WORD }. With `entity`, a "::" may also be followed by a string, which makes it
+ * an entity: *entity is NULL when none came. Notes reserved words. */
+bool parse_path(struct parser *parser, struct str *path, const struct cedar_uid **entity);
+
+const struct node *parse_expression(struct parser *parser);
+/* Primary and what hangs on it by ".", "[" and "(". `*negative`: a number that stands alone
+ * shall be read as negative; false afterwards when it was not. */
+const struct node *parse_member(struct parser *parser, bool *negative);
+
+/* Reads one policy up to its semicolon. */
+struct cedar_policy *parse_policy(struct parser *parser);
+/* Reads all policies of a source; they are appended to `policies`. */
+void parse_source(struct parser *parser, struct cedar_policies *policies, size_t *capacity);
+
+/* ---- Nodes ----------------------------------------------------------------------------- */
+
+/* Operands in the order of the text. */
+struct operand_list {
+    struct operand *first, *last;
+    uint32_t count;
+};
+struct operand {
+    struct operand *next;
+    const struct node *node;
+    struct str name; /* in a record */
+};
+void operands_append(struct parser *parser, struct operand_list *list, const struct node *node,
+                     struct str name);
+
+/* NULL, noted, when the tree would grow too high; so do those below. */
+struct node *node_make(struct parser *parser, enum node_kind kind, uint32_t offset,
+                       const struct operand_list *operands);
+struct node *node_make_unary(struct parser *parser, enum node_kind kind, uint32_t offset,
+                             const struct node *operand);
+struct node *node_make_binary(struct parser *parser, enum node_kind kind, uint32_t offset,
+                              const struct node *left, const struct node *right);
+struct node *node_make_constant(struct parser *parser, uint32_t offset, struct cedar_value value);
+/* Sets, records and calls of constants alone become constants. */
+const struct node *node_make_set(struct parser *parser, uint32_t offset,
+                                 const struct operand_list *operands);
+const struct node *node_make_record(struct parser *parser, uint32_t offset,
+                                    const struct operand_list *operands);
+const struct node *node_make_call(struct parser *parser, uint32_t offset,
+                                  const struct extension *extension,
+                                  const struct operand_list *operands);
