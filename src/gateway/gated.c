@@ -7,7 +7,6 @@
 static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
 {
     struct jsonrpc_error_data data = {.gate = str_from(gate)};
-    metrics_count(METRIC_DECISIONS, str_from(gate), STR("block"));
     call_answer_error(call, error, STR_EMPTY, &data);
 }
 
@@ -25,10 +24,12 @@ void gated_handle(struct call *call)
         return;
     }
     if (!policy_is_visible(call->snapshot->policy, call->source, name)) {
+        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
         refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
         return;
     }
     policy_decide(call->snapshot->policy, &request, &decision);
+    metrics_count(METRIC_DECISIONS, STR("gate2"), str_from(config_action_name(decision.action)));
     if (decision.action != ACTION_FORWARD) {
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         return;

@@ -18,6 +18,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->store = store;
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
+    gateway->rate = rate_create();
     return gateway;
 }
 
@@ -25,6 +26,7 @@ void gateway_destroy(struct gateway *gateway)
 {
     if (!gateway)
         return;
+    rate_destroy(gateway->rate);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);

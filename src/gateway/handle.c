@@ -61,6 +61,18 @@ static bool passes_guard(struct http_exchange *exchange, const struct config *co
     return true;
 }
 
+static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
+                        const struct config *config)
+{
+    int64_t per_second = config->limits.requests_per_second;
+    if (per_second <= 0 ||
+        rate_allows(gateway->rate, http_peer(exchange), per_second, http_received_ms(exchange)))
+        return true;
+    struct http_header retry_after = {STR("retry-after"), STR("1")};
+    http_respond(exchange, 429, &retry_after, 1, STR_EMPTY);
+    return false;
+}
+
 /* ---- POST: one JSON-RPC message ---- */
 
 static bool is_json(struct str content_type)
@@ -219,7 +231,8 @@ void gateway_handle(struct http_exchange *exchange, void *context)
     const struct config_source *source = metadata ? source_of_metadata(snapshot->config, path)
                                                   : source_of_path(snapshot->config, path);
     bool post = str_equal(method, STR("POST")), get = str_equal(method, STR("GET"));
-    if (!passes_guard(exchange, snapshot->config)) {
+    if (!passes_guard(exchange, snapshot->config) ||
+        !passes_rate(worker->gateway, exchange, snapshot->config)) {
         snapshot_unref(snapshot);
         return;
     }

@@ -17,6 +17,7 @@
 #include "taskgate/upstream/upstream.h"
 
 #include "catalog.h"
+#include "rate.h"
 #include "sessions.h"
 
 #define OWNER_BYTES 80
@@ -25,6 +26,7 @@ struct gateway {
     struct store *store;
     struct sessions *sessions;
     struct catalog *catalog;
+    struct rate *rate;
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;

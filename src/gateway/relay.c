@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stream.h"
 #include "taskgate/core/clock.h"
@@ -14,6 +15,8 @@
 
 /* An event longer than this passes in pieces instead of being held until it is whole. */
 #define HELD_EVENT_BYTES (1024 * 1024)
+/* Of what went down last this much is kept at both ends, to see whether it was the answer. */
+#define GLIMPSE_BYTES 256
 
 enum relay_mode {
     RELAY_WAITING, /* for the head */
@@ -32,17 +35,16 @@ struct relay {
     int status;
     struct buffer held; /* the whole body, or the part of an event not yet complete */
     struct sse_splitter splitter;
-    struct stream *stream;     /* the client's open GET stream */
-    struct loop_timer opening; /* sends a comment so that SSE headers go out */
+    struct stream *stream; /* the client's open GET stream */
     int64_t started_ms;
-    bool written;           /* some body byte has gone down */
-    bool inside_event;      /* a long event is passing in pieces */
+    bool inside_event;               /* a long event is passing in pieces */
+    char glimpse[2 * GLIMPSE_BYTES]; /* first and last bytes of what went down last */
+    size_t glimpse_length;
     int64_t content_length; /* of the response; -1 when it is not announced */
 };
 
 static void relay_destroy(struct relay *relay)
 {
-    loop_timer_stop(&relay->opening);
     stream_close(relay->stream);
     headers_finish(&relay->request_headers);
     headers_finish(&relay->headers);
@@ -118,15 +120,44 @@ static void fail(struct relay *relay, enum relay_failure failure)
         relay_answer_failure(call, failure);
 }
 
+static void keep_glimpse(struct relay *relay, struct str bytes)
+{
+    size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
+    size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
+    memcpy(relay->glimpse, bytes.bytes, head);
+    memcpy(relay->glimpse + head, bytes.bytes + bytes.length - tail, tail);
+    relay->glimpse_length = head + tail;
+}
+
+/* Whether what went down last was the answer to this call. Members of a message stand at its
+ * ends, around a result of any size: a look there tells, and nothing need be parsed on the
+ * way down. When in doubt it was not: a second answer is ignored by clients, none is waited
+ * for. */
+static bool is_answered(const struct relay *relay)
+{
+    struct str id = relay->call->envelope.id;
+    const char *at = relay->glimpse, *end = relay->glimpse + relay->glimpse_length;
+    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
+        at += 5;
+        while (at < end && *at == ' ')
+            at++;
+        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
+            strchr(",} \r\n", at[id.length]))
+            return memmem(relay->glimpse, relay->glimpse_length, "\"method\":", 9) == NULL;
+    }
+    return false;
+}
+
 /* The response is under way and cannot be taken back. */
 static void fail_in_stream(struct relay *relay, enum relay_failure failure)
 {
     bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    bool answered = events && is_answered(relay);
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
-    call->outcome = "error";
+    call->outcome = answered ? "success" : "error";
     http_on_gone(exchange, NULL, NULL);
-    if (events && call->envelope.id.length > 0) {
+    if (events && !answered && call->envelope.id.length > 0) {
         struct buffer message, event;
         buffer_init(&message);
         buffer_init(&event);
@@ -156,16 +187,8 @@ static void send_down(struct relay *relay, struct str bytes)
 {
     if (bytes.length == 0)
         return;
-    relay->written = true;
     if (!http_stream_write(relay->call->exchange, bytes))
         upstream_call_pause(relay->upstream);
-}
-
-static void on_opening(void *context)
-{
-    struct relay *relay = context;
-    if (!relay->written)
-        send_down(relay, STR(":\n\n"));
 }
 
 static bool is_event_stream(const struct headers *headers)
@@ -197,8 +220,7 @@ static void start_stream(struct relay *relay)
                       relay->mode == RELAY_BYTES ? relay->content_length : -1);
     if (relay->mode != RELAY_EVENTS)
         return;
-    /* Headers go out with the first bytes only: a silent stream must still be seen to open. */
-    loop_timer_start(&relay->opening, 0);
+    http_stream_flush(call->exchange); /* a silent stream must still be seen to open */
     if (relay->options.open_stream)
         relay->stream = stream_open(call, &relay->inside_event);
 }
@@ -310,6 +332,7 @@ static void relay_events(struct relay *relay, struct str bytes)
             send_events(relay, str_slice(bytes.bytes, whole));
         }
         relay->inside_event = false;
+        keep_glimpse(relay, str_slice(bytes.bytes, whole));
         stream_flush(relay->stream);
         bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
     }
@@ -426,7 +449,6 @@ void relay_start(struct call *call, const struct relay_options *options)
     headers_init(&relay->headers, true);
     buffer_init(&relay->held);
     sse_splitter_init(&relay->splitter);
-    loop_timer_init(&relay->opening, call->worker->loop, on_opening, relay);
     headers_from_request(&relay->request_headers, call->exchange, call->source);
     call->relay = relay;
     struct upstream_request request = {

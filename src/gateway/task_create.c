@@ -155,7 +155,7 @@ static void create(struct call *call)
     drop_creation(call);
     bind(task, call, &creation);
     set_clocks(task, call, &creation);
-    metrics_count(METRIC_DECISIONS, STR("approval"),
+    metrics_count(METRIC_DECISIONS, STR("gate4"),
                   creation.accelerated ? STR("allow") : STR("started"));
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
     pending_create->call = call_ref(call);

@@ -110,6 +110,7 @@ static void on_result(void *context, const struct store_reply *reply)
         waiting_answer(call, buffer_str(&message));
         buffer_finish(&message);
     } else if (task) {
+        waiting_open(call);
         execution_offer(call, task, true);
     }
     call_unref(call);

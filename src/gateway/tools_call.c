@@ -15,12 +15,9 @@ enum policy_annotation tool_announcement(const struct call *call,
     return policy_annotate(decision, call->facts.upstream_tasks, tool->has_own, tool->own);
 }
 
-static void refuse(struct call *call, enum jsonrpc_error error, const char *gate, const char *why)
+static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
 {
-    struct jsonrpc_error_data data = {
-        .tool = call_tool(call), .reason = str_from(why), .gate = str_from(gate)};
-    if (gate)
-        metrics_count(METRIC_DECISIONS, str_from(gate), STR("block"));
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .gate = str_from(gate)};
     call_answer_error(call, error, STR_EMPTY, &data);
 }
 
@@ -28,7 +25,6 @@ static void forward(struct call *call)
 {
     struct relay_options options = {.silence_ms =
                                         call->snapshot->config->times.sync_forward_timeout_ms};
-    metrics_count(METRIC_DECISIONS, STR("governance"), STR("forward"));
     relay_start(call, &options);
 }
 
@@ -64,13 +60,16 @@ static void judge(struct call *call)
     struct policy_decision decision;
     struct catalog_tool tool;
     if (!policy_is_visible(policy, call->source, name)) {
-        refuse(call, JSONRPC_NOT_EXPOSED, "visibility", NULL);
+        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
         return;
     }
     policy_decide(policy, &request, &decision);
-    metrics_count(METRIC_RULE_MATCHES, str_from(config_action_name(decision.action)));
+    struct str action = str_from(config_action_name(decision.action));
+    metrics_count(METRIC_DECISIONS, STR("gate2"), action);
+    metrics_count(METRIC_RULE_MATCHES, action);
     if (decision.action == ACTION_DENY) {
-        refuse(call, JSONRPC_RULE_DENIED, "governance", NULL);
+        refuse(call, JSONRPC_RULE_DENIED, "governance");
         return;
     }
     bool has_task = call->envelope.task.raw.length > 0;
@@ -90,7 +89,7 @@ static void judge(struct call *call)
         forward(call);
         break;
     case ROUTE_DENIED:
-        refuse(call, JSONRPC_RULE_DENIED, "governance", NULL);
+        refuse(call, JSONRPC_RULE_DENIED, "governance");
         break;
     case ROUTE_APPROVAL:
         task_create_from_call(call, &decision, &tool, false);

@@ -61,25 +61,19 @@ static void on_sign_of_life(void *context)
     http_stream_write(call->exchange, STR(":ping\n\n"));
 }
 
-static void open_stream(struct waiting *waiting)
+void waiting_open(struct call *call)
 {
+    struct waiting *waiting = call->state;
     struct http_header headers[] = {
         {STR("content-type"), STR("text/event-stream")},
         {STR("cache-control"), STR("no-cache")},
     };
+    if (waiting->is_stream || call->envelope.id.length == 0 || !accepts_events(call))
+        return;
     waiting->is_stream = true;
-    http_stream_start(waiting->call->exchange, 200, headers, 2, -1);
-    http_stream_write(waiting->call->exchange, STR(":ping\n\n"));
+    http_stream_start(call->exchange, 200, headers, 2, -1);
+    http_stream_flush(call->exchange);
     loop_timer_start(&waiting->timer, SIGN_OF_LIFE_MS);
-}
-
-/* Opened a moment after the wait begins, so that a task that has ended already is answered
- * plainly. */
-static void on_opening(void *context)
-{
-    struct waiting *waiting = context;
-    loop_timer_init(&waiting->timer, waiting->call->worker->loop, on_sign_of_life, waiting);
-    open_stream(waiting);
 }
 
 static void forget(struct call *call)
@@ -114,9 +108,7 @@ void waiting_begin(struct call *call, struct str task_id)
     list_append(others, &waiting->node);
     call->state = waiting;
     call->abandoned = forget;
-    loop_timer_init(&waiting->timer, worker->loop, on_opening, waiting);
-    if (accepts_events(call) && call->envelope.id.length > 0)
-        loop_timer_start(&waiting->timer, 50);
+    loop_timer_init(&waiting->timer, worker->loop, on_sign_of_life, waiting);
 }
 
 bool waiting_exists(struct gateway_worker *worker, const struct task *task)
@@ -192,10 +184,6 @@ void waiting_tell_progress(struct gateway_worker *worker, const struct task *tas
         struct buffer rewritten;
         buffer_init(&rewritten);
         dialect_rewrite_progress(&rewritten, message, token, str_from(task->id));
-        if (!waiting->is_stream) {
-            loop_timer_stop(&waiting->timer);
-            on_opening(waiting);
-        }
         waiting->upstream_reports = true;
         write_message(waiting, buffer_str(&rewritten));
         buffer_finish(&rewritten);

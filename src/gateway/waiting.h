@@ -9,6 +9,9 @@
 /* Begins to wait; the call is answered when the task ends. A change that comes after this is
  * not missed, so begin before the task is read. */
 void waiting_begin(struct call *call, struct str task_id);
+/* The task has been read: it is this client's, and has not ended. From now on the wait shows
+ * signs of life, as SSE, if the client accepts it. */
+void waiting_open(struct call *call);
 /* Whether an owner waits for the task on this worker. */
 bool waiting_exists(struct gateway_worker *worker, const struct task *task);
 /* The task has changed: those who wait are answered if it has ended. */

@@ -1,6 +1,7 @@
 /*
  * Connections: from accept to close, and the clients that leave while they wait.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -70,14 +71,16 @@ static void on_departures(void *context)
     }
 }
 
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_storage space;
+};
+
 static bool local_end_is_loopback(int fd)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        struct sockaddr_storage space;
-    } address = {.space = {0}};
+    union address address = {.space = {0}};
     socklen_t length = sizeof(address);
     if (getsockname(fd, &address.any, &length) != 0)
         return false;
@@ -87,6 +90,20 @@ static bool local_end_is_loopback(int fd)
         return false;
     const struct in6_addr *v6 = &address.v6.sin6_addr;
     return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
+struct str connection_peer(struct connection *connection)
+{
+    union address address = {.space = {0}};
+    socklen_t length = sizeof(address);
+    if (connection->peer[0] == '\0' && connection->socket != NULL &&
+        getpeername(h2o_socket_get_fd(connection->socket), &address.any, &length) == 0) {
+        bool is_v4 = address.any.sa_family == AF_INET;
+        const void *bytes =
+            is_v4 ? (const void *)&address.v4.sin_addr : (const void *)&address.v6.sin6_addr;
+        inet_ntop(address.any.sa_family, bytes, connection->peer, sizeof(connection->peer));
+    }
+    return str_from(connection->peer);
 }
 
 static void set_socket_options(int fd)

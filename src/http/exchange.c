@@ -133,6 +133,11 @@ struct str http_body(const struct http_exchange *exchange)
     return from_iovec(exchange->request->entity);
 }
 
+struct str http_peer(const struct http_exchange *exchange)
+{
+    return connection_peer(exchange->connection);
+}
+
 bool http_is_loopback(const struct http_exchange *exchange)
 {
     return exchange->connection->is_loopback;

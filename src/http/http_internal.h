@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include <h2o.h>
+#include <netinet/in.h>
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
@@ -49,7 +50,8 @@ struct connection {
     h2o_socket_t *socket;           /* NULL while lingering */
     struct http_exchange *exchange; /* the one not yet answered, or NULL */
     bool is_loopback;
-    bool client_left; /* it has closed, or half-closed, its side */
+    char peer[INET6_ADDRSTRLEN]; /* the client's address; "" until someone asks */
+    bool client_left;            /* it has closed, or half-closed, its side */
 
     int linger_fd; /* -1, or a duplicate that outlives `socket`: see linger.c */
     struct loop_watch *linger_watch;
@@ -94,6 +96,7 @@ void departures_close(struct http_server *server);
 void connection_add(struct http_server *server, h2o_socket_t *socket);
 void connection_remove(struct connection *connection);
 struct connection *connection_of(h2o_req_t *request);
+struct str connection_peer(struct connection *connection);
 /* Closes the connection of `request` now, whatever it is doing. */
 void connection_cut(h2o_req_t *request);
 

@@ -192,11 +192,11 @@ static void describe(const struct envelope *envelope, struct error *error, struc
     error_set(error, "%s at byte %zu", what, (size_t)(where.bytes - envelope->body.bytes));
 }
 
-static enum envelope_status invalid_request(struct envelope *envelope, struct error *error,
+/* Keeps the id: an answer can carry it. */
+static enum envelope_status invalid_request(const struct envelope *envelope, struct error *error,
                                             struct str where, const char *what)
 {
     describe(envelope, error, where, what);
-    envelope->id = STR_EMPTY;
     return ENVELOPE_INVALID_REQUEST;
 }
 
@@ -249,14 +249,15 @@ static enum envelope_status judge(struct envelope *envelope, struct str document
         return invalid_request(envelope, error, document, "a batch");
     if (json_type(document) != JSON_OBJECT)
         return invalid_request(envelope, error, document, "not an object");
-    if (envelope->id.length && !is_id(envelope->id))
-        return invalid_request(envelope, error, envelope->id,
-                               "id is neither a string nor an integer");
-    if (!json_string_equals(envelope->jsonrpc, STR("2.0"))) {
-        struct str where = envelope->jsonrpc.length ? envelope->jsonrpc : document;
-        describe(envelope, error, where, "jsonrpc is not \"2.0\"");
-        return ENVELOPE_INVALID_REQUEST;
+    if (envelope->id.length && !is_id(envelope->id)) {
+        struct str unusable = envelope->id;
+        envelope->id = STR_EMPTY;
+        return invalid_request(envelope, error, unusable, "id is neither a string nor an integer");
     }
+    if (!json_string_equals(envelope->jsonrpc, STR("2.0")))
+        return invalid_request(envelope, error,
+                               envelope->jsonrpc.length ? envelope->jsonrpc : document,
+                               "jsonrpc is not \"2.0\"");
     return envelope->method.length ? judge_call(envelope, document, error)
                                    : judge_response(envelope, document, error);
 }

@@ -63,6 +63,8 @@ struct str http_authority(const struct http_exchange *exchange); /* the Host hea
 struct str http_body(const struct http_exchange *exchange);
 /* Of this connection's local end: on 127.0.0.0/8 or ::1. */
 bool http_is_loopback(const struct http_exchange *exchange);
+/* The other end's address as text ("127.0.0.1", "::1"), without its port. */
+struct str http_peer(const struct http_exchange *exchange);
 /* First header of that name (lower case), or an empty str with bytes == NULL. Host,
  * Content-Length and the transfer headers are not among them. */
 struct str http_header(const struct http_exchange *exchange, const char *name);

@@ -57,9 +57,9 @@ struct envelope {
 };
 
 /* Reads `body`, which must outlive `envelope`. Always call envelope_finish() afterwards.
- * On failure `error` says what and at which byte; `envelope->id` is set when it could be
- * read (only ENVELOPE_INVALID_REQUEST for a wrong `jsonrpc`, and ENVELOPE_INVALID_PARAMS,
- * leave it set: other refusals answer without id, contract "Proxy"). After
+ * On failure `error` says what and at which byte; `envelope->id` is set when an answer can carry
+ * it: in a message that is JSON with each key once and as it is spelled, but is no good
+ * JSON-RPC. Other refusals answer without id (contract "Proxy"). After
  * ENVELOPE_INVALID_PARAMS kind, method and params are set too, after other refusals nothing. */
 enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error);
 void envelope_finish(struct envelope *envelope);

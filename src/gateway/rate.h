@@ -1,0 +1,18 @@
+/*
+ * The limit on requests per second of one peer address (`limits.requests_per_second`; off
+ * unless set). Shared by all workers behind one short lock. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/str.h"
+
+struct rate;
+
+struct rate *rate_create(void);
+void rate_destroy(struct rate *rate); /* NULL is allowed */
+/* Whether the peer may send one more request now: a bucket of twice the rate, which fills with
+ * `per_second` a second. */
+bool rate_allows(struct rate *rate, struct str peer, int64_t per_second, int64_t monotonic_ms);
