@@ -1,6 +1,7 @@
 /* Requests of the gateway's own. */
 #include "ask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "taskgate/core/clock.h"
@@ -94,6 +95,9 @@ static void conclude(struct ask *ask, enum upstream_result result, const char *d
     bool succeeded = reply.status >= 200 && reply.status < 300;
     reply.unreadable = ask->is_encoded ||
                        (result == UPSTREAM_DONE && succeeded && !has_answer && ask->id.length > 0);
+    char status[16];
+    snprintf(status, sizeof status, "%d", reply.status);
+    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
     metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - ask->started_ms),
                     METRIC_LABELS(source));
     catalog_set_reachable(ask->worker->gateway->catalog, source, reply.status > 0);

@@ -236,6 +236,16 @@ bool call_owns(const struct call *call, const struct task *task)
     return task->session[0] && strcmp(task->session, call->session) == 0;
 }
 
+bool call_knows_tasks(const struct call *call)
+{
+    const struct config_client *client =
+        config_client_find(call->snapshot->config, str_from(call->facts.client_name));
+    if (client && client->tasks != CLIENT_TASKS_AUTO)
+        return client->tasks == CLIENT_TASKS_YES;
+    /* Versions are dates: they compare as text. */
+    return !call->facts.version[0] || strcmp(call->facts.version, "2025-11-25") >= 0;
+}
+
 enum dialect_pending call_pending_look(const struct call *call)
 {
     const struct config *config = call->snapshot->config;

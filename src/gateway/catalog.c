@@ -28,7 +28,8 @@ struct source_entry {
     bool filled;
     bool has_capabilities;
     struct mcp_capabilities capabilities;
-    bool reachable;
+    bool reachable; /* when last tried */
+    bool tried;
 };
 
 struct kept_list {
@@ -278,8 +279,20 @@ bool catalog_set_capabilities(struct catalog *catalog, struct str source,
 void catalog_set_reachable(struct catalog *catalog, struct str source, bool reachable)
 {
     pthread_mutex_lock(&catalog->lock);
-    source_of(catalog, source)->reachable = reachable;
+    struct source_entry *entry = source_of(catalog, source);
+    bool changed = !entry->tried || entry->reachable != reachable;
+    entry->tried = true;
+    entry->reachable = reachable;
+    bool all = true;
+    size_t position = 0;
+    void *value;
+    while (changed && map_next(catalog->sources, &position, NULL, &value))
+        all = all && ((struct source_entry *)value)->reachable;
     pthread_mutex_unlock(&catalog->lock);
+    if (changed) {
+        metrics_set(METRIC_UPSTREAM_HEALTH, all, METRIC_LABELS(STR("healthy")));
+        metrics_set(METRIC_UPSTREAM_HEALTH, !all, METRIC_LABELS(STR("unhealthy")));
+    }
 }
 
 bool catalog_all_reachable(struct catalog *catalog)

@@ -104,6 +104,9 @@ void call_ended(struct call *call);
 struct store_call call_to_store(struct call *call, store_callback callback);
 struct str call_tool(const struct call *call);
 enum dialect_pending call_pending_look(const struct call *call);
+/* Whether the client can be told `required` and -32009: not one that negotiated a version older
+ * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */
+bool call_knows_tasks(const struct call *call);
 
 /* ---- the methods, one file each ---- */
 void initialize_handle(struct call *call);
@@ -117,20 +120,19 @@ void tasks_result_handle(struct call *call);
 void tasks_cancel_handle(struct call *call);
 void tasks_list_handle(struct call *call);
 
-/* ---- tools_call.c: shared with execution ---- */
-/* What a tool is announced as to this call's session. */
-enum policy_annotation tool_announcement(const struct call *call,
-                                         const struct policy_decision *decision,
-                                         const struct catalog_tool *tool);
-
 /* ---- verify.c ---- */
 /* Goes on once upstream has accepted this session and token within five minutes; asks it by
  * a ping when need be, and answers the call itself when upstream refuses. */
 void verify_then(struct call *call, call_step next);
 
 /* ---- task_create.c ---- */
+enum task_answer {
+    TASK_ANSWER_CREATED, /* at once, with the task */
+    TASK_ANSWER_RESULT,  /* when the task has ended, with what tasks/result would answer */
+};
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
-                           const struct catalog_tool *tool, bool accelerated);
+                           const struct catalog_tool *tool, bool accelerated,
+                           enum task_answer answer);
 
 /* ---- gateway.c ---- */
 /* Runs `callback` on every worker's loop with its own reference of `task` (may be NULL) and its

@@ -18,6 +18,8 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
         return false;
     policy_decide(call->snapshot->policy, &request, &decision);
     *announce = policy_annotate(&decision, call->facts.upstream_tasks, tool->has_own, tool->own);
+    if (*announce == ANNOTATION_REQUIRED && !call_knows_tasks(call))
+        *announce = ANNOTATION_OPTIONAL; /* it calls as it always has, and waits */
     return true;
 }
 

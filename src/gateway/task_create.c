@@ -10,8 +10,9 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
-
-#define CREATE_POLL_INTERVAL_MS 5000 /* seed 002 §6.6 */
+#include "waiting.h"
+#define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
+#define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
 #define LIMIT_RETRY_AFTER_S 60
 
 /* What was decided, kept until upstream has vouched for the client. */
@@ -19,6 +20,7 @@ struct creation {
     struct policy_decision decision;
     struct catalog_tool tool;
     bool accelerated;
+    enum task_answer answer;
 };
 
 static void drop_creation(struct call *call)
@@ -66,26 +68,32 @@ static void bind(struct task *task, const struct call *call, const struct creati
     task->on_result = decision->execution == EXECUTION_ON_RESULT;
     task->accelerated = creation->accelerated;
     task->keep_task = creation->tool.has_own && creation->tool.own == ANNOTATION_REQUIRED;
-    task->poll_interval_ms = CREATE_POLL_INTERVAL_MS;
 }
 
 static void set_clocks(struct task *task, const struct call *call, const struct creation *creation)
 {
     const struct config_times *times = &call->snapshot->config->times;
     int64_t now_ms = clock_now_ms();
-    enum dialect_ttl read = dialect_read_ttl(call->envelope.task.raw, times->task_default_ttl_ms,
-                                             times->task_max_ttl_ms, &task->ttl_ms);
+    struct str asked = call->envelope.task.raw;
+    enum dialect_ttl read =
+        dialect_read_ttl(asked.length > 0 ? asked : STR("{}"), times->task_default_ttl_ms,
+                         times->task_max_ttl_ms, &task->ttl_ms);
     if (read == DIALECT_TTL_CLAMPED)
         log_warn("Task ttl clamped to the maximum", LOG_STR("tool", call->envelope.name.text),
                  LOG_NUMBER("max_ttl_ms", times->task_max_ttl_ms));
     task->created_ms = task->updated_ms = now_ms;
     if (creation->accelerated) {
         task->execute_by_ms = now_ms + times->approval_validity_ms;
+        task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
         return;
     }
     int64_t timeout_ms = creation->decision.workflow ? creation->decision.workflow->timeout_ms
                                                      : times->task_default_ttl_ms;
-    task->decide_by_ms = now_ms + (timeout_ms < task->ttl_ms ? timeout_ms : task->ttl_ms);
+    int64_t decide_in_ms = timeout_ms < task->ttl_ms ? timeout_ms : task->ttl_ms;
+    int64_t interval_ms = task_poll_interval_ms(decide_in_ms);
+    task->decide_by_ms = now_ms + decide_in_ms;
+    task->poll_interval_ms =
+        interval_ms < POLL_INTERVAL_MAX_MS ? interval_ms : POLL_INTERVAL_MAX_MS;
 }
 
 static void answer_limit(struct call *call, const char *which)
@@ -107,6 +115,7 @@ static void answer_created(struct call *call, struct task *task)
 /* A create on its way to the store: it outlives the client's patience. */
 struct pending_create {
     struct call *call;
+    enum task_answer answer;
     char id[TASK_ID_BYTES];
 };
 
@@ -132,8 +141,10 @@ static void on_created(void *context, const struct store_reply *reply)
                       task->accelerated ? STR("accelerated") : STR("approval"));
         log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
                  LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow));
-        if (call->exchange)
+        if (call->exchange && create->answer == TASK_ANSWER_CREATED)
             answer_created(call, task);
+        else if (call->exchange)
+            waiting_open(call);
     } else {
         log_warn("Task refused", LOG_NUMBER("store_status", reply->status));
         execution_forget(call->worker, str_from(create->id));
@@ -159,17 +170,21 @@ static void create(struct call *call)
                   creation.accelerated ? STR("allow") : STR("started"));
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
     pending_create->call = call_ref(call);
+    pending_create->answer = creation.answer;
     memcpy(pending_create->id, task->id, sizeof pending_create->id);
     execution_hold(call, task);
+    if (creation.answer == TASK_ANSWER_RESULT)
+        waiting_begin(call, str_from(task->id));
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){call->worker->loop, on_created, pending_create});
 }
 
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
-                           const struct catalog_tool *tool, bool accelerated)
+                           const struct catalog_tool *tool, bool accelerated,
+                           enum task_answer answer)
 {
     struct creation *creation = memory_alloc(sizeof *creation);
-    *creation = (struct creation){*decision, *tool, accelerated};
+    *creation = (struct creation){*decision, *tool, accelerated, answer};
     call->state = creation;
     call->abandoned = drop_creation;
     verify_then(call, create);

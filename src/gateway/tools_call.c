@@ -8,13 +8,6 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 
-enum policy_annotation tool_announcement(const struct call *call,
-                                         const struct policy_decision *decision,
-                                         const struct catalog_tool *tool)
-{
-    return policy_annotate(decision, call->facts.upstream_tasks, tool->has_own, tool->own);
-}
-
 static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
 {
     struct jsonrpc_error_data data = {.tool = call_tool(call), .gate = str_from(gate)};
@@ -83,7 +76,10 @@ static void judge(struct call *call)
         return;
     }
     catalog_find_tool(gateway->catalog, str_from(call->source->id), name, &tool);
-    enum policy_annotation announced = tool_announcement(call, &decision, &tool);
+    if (!call->facts.upstream_tasks)
+        tool.has_own = false; /* what it says of tasks means nothing then */
+    enum policy_annotation announced =
+        policy_annotate(&decision, call->facts.upstream_tasks, tool.has_own, tool.own);
     switch (policy_route(&decision, announced, has_task, tool.has_own, tool.own)) {
     case ROUTE_FORWARD:
         forward(call);
@@ -92,13 +88,17 @@ static void judge(struct call *call)
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         break;
     case ROUTE_APPROVAL:
-        task_create_from_call(call, &decision, &tool, false);
+        task_create_from_call(call, &decision, &tool, false, TASK_ANSWER_CREATED);
         break;
     case ROUTE_ACCELERATED:
-        task_create_from_call(call, &decision, &tool, true);
+        task_create_from_call(call, &decision, &tool, true, TASK_ANSWER_CREATED);
         break;
     case ROUTE_TASK_REQUIRED:
-        refuse_task_required(call, &decision);
+        if (call_knows_tasks(call))
+            refuse_task_required(call, &decision);
+        else
+            task_create_from_call(call, &decision, &tool, decision.action == ACTION_FORWARD,
+                                  TASK_ANSWER_RESULT);
         break;
     case ROUTE_TASK_FORBIDDEN:
         refuse_task_forbidden(call);

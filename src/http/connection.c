@@ -13,7 +13,7 @@
 
 #include "http_internal.h"
 #include "taskgate/core/memory.h"
-
+#include "taskgate/core/metrics.h"
 /* A client that has vanished without a word is found after about a minute, one that takes
  * nothing of what is sent to it after as long: h2o has no write timeout. */
 #define USER_TIMEOUT_MS 60000
@@ -132,6 +132,13 @@ static void on_socket_closed(void *context)
         connection_remove(connection);
 }
 
+static void count_connection(const struct http_server *server, double change)
+{
+    if (server->options.transport != NULL)
+        metrics_add(METRIC_CONNECTIONS_ACTIVE, change,
+                    METRIC_LABELS(str_from(server->options.transport)));
+}
+
 void connection_add(struct http_server *server, h2o_socket_t *socket)
 {
     int fd = h2o_socket_get_fd(socket);
@@ -143,6 +150,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     list_init(&connection->departed);
     list_append(&server->connections, &connection->node);
     server->connection_count++;
+    count_connection(server, 1);
     socket->on_close.cb = on_socket_closed;
     socket->on_close.data = connection;
     set_socket_options(fd);
@@ -165,6 +173,7 @@ void connection_remove(struct connection *connection)
     list_remove(&connection->node);
     free(connection);
     server->connection_count--;
+    count_connection(server, -1);
     server_connection_closed(server);
 }
 

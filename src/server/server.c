@@ -70,13 +70,24 @@ static void on_reload_news(void *context)
     free(news);
 }
 
+static void take_body_limit(void *context)
+{
+    struct worker *worker = context;
+    struct snapshot *snapshot = snapshot_current();
+    http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
+    snapshot_unref(snapshot);
+}
+
 static void on_reloaded(void *context, const char *error)
 {
     struct server *server = context;
     struct reload_news *news = memory_alloc(sizeof *news);
     *news = (struct reload_news){server, memory_copy_text(error)};
-    if (!error)
+    if (!error) {
         gateway_reloaded(server->gateway);
+        for (size_t i = 0; i < server->worker_count; i++)
+            loop_post(server->workers[i].loop, take_body_limit, &server->workers[i]);
+    }
     loop_post(server->workers[0].loop, on_reload_news, news);
 }
 
@@ -118,7 +129,7 @@ static void begin_shutdown(struct server *server)
         return;
     server->draining = true;
     struct snapshot *snapshot = snapshot_current();
-    int64_t most_ms = snapshot->config->times.shutdown_timeout_ms;
+    int64_t most_ms = snapshot->config->times.drain_timeout_ms;
     snapshot_unref(snapshot);
     log_info("Shutting down");
     server->drain_until_ms =
@@ -160,8 +171,6 @@ static bool open_store(struct server *server, const struct config *config,
         server->store = store_open(path, error);
         good = server->store != NULL;
     }
-    if (good)
-        log_info("Store opened", LOG_TEXT("store", path));
     free(path);
     admin->store = server->store;
     return good;
@@ -185,6 +194,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .max_connections = (int)(config->limits.connections / workers),
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
+        .transport = "http",
         .handler = gateway_handle,
         .context = worker->gateway,
     };
@@ -336,8 +346,18 @@ static struct snapshot *load(const char *config_path)
     return snapshot;
 }
 
+/* RUST_LOG as ThoughtGate has it, one word: debug, info, warn or error. */
+static void choose_log_level(void)
+{
+    enum log_level level;
+    const char *name = getenv("RUST_LOG");
+    if (name && log_level_parse(str_from(name), &level))
+        log_set_level(level);
+}
+
 int server_run(const char *config_path)
 {
+    choose_log_level();
     struct server server = {.signals = -1, .started_ms = clock_monotonic_ms()};
     struct error error = {""};
     struct snapshot *snapshot = load(config_path);
