@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ElicitRequestSchema, CreateMessageRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Child, run } from './lib/child.mjs';
 import { collectStream, connectedRaw, rawClient, sdkClient, toolStream } from './lib/client.mjs';
 import { startEverything } from './lib/everything.mjs';
 import { exchange } from './lib/http.mjs';
@@ -79,4 +80,12 @@ test('a raw client without a handshake sends no session and no version', async (
   await client.send('ping');
   assert.equal(upstream.requests[0].headers['mcp-session-id'], undefined);
   assert.equal(upstream.requests[0].headers['mcp-protocol-version'], undefined);
+});
+
+test("a sanitizer's report on stderr, and an early end, fail what runs the child", async () => {
+  const child = new Child('sh', ['-c', 'echo "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1" >&2; exit 1'], { name: 'faulty' });
+  await assert.rejects(child.ready(() => false, 'being ready'), /ended before being ready: exit code 1/);
+  assert.throws(() => child.assertNoSanitizerReport(), /heap-use-after-free/);
+  const clean = await run('sh', ['-c', 'echo fine >&2; exit 3']);
+  assert.deepEqual([clean.code, clean.stderr], [3, 'fine\n']);
 });
