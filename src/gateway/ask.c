@@ -241,6 +241,6 @@ void ask_tell(struct gateway_worker *worker, const struct ask_options *options)
     static const struct ask_callbacks callbacks = {nobody_waits, NULL};
     struct ask_options bounded = *options;
     bounded.total_ms = 10000;
-    bounded.most_bytes = 64 * 1024;
+    bounded.most_bytes = 65536;
     ask_start(worker, &bounded, &callbacks, NULL);
 }

@@ -116,7 +116,7 @@ static void respond(struct call *call, int status, struct str body)
     call_forget_state(call);
     call_ended(call);
     http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
-    call_unref(call);
+    call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
 }
 
 void call_answer_status(struct call *call, int status, struct str body)

@@ -13,7 +13,7 @@
 #include "taskgate/json/canonical.h"
 
 #define KEPT_LISTS 1000
-#define KEPT_LIST_BYTES (1024 * 1024) /* a longer list is not kept */
+#define KEPT_LIST_BYTES ((size_t)1024 * 1024) /* a longer list is not kept */
 
 struct tool_entry {
     char *name;
@@ -127,13 +127,13 @@ static void publish_counts(const struct catalog *catalog)
 /* The seed's INFO line, verbatim (seed 002 F-002.5). */
 static void log_annotation(const char *name, const struct policy_decision *decision,
                            bool upstream_tasks, enum policy_annotation annotation,
-                           struct str source, bool is_discovery)
+                           const char *source, bool is_discovery)
 {
     const char *announced = policy_annotation_name(annotation);
     char *line;
     if (is_discovery) {
         line = memory_format("New tool discovered: %s, annotation=%s", name, announced);
-        log_warn(line, LOG_STR("source", source));
+        log_warn(line, LOG_TEXT("source", source));
         free(line);
     }
     if (decision->action == ACTION_FORWARD)
@@ -142,7 +142,7 @@ static void log_annotation(const char *name, const struct policy_decision *decis
     else
         line = memory_format("Tool annotation: %s -> %s (yaml_action=%s)", name, announced,
                              config_action_name(decision->action));
-    log_info(line, LOG_STR("source", source));
+    log_info(line, LOG_TEXT("source", source));
     free(line);
 }
 
@@ -165,8 +165,7 @@ static void announce(struct catalog *catalog, const struct snapshot *snapshot,
     if (visible)
         catalog->counts[annotation]++;
     if (visible || !tool->announced)
-        log_annotation(tool->name, &decision, upstream_tasks, annotation, str_from(source->id),
-                       is_discovery);
+        log_annotation(tool->name, &decision, upstream_tasks, annotation, source->id, is_discovery);
     tool->announced = true;
     tool->visible = visible;
     tool->annotation = annotation;

@@ -125,7 +125,7 @@ static void on_outcome_stored(void *context, const struct store_reply *reply)
     } else {
         drop(execution);
     }
-    unref(execution);
+    unref(execution); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
 }
 
 static void on_store_retry(void *context)
@@ -345,7 +345,7 @@ static void on_executing(void *context, const struct store_reply *reply)
             drop(execution); /* someone else was first, or the store is down */
         }
     }
-    unref(execution);
+    unref(execution); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
 }
 
 /* ---- what was approved must still be what would be allowed ---- */
@@ -353,7 +353,7 @@ static void on_executing(void *context, const struct store_reply *reply)
 static bool request_is_intact(const struct task *task)
 {
     struct envelope envelope;
-    char digest[DIGEST_HEX_BYTES];
+    char digest[DIGEST_HEX_BYTES] = "";
     enum envelope_status status =
         envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     if (status == ENVELOPE_OK)
@@ -453,12 +453,12 @@ void execution_tell(struct gateway_worker *worker, struct task *task)
     struct execution *execution = find(worker, str_from(task->id));
     if (!execution)
         return;
+    bool runs_elsewhere = task->state == TASK_EXECUTING && !execution->running;
+    bool may_run = !task->on_result || waiting_exists(worker, task);
     if (task->state == TASK_CANCELLED)
         stop(execution);
-    else if (task_state_is_terminal(task->state))
+    else if (task_state_is_terminal(task->state) || runs_elsewhere)
         drop(execution);
-    else if (task->state == TASK_EXECUTING && !execution->running)
-        drop(execution); /* another worker runs it */
-    else if (task->state == TASK_APPROVED && (!task->on_result || waiting_exists(worker, task)))
+    else if (task->state == TASK_APPROVED && may_run)
         begin(execution, task);
 }

@@ -14,7 +14,7 @@
 #include "taskgate/mcp/sse.h"
 
 /* An event longer than this passes in pieces instead of being held until it is whole. */
-#define HELD_EVENT_BYTES (1024 * 1024)
+#define HELD_EVENT_BYTES ((size_t)1024 * 1024)
 /* Of what went down last this much is kept at both ends, to see whether it was the answer. */
 #define GLIMPSE_BYTES 256
 

@@ -10,7 +10,7 @@
 #include "taskgate/mcp/sse.h"
 
 /* What a client that does not read may make wait for it. */
-#define WAITING_BYTES (256 * 1024)
+#define WAITING_BYTES ((size_t)256 * 1024)
 
 struct stream {
     struct list node;

@@ -10,7 +10,7 @@
 #include "taskgate/mcp/lists.h"
 
 #define PAGE_SIZE 20
-#define LIST_MOST_BYTES (4 * 1024 * 1024)
+#define LIST_MOST_BYTES ((size_t)4 * 1024 * 1024)
 
 /* A page in the making. */
 struct listing {

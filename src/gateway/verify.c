@@ -3,9 +3,9 @@
 #include "ask.h"
 #include "taskgate/core/clock.h"
 
-#define ACCEPTED_FOR_MS (5 * 60 * 1000)
+#define ACCEPTED_FOR_MS 300000 /* five minutes */
 #define PING_SILENCE_MS 10000
-#define PING_MOST_BYTES (256 * 1024)
+#define PING_MOST_BYTES ((size_t)256 * 1024)
 
 /* 401, 403 and 404 come down as they are, with what tells the client how to log in. */
 static void answer_refusal(struct call *call, const struct ask_reply *reply)

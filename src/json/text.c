@@ -1,7 +1,6 @@
 /* JSON text read and edited in place: members, elements, strings, and one member changed. */
 #include "taskgate/json/text.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -116,13 +115,10 @@ struct str json_member(struct str object, const char *key)
     return value;
 }
 
-struct str json_path(struct str value, ...)
+struct str json_path_of(struct str value, const char *const *keys, size_t count)
 {
-    va_list keys;
-    va_start(keys, value);
-    for (const char *key; (key = va_arg(keys, const char *));)
-        value = json_member(value, key);
-    va_end(keys);
+    for (size_t i = 0; i < count; i++)
+        value = json_member(value, keys[i]);
     return value;
 }
 

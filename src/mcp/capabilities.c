@@ -23,8 +23,8 @@ void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabil
     *capabilities = (struct mcp_capabilities){
         .tasks = is_offer(json_member(requests, "tools/call")) ||
                  is_offer(json_member(requests, "tools.call")) ||
-                 is_offer(json_path(requests, "tools", "call", NULL)),
-        .task_status = is_offer(json_path(offered, "notifications", "tasks", "status", NULL)),
+                 is_offer(json_path(requests, "tools", "call")),
+        .task_status = is_offer(json_path(offered, "notifications", "tasks", "status")),
         .tasks_list = is_offer(json_member(tasks, "list")),
         .tasks_cancel = is_offer(json_member(tasks, "cancel")),
         .resources = is_offer(json_member(offered, "resources")),
@@ -106,7 +106,7 @@ void mcp_capabilities_inject(struct buffer *out, struct str result,
     buffer_append(&text, result);
     rewrite_member(&text, "capabilities", write_capabilities);
     const bool has_status =
-        json_path(result, "capabilities", "notifications", "tasks", "status", NULL).length > 0;
+        json_path(result, "capabilities", "notifications", "tasks", "status").length > 0;
     if (has_status && !upstream->task_status)
         rewrite_member(&text, "capabilities", drop_task_status);
     buffer_append(out, buffer_str(&text));
@@ -115,5 +115,5 @@ void mcp_capabilities_inject(struct buffer *out, struct str result,
 
 bool mcp_client_declares_tasks(struct str params)
 {
-    return is_offer(json_path(params, "capabilities", "tasks", NULL));
+    return is_offer(json_path(params, "capabilities", "tasks"));
 }

@@ -66,9 +66,8 @@ static bool read_tool(struct mcp_tool *tool, struct str item, struct buffer *nam
     if (!json_decode_string(json_member(item, "name"), name))
         return false;
     *tool = (struct mcp_tool){.name = buffer_str(name), .raw = item};
-    tool->has_own =
-        read_annotation(json_path(item, "execution", "taskSupport", NULL), &tool->own) ||
-        read_annotation(json_path(item, "annotations", "taskSupport", NULL), &tool->own);
+    tool->has_own = read_annotation(json_path(item, "execution", "taskSupport"), &tool->own) ||
+                    read_annotation(json_path(item, "annotations", "taskSupport"), &tool->own);
     return true;
 }
 

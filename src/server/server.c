@@ -25,7 +25,7 @@
 #include "taskgate/store/store.h"
 
 #define READ_TIMEOUT_MS 60000
-#define STREAM_HIGH_WATER (256 * 1024)
+#define STREAM_HIGH_WATER ((size_t)256 * 1024)
 #define DRAIN_MOST_MS 25000 /* contract "Process" */
 #define DRAIN_LOOK_MS 20
 #define UPTIME_EVERY_MS 15000

@@ -35,7 +35,8 @@ struct http_server_options {
     size_t max_body_bytes;
     int max_connections;      /* above it nothing is accepted until one closes; 0: no limit */
     int64_t read_timeout_ms;  /* for a request's headers and body, and idle keep-alive */
-    size_t stream_high_water; /* bytes; see http_stream_write() */    const char *transport; /* label of connections_active; NULL: not counted */
+    size_t stream_high_water; /* bytes; see http_stream_write() */
+    const char *transport;    /* label of connections_active; NULL: not counted */
     http_handler handler;
     void *context;
 };

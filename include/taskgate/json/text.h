@@ -34,8 +34,11 @@ enum json_type json_type(struct str value);
 /* The value of the member `key` of an object (key given decoded), trimmed of white space;
  * empty when `object` is no object or has no such member. */
 struct str json_member(struct str object, const char *key);
-/* json_member() along a path: json_path(text, "result", "capabilities", NULL). */
-struct str json_path(struct str value, ...) __attribute__((sentinel));
+/* json_member() along a path: json_path(text, "result", "capabilities"). */
+#define json_path(value, ...)                                                                      \
+    json_path_of(value, (const char *const[]){__VA_ARGS__},                                        \
+                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+struct str json_path_of(struct str value, const char *const *keys, size_t count);
 
 /* Iteration. Start with *position 0. `key` is the raw text between the quotes. */
 bool json_next_member(struct str object, size_t *position, struct str *key, struct str *value);

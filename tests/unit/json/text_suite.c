@@ -45,10 +45,9 @@ END_TEST
 START_TEST(paths_lead_through_objects)
 {
     struct str object = str_from(document);
-    expect_str(json_path(object, "o", "inner", "deep", NULL), "true");
-    ck_assert_uint_eq(json_path(object, "o", "outer", "deep", NULL).length, 0);
-    ck_assert_uint_eq(json_path(object, "a", "b", NULL).length, 0);
-    expect_str(json_path(STR("7"), NULL), "7");
+    expect_str(json_path(object, "o", "inner", "deep"), "true");
+    ck_assert_uint_eq(json_path(object, "o", "outer", "deep").length, 0);
+    ck_assert_uint_eq(json_path(object, "a", "b").length, 0);
 }
 END_TEST
 

@@ -177,8 +177,8 @@ START_TEST(errors_of_the_table)
     expect_shape(buffer_str(&out), error_message_shape);
     struct str error = json_member(buffer_str(&out), "error");
     expect_shape(error, error_shape);
-    ck_assert(json_type(json_path(error, "data", "error_type", NULL)) == JSON_STRING);
-    ck_assert(json_type(json_path(error, "data", "correlation_id", NULL)) == JSON_STRING);
+    ck_assert(json_type(json_path(error, "data", "error_type")) == JSON_STRING);
+    ck_assert(json_type(json_path(error, "data", "correlation_id")) == JSON_STRING);
     buffer_finish(&out);
 }
 END_TEST
@@ -195,11 +195,11 @@ START_TEST(capabilities_of_tasks_are_objects)
         buffer_init(&out);
         mcp_capabilities_inject(&out, str_from(results[i]),
                                 &(struct mcp_capabilities){.tasks = false});
-        struct str tasks = json_path(buffer_str(&out), "capabilities", "tasks", NULL);
+        struct str tasks = json_path(buffer_str(&out), "capabilities", "tasks");
         expect_shape(tasks, task_capability_shape);
-        ck_assert(json_type(json_path(tasks, "requests", "tools", NULL)) == JSON_OBJECT);
-        ck_assert(json_type(json_path(tasks, "requests", "tools", "call", NULL)) == JSON_OBJECT);
-        ck_assert(json_type(json_path(tasks, "requests", "tools/call", NULL)) == JSON_TRUE);
+        ck_assert(json_type(json_path(tasks, "requests", "tools")) == JSON_OBJECT);
+        ck_assert(json_type(json_path(tasks, "requests", "tools", "call")) == JSON_OBJECT);
+        ck_assert(json_type(json_path(tasks, "requests", "tools/call")) == JSON_TRUE);
         buffer_finish(&out);
     }
 }

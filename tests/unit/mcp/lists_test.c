@@ -166,8 +166,8 @@ START_TEST(mutated_lists_stay_json_and_hide_what_is_hidden)
         ck_assert(json_check(buffer_str(&out), NULL));
         struct str tools = json_member(buffer_str(&out), "tools"), tool;
         for (size_t position = 0; json_next_element(tools, &position, &tool);) {
-            struct str a = json_path(tool, "annotations", "taskSupport", NULL);
-            struct str b = json_path(tool, "execution", "taskSupport", NULL);
+            struct str a = json_path(tool, "annotations", "taskSupport");
+            struct str b = json_path(tool, "execution", "taskSupport");
             ck_assert(a.length > 0 && str_equal(a, b));
             ck_assert(json_type(json_member(tool, "name")) == JSON_STRING);
         }
