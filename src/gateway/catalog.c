@@ -130,18 +130,16 @@ static void log_annotation(const char *name, const struct policy_decision *decis
                            const char *source, bool is_discovery)
 {
     const char *announced = policy_annotation_name(annotation);
-    char *line;
+    const char *detail = decision->action != ACTION_FORWARD ? ""
+                         : upstream_tasks                   ? ", upstream_tasks=true"
+                                                            : ", upstream_tasks=false";
     if (is_discovery) {
-        line = memory_format("New tool discovered: %s, annotation=%s", name, announced);
-        log_warn(line, LOG_TEXT("source", source));
-        free(line);
+        char *discovery = memory_format("New tool discovered: %s, annotation=%s", name, announced);
+        log_warn(discovery, LOG_TEXT("source", source));
+        free(discovery);
     }
-    if (decision->action == ACTION_FORWARD)
-        line = memory_format("Tool annotation: %s -> %s (yaml_action=forward, upstream_tasks=%s)",
-                             name, announced, upstream_tasks ? "true" : "false");
-    else
-        line = memory_format("Tool annotation: %s -> %s (yaml_action=%s)", name, announced,
-                             config_action_name(decision->action));
+    char *line = memory_format("Tool annotation: %s -> %s (yaml_action=%s%s)", name, announced,
+                               config_action_name(decision->action), detail);
     log_info(line, LOG_TEXT("source", source));
     free(line);
 }
