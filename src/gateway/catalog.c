@@ -125,7 +125,7 @@ static void publish_counts(const struct catalog *catalog)
 }
 
 /* The seed's INFO line, verbatim (seed 002 F-002.5). */
-static void log_annotation(const char *name, const struct policy_decision *decision,
+static void log_annotation(const char *tool, const struct policy_decision *decision,
                            bool upstream_tasks, enum policy_annotation annotation,
                            const char *source, bool is_discovery)
 {
@@ -134,11 +134,11 @@ static void log_annotation(const char *name, const struct policy_decision *decis
                          : upstream_tasks                   ? ", upstream_tasks=true"
                                                             : ", upstream_tasks=false";
     if (is_discovery) {
-        char *discovery = memory_format("New tool discovered: %s, annotation=%s", name, announced);
+        char *discovery = memory_format("New tool discovered: %s, annotation=%s", tool, announced);
         log_warn(discovery, LOG_TEXT("source", source));
         free(discovery);
     }
-    char *line = memory_format("Tool annotation: %s -> %s (yaml_action=%s%s)", name, announced,
+    char *line = memory_format("Tool annotation: %s -> %s (yaml_action=%s%s)", tool, announced,
                                config_action_name(decision->action), detail);
     log_info(line, LOG_TEXT("source", source));
     free(line);
