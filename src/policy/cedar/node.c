@@ -6,7 +6,7 @@
 void operands_append(struct parser *parser, struct operand_list *list, const struct node *node,
                      struct str name)
 {
-    struct operand *operand = arena_alloc(parser->arena, sizeof *operand);
+    struct operand *operand = arena_alloc(&parser->lists, sizeof *operand);
     *operand = (struct operand){.node = node, .name = name};
     if (list->last)
         list->last->next = operand;

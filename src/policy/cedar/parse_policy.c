@@ -16,7 +16,7 @@ static bool parse_annotation(struct parser *parser, struct annotation_link **ann
 {
     parser_advance(parser); /* the "@" */
     struct token name = parser->token;
-    struct annotation_link *link = arena_alloc(parser->arena, sizeof *link);
+    struct annotation_link *link = arena_alloc(&parser->lists, sizeof *link);
     *link = (struct annotation_link){.annotation = {.name = name.text}};
     /* Any word will do here, a reserved one too. */
     if (!parser_expect(parser, TOKEN_WORD, "the name of an annotation"))
@@ -250,6 +250,7 @@ void parse_source(struct parser *parser, struct cedar_policies *policies, size_t
     parser_advance(parser);
     while (parser->token.kind != TOKEN_END) {
         parser->nesting = 0;
+        arena_reset(&parser->lists);
         struct cedar_policy *policy = parse_policy(parser);
         if (!policy) {
             skip_policy(parser);

@@ -15,6 +15,7 @@
 
 struct parser {
     struct arena *arena;
+    struct arena lists; /* what is needed for one policy alone: nodes stay close together */
     const struct source *source;
     struct lexer lexer;
     struct token token; /* the one to be looked at */

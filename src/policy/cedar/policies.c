@@ -47,6 +47,7 @@ struct cedar_policies *cedar_policies_parse(const struct cedar_source *sources, 
     arena_init(&policies->arena);
     policies->sources = arena_alloc_array(&policies->arena, count, sizeof *policies->sources);
     struct parser parser = {.arena = &policies->arena, .problems = problems};
+    arena_init(&parser.lists);
     size_t capacity = 0;
     for (size_t i = 0; i < count; i++) {
         struct source *source = &policies->sources[policies->source_count++];
@@ -59,6 +60,7 @@ struct cedar_policies *cedar_policies_parse(const struct cedar_source *sources, 
         if (is_readable(&parser))
             parse_source(&parser, policies, &capacity);
     }
+    arena_finish(&parser.lists);
     if (parser.problem_count > PROBLEMS_MAX)
         buffer_append_format(problems, "%u more problems\n", parser.problem_count - PROBLEMS_MAX);
     if (parser.problem_count > 0) {
@@ -131,6 +133,7 @@ bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid 
                             .problems = &problems,
                             .lexer = {.text = source.text}};
     const struct cedar_uid *entity = NULL;
+    arena_init(&parser.lists);
     if (is_readable(&parser)) {
         struct str path;
         parser_advance(&parser);
@@ -141,6 +144,7 @@ bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid 
         *uid = *entity;
     else
         error_set(error, "%.*s", STR_ARGS(str_trim(buffer_str(&problems))));
+    arena_finish(&parser.lists);
     buffer_finish(&problems);
     return parser.problem_count == 0;
 }

@@ -1,0 +1,122 @@
+/* Values built by hand: sets, records, depth. */
+#include "cedar_test.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+
+START_TEST(large_sets_are_searched_by_hash)
+{
+    struct cedar_heap *heap = cedar_heap_create();
+    enum { COUNT = 100000 };
+    struct cedar_value *elements = memory_alloc_array(COUNT, sizeof *elements);
+    struct cedar_value up, down, half;
+    for (int i = 0; i < COUNT; i++)
+        elements[i] = cedar_long(i / 2);
+    ck_assert(cedar_set(heap, elements, COUNT, &up));
+    for (int i = 0; i < COUNT; i++)
+        elements[i] = cedar_long((COUNT - 1 - i) / 2);
+    ck_assert(cedar_set(heap, elements, COUNT, &down));
+    ck_assert(cedar_set(heap, elements, COUNT / 2, &half));
+    ck_assert(cedar_value_equal(&up, &down));
+    ck_assert(!cedar_value_equal(&up, &half));
+    /* Sets as elements of a set. */
+    struct cedar_value outer[] = {up, down, half}, nested, two[] = {half, up}, same;
+    ck_assert(cedar_set(heap, outer, 3, &nested));
+    ck_assert(cedar_set(heap, two, 2, &same));
+    ck_assert(cedar_value_equal(&nested, &same));
+    free(elements);
+    cedar_heap_destroy(heap);
+}
+END_TEST
+
+START_TEST(records_are_found_by_name)
+{
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_member members[] = {
+        {STR("b"), cedar_long(1)},
+        {STR("a"), cedar_long(2)},
+        {STR(""), cedar_long(3)},
+        {STR("abc"), cedar_long(4)},
+        {str_slice("a\0", 2), cedar_long(5)},
+        {STR("ab"), cedar_long(6)},
+    };
+    struct cedar_value record, again;
+    ck_assert(cedar_record(heap, members, 6, &record));
+    for (size_t i = 0; i < 6; i++)
+        ck_assert_int_eq(cedar_record_get(record.record, members[i].name)->number,
+                         members[i].value.number);
+    ck_assert_ptr_null(cedar_record_get(record.record, STR("c")));
+    struct cedar_member first = members[0];
+    members[0] = members[5];
+    members[5] = first;
+    ck_assert(cedar_record(heap, members, 6, &again));
+    ck_assert(cedar_value_equal(&record, &again));
+    members[5].value = cedar_long(7);
+    ck_assert(cedar_record(heap, members, 6, &again));
+    ck_assert(!cedar_value_equal(&record, &again));
+    members[5].name = STR("a");
+    ck_assert(!cedar_record(heap, members, 6, &again));
+    cedar_heap_destroy(heap);
+}
+END_TEST
+
+START_TEST(depth_of_values_is_bounded)
+{
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_value value = cedar_long(1), deeper;
+    for (int i = 0; i < CEDAR_MAX_VALUE_DEPTH; i++) {
+        struct cedar_member member = {.name = STR("a"), .value = value};
+        ck_assert(i % 2 ? cedar_record(heap, &member, 1, &value)
+                        : cedar_set(heap, &value, 1, &value));
+    }
+    struct cedar_member member = {.name = STR("a"), .value = value};
+    ck_assert(!cedar_set(heap, &value, 1, &deeper));
+    ck_assert(!cedar_record(heap, &member, 1, &deeper));
+    /* A policy that would nest it once more cannot be evaluated: nothing is allowed. */
+    struct cedar_policies *policies =
+        must_parse("permit(principal, action, resource);"
+                   "permit(principal, action, resource) when { [context] == [] };");
+    struct cedar_request request = must_make_request(NULL, NULL);
+    struct cedar_response response;
+    cedar_response_init(&response);
+    cedar_authorize(policies, NULL, &request, &response);
+    ck_assert_int_eq(response.decision, CEDAR_ALLOW);
+    ck_assert_int_eq(value.kind, CEDAR_RECORD);
+    request.context = value.record;
+    cedar_authorize(policies, NULL, &request, &response);
+    ck_assert_int_eq(response.decision, CEDAR_DENY);
+    ck_assert(response.exhausted);
+    cedar_response_finish(&response);
+    cedar_policies_destroy(policies);
+    cedar_heap_destroy(heap);
+}
+END_TEST
+
+START_TEST(heaps_can_be_reset)
+{
+    struct cedar_heap *heap = cedar_heap_create();
+    for (int i = 0; i < 100; i++) {
+        char text[3000] = {0};
+        struct str copy = cedar_heap_copy(heap, str_slice(text, sizeof text));
+        ck_assert_uint_eq(copy.length, sizeof text);
+        ck_assert_ptr_ne(copy.bytes, text);
+        if (i % 10 == 9)
+            cedar_heap_reset(heap);
+    }
+    cedar_heap_destroy(heap);
+    cedar_heap_destroy(NULL);
+}
+END_TEST
+
+Suite *value_suite(void)
+{
+    Suite *suite = suite_create("values");
+    TCase *tests = tcase_create("values");
+    tcase_add_test(tests, large_sets_are_searched_by_hash);
+    tcase_add_test(tests, records_are_found_by_name);
+    tcase_add_test(tests, depth_of_values_is_bounded);
+    tcase_add_test(tests, heaps_can_be_reset);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
