@@ -46,7 +46,8 @@ static bool collect(struct cedar_entities *entities, struct entity *entity, size
     *total += count;
     if (*total > ANCESTORS_MAX)
         return error_set(error, "the entities have more than %zu ancestors", ANCESTORS_MAX);
-    const struct cedar_uid **uids = arena_alloc_array(&entities->heap.arena, count, sizeof *uids);
+    const struct cedar_uid **uids =
+        arena_alloc_array(&entities->heap.arena, count, sizeof(struct cedar_uid *));
     size_t used = 0;
     for (size_t i = 0; i < entity->parent_count; i++) {
         const struct entity *parent = entities_find(entities, &entity->parents[i]);
@@ -55,7 +56,7 @@ static bool collect(struct cedar_entities *entities, struct entity *entity, size
             uids[used++] = parent->ancestors[k];
     }
     if (count > 1)
-        qsort(uids, count, sizeof *uids, compare_hashes);
+        qsort(uids, count, sizeof(struct cedar_uid *), compare_hashes);
     entity->ancestors = uids;
     entity->ancestor_count = drop_repeats(uids, count);
     entity->state = ENTITY_DONE;

@@ -35,7 +35,7 @@ static void add_reason(struct cedar_response *response, const struct cedar_polic
     if (response->reason_count == response->reason_capacity) {
         response->reason_capacity = response->reason_capacity ? response->reason_capacity * 2 : 16;
         response->reasons = memory_grow_array(response->reasons, response->reason_capacity,
-                                              sizeof *response->reasons);
+                                              sizeof(struct cedar_policy *));
     }
     response->reasons[response->reason_count++] = policy;
 }

@@ -38,7 +38,7 @@ bool decimal_parse(struct str text, int64_t *ten_thousandths)
         if (!digits_append(&magnitude, rest.bytes[i]))
             return false;
     for (size_t i = 0; i < FRACTION_DIGITS; i++)
-        if (!digits_append(&magnitude, i < fraction.length ? fraction.bytes[i] : '0'))
+        if (!digits_append(&magnitude, (char)(i < fraction.length ? fraction.bytes[i] : '0')))
             return false;
     /* The smallest number has no positive counterpart. */
     if (magnitude > (uint64_t)INT64_MAX + negative)

@@ -52,7 +52,7 @@ static void grow(struct cedar_entities *entities)
 {
     entities->capacity = entities->capacity ? entities->capacity * 2 : 16;
     entities->items =
-        memory_grow_array(entities->items, entities->capacity, sizeof *entities->items);
+        memory_grow_array(entities->items, entities->capacity, sizeof(struct entity *));
     free(entities->slots);
     entities->slot_mask = entities->capacity * 2 - 1;
     entities->slots = memory_alloc_array(entities->slot_mask + 1, sizeof *entities->slots);

@@ -77,6 +77,8 @@ static bool evaluate_tag(struct evaluation *evaluation, const struct node *node,
                          const struct entity **entity, struct str *tag)
 {
     struct cedar_value target, name;
+    *entity = NULL;
+    *tag = STR_EMPTY;
     if (!evaluate(evaluation, node->operands[0], &target) ||
         !evaluate(evaluation, node->operands[1], &name))
         return false;

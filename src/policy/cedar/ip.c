@@ -80,7 +80,7 @@ static bool parse_v6(struct str text, unsigned char bytes[16])
         for (int i = 0; i < tail; i++)
             groups[GROUPS - tail + i] = behind[i];
     }
-    for (int i = 0; i < GROUPS; i++) {
+    for (size_t i = 0; i < GROUPS; i++) {
         bytes[2 * i] = (unsigned char)(groups[i] >> 8);
         bytes[2 * i + 1] = (unsigned char)(groups[i] & 0xff);
     }

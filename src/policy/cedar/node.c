@@ -24,7 +24,8 @@ struct node *node_make(struct parser *parser, enum node_kind kind, uint32_t offs
     node->kind = kind;
     node->offset = offset;
     node->count = operands->count;
-    const struct node **nodes = arena_alloc_array(parser->arena, node->count, sizeof *nodes);
+    const struct node **nodes =
+        arena_alloc_array(parser->arena, node->count, sizeof(struct node *));
     node->operands = nodes;
     size_t i = 0;
     for (const struct operand *operand = operands->first; operand; operand = operand->next) {

@@ -110,7 +110,7 @@ static void keep_entities(struct parser *parser, const struct operand_list *list
                           struct scope *scope)
 {
     const struct cedar_uid **entities =
-        arena_alloc_array(parser->arena, list->count, sizeof *entities);
+        arena_alloc_array(parser->arena, list->count, sizeof(struct cedar_uid *));
     for (struct operand *operand = list->first; operand; operand = operand->next)
         entities[scope->count++] = operand->node->constant.entity;
     scope->entities = entities;
@@ -259,7 +259,7 @@ void parse_source(struct parser *parser, struct cedar_policies *policies, size_t
         if (policies->count == *capacity) {
             *capacity = *capacity ? *capacity * 2 : 64;
             policies->items =
-                memory_grow_array(policies->items, *capacity, sizeof *policies->items);
+                memory_grow_array(policies->items, *capacity, sizeof(struct cedar_policy *));
         }
         policies->items[policies->count++] = policy;
     }

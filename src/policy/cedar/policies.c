@@ -140,11 +140,12 @@ bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid 
         if (parse_path(&parser, &path, &entity) && (!entity || parser.token.kind != TOKEN_END))
             parser_unexpected(&parser, entity ? "the end" : "\"::\" and an id in quotes");
     }
-    if (parser.problem_count == 0)
+    bool good = entity && parser.problem_count == 0;
+    if (good)
         *uid = *entity;
     else
         error_set(error, "%.*s", STR_ARGS(str_trim(buffer_str(&problems))));
     arena_finish(&parser.lists);
     buffer_finish(&problems);
-    return parser.problem_count == 0;
+    return good;
 }

@@ -44,7 +44,9 @@ static char some_byte(void)
 {
     static const char likely[] = "\"\\{}[]().,;:=<>!&|+-*/%@? \n\r\0\xc3\xa9\xff\x80"
                                  "0129azAZ_u";
-    return pick(4) ? likely[pick(sizeof likely - 1)] : (char)pick(256);
+    if (pick(4) == 0)
+        return (char)(unsigned char)pick(256);
+    return likely[pick(sizeof likely - 1)];
 }
 
 /* Changes one to four places of `text`; its length stays below `capacity`. */
