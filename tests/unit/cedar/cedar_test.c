@@ -117,7 +117,7 @@ void expect_outcomes(const struct expression_case *cases, size_t count)
 
 int main(void)
 {
-    Suite *(*const suites[])(void) = {
+    static Suite *(*const suites[])(void) = {
         access_suite,    authorize_suite, entities_suite, expression_suite,
         extension_suite, index_suite,     json_suite,     mutation_suite,
         refusal_suite,   syntax_suite,    value_suite,

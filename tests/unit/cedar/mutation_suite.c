@@ -9,28 +9,36 @@
 
 #define MUTANTS 4000
 
-static const char *const seeds[] = {
+static const char operators[] =
     "@id(\"a\") @b permit(principal == A::B::\"x\\u{61}\", action in [Action::\"a\", "
     "Action::\"b\"],"
     " resource is Doc in F::\"f\") when { context.a.b[\"c d\"] like \"a*\\*b\\n*\" && -5 * 3 - 1 < "
     "2 }"
-    " unless { if principal has a.b.c then [1, {a: 2, \"b\": [\"x\"]}].contains(1) else !!true };",
+    " unless { if principal has a.b.c then [1, {a: 2, \"b\": [\"x\"]}].contains(1) else !!true };";
+
+static const char extensions[] =
     "forbid(principal in G::\"g\", action == Action::\"v\", resource) when { ip(\"10.0.0.0/8\")"
     ".isInRange(ip(\"::ffff:1/64\")) || decimal(\"-1.25\").lessThan(decimal(\"3.0\")) ||"
     " datetime(\"2024-02-29T12:30:45.678+0100\").offset(duration(\"-1d2h3m4s5ms\")) >"
-    " datetime(\"1969-12-31\") };",
-    "permit(principal, action, resource) when { principal.hasTag(\"a\") && principal.getTag(\"a\")"
-    " == [context, {x: 9223372036854775807}] && [1,2,3,4,5,6,7,8,9].containsAny(context.s) }; // e",
-};
+    " datetime(\"1969-12-31\") };";
 
-static const char *const json_seeds[] = {
+static const char values[] =
+    "permit(principal, action, resource) when { principal.hasTag(\"a\") && principal.getTag(\"a\")"
+    " == [context, {x: 9223372036854775807}] && [1,2,3,4,5,6,7,8,9].containsAny(context.s) }; // e";
+
+static const char *const seeds[] = {operators, extensions, values};
+
+static const char entity[] =
     "[{\"uid\": {\"type\": \"A::B\", \"id\": \"x\"}, \"attrs\": {\"a\": {\"__entity\": {\"type\":"
     " \"A\", \"id\": \"y\"}}, \"i\": {\"__extn\": {\"fn\": \"ip\", \"arg\": \"::1/64\"}}, \"n\":"
-    " [-12, true, \"\\u0041\"]}, \"parents\": [\"A::\\\"p\\\"\"], \"tags\": {\"a\": {\"b\": 1}}}]",
+    " [-12, true, \"\\u0041\"]}, \"parents\": [\"A::\\\"p\\\"\"], \"tags\": {\"a\": {\"b\": 1}}}]";
+
+static const char calling_entity[] =
     "[{\"uid\": \"A::\\\"p\\\"\", \"attrs\": {\"d\": {\"__extn\": {\"fn\": \"offset\", \"args\":"
     " [{\"__extn\": {\"fn\": \"datetime\", \"arg\": \"1970-01-01\"}}, {\"__extn\": {\"fn\":"
-    " \"duration\", \"arg\": \"1d\"}}]}}}, \"parents\": []}]",
-};
+    " \"duration\", \"arg\": \"1d\"}}]}}}, \"parents\": []}]";
+
+static const char *const json_seeds[] = {entity, calling_entity};
 
 static uint32_t state = 1;
 
