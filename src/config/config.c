@@ -31,6 +31,21 @@ bool config_action_parse(struct str name, enum config_action *action)
     return false;
 }
 
+const char *config_notify_event_name(enum config_notify_event event)
+{
+    switch (event) {
+    case NOTIFY_CREATED:
+        return "created";
+    case NOTIFY_DECIDED:
+        return "decided";
+    case NOTIFY_EXPIRED:
+        return "expired";
+    case NOTIFY_ENDED:
+        break;
+    }
+    return "ended";
+}
+
 struct config *config_create(void)
 {
     struct config_holder *holder = memory_alloc(sizeof *holder);
@@ -57,13 +72,17 @@ static void finish_strings(struct config_strings *strings)
     free(strings->items);
 }
 
+static void finish_secret(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
 static void finish_source(struct config_source *source)
 {
     for (size_t i = 0; i < source->header_count; i++) {
-        char *value = source->headers[i].value;
-        if (value)
-            explicit_bzero(value, strlen(value));
-        free(value);
+        finish_secret(source->headers[i].value);
         free(source->headers[i].name);
     }
     free(source->headers);
@@ -97,6 +116,11 @@ static void finish_lists(struct config *config)
         free(config->tokens[i].name);
     for (size_t i = 0; i < config->client_count; i++)
         free(config->clients[i].match);
+    for (size_t i = 0; i < config->notify_count; i++) {
+        finish_secret(config->notify[i].url);
+        finish_secret(config->notify[i].secret);
+    }
+    free(config->notify);
     free(config->sources);
     free(config->rules);
     free(config->workflows);

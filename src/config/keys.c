@@ -28,6 +28,8 @@ CHOICES(client_tasks, "an answer", {"auto", CLIENT_TASKS_AUTO}, {"yes", CLIENT_T
         {"no", CLIENT_TASKS_NO});
 CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER | ROLE_VIEWER},
         {"caller", ROLE_CALLER});
+CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
+        {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
 CHOICES(protocols, "a protocol", {"http/protobuf", 0}, {"grpc", 1});
 CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 
@@ -72,6 +74,8 @@ const struct key config_keys[] = {
      .help = "Exceptions for certain clients. The first entry that matches applies."},
     {"", "methods", KEY_MAPPING, .help = "JSON-RPC methods beyond those of the protocol."},
     {"", "limits", KEY_MAPPING, .help = "How much is accepted."},
+    {"", "notify", KEY_LIST, ITEMS(config, notify, notify_count, config_notify),
+     .help = "Endpoints of the operators' own that are told of tasks."},
 
     {"sources[]", "id", KEY_TEXT, AT(config_source, id), .is_required = true, .check = check_source_id, .rule = "V-016",
      .help = "Name of the source, part of its path: `/ID/mcp`."},
@@ -177,6 +181,15 @@ const struct key config_keys[] = {
     {"clients[]", "pending_status", KEY_CHOICE, AT(config_client, pending_status), FLAG(config_client, has_pending_status), .choices = &pending_statuses, .help = "As the key of the same name at the top."},
 
     {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods that are relayed although the protocol does not have them."},
+
+    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .is_required = true, .check = check_url, .is_hidden = true, .rule = "V-008",
+     .help = "Where notifications are posted to. Each only once."},
+    {"notify[]", "secret_env", KEY_TEXT, .is_required = true, .check = check_variable_name,
+     .help = "Environment variable that holds the secret they are signed with."},
+    {"notify[]", "events", KEY_CHOICES, AT(config_notify, events), .choices = &notify_events,
+     .help = "What is told. Without it: all."},
+    {"notify[]", "include_arguments", KEY_BOOL, AT(config_notify, include_arguments), .default_text = "false",
+     .help = "Whether the call's arguments are told, less what `redact_fields` hide."},
 
     {"limits", "pending_per_principal", KEY_INTEGER, AT(config, limits.pending_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "Undecided tasks of one owner."},
     {"limits", "pending_total", KEY_INTEGER, AT(config, limits.pending_total), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Undecided tasks of all owners."},

@@ -22,5 +22,6 @@ void validate_workflows(const struct draft *draft);
 void validate_rules(const struct draft *draft);
 void validate_tokens(const struct draft *draft);
 void validate_schema(const struct draft *draft);
+void validate_notify(const struct draft *draft);
 void validate_cedar(const struct draft *draft);
 void validate_telemetry(const struct draft *draft);

@@ -89,6 +89,24 @@ struct config_client {
     enum config_pending_status pending_status;
 };
 
+/* What of a task is told. Bits, and the store keeps them: append only. */
+enum config_notify_event {
+    NOTIFY_CREATED = 1,
+    NOTIFY_DECIDED = 2, /* approved or rejected by somebody */
+    NOTIFY_EXPIRED = 4,
+    NOTIFY_ENDED = 8, /* in any final state */
+};
+#define NOTIFY_ALL (NOTIFY_CREATED | NOTIFY_DECIDED | NOTIFY_EXPIRED | NOTIFY_ENDED)
+/* "created" … */
+const char *config_notify_event_name(enum config_notify_event event);
+
+struct config_notify {
+    char *url;       /* may hold credentials: never logged, never stored */
+    char *secret;    /* resolved from the environment at load; never logged */
+    unsigned events; /* NOTIFY_… bits */
+    bool include_arguments;
+};
+
 struct config_limits {
     int64_t pending_per_principal, pending_total;
     int64_t body_bytes, result_bytes;
@@ -132,6 +150,8 @@ struct config {
     struct config_client *clients;
     size_t client_count;
     struct config_strings methods_allow; /* globs */
+    struct config_notify *notify;
+    size_t notify_count;
     struct config_limits limits;
     struct config_times times;
 };

@@ -259,6 +259,44 @@ START_TEST(secrets_come_from_variables_and_stay_out_of_messages)
 }
 END_TEST
 
+START_TEST(those_who_are_told_have_a_secret_and_their_events)
+{
+    static const char notify[] = "notify:\n"
+                                 "  - {url: 'https://h/a?key=1', secret_env: A}\n"
+                                 "  - {url: 'http://h/b', secret_env: B, events: [ended, decided], "
+                                 "include_arguments: true}\n";
+    struct config *config = load_in(notify, "A=abc", "B=d e", NULL, "");
+    ck_assert_uint_eq(config->notify_count, 2);
+    ck_assert_str_eq(config->notify[0].url, "https://h/a?key=1");
+    ck_assert_str_eq(config->notify[0].secret, "abc");
+    ck_assert_uint_eq(config->notify[0].events, NOTIFY_ALL);
+    ck_assert(!config->notify[0].include_arguments);
+    ck_assert_str_eq(config->notify[1].secret, "d e");
+    ck_assert_uint_eq(config->notify[1].events, NOTIFY_DECIDED | NOTIFY_ENDED);
+    ck_assert(config->notify[1].include_arguments);
+    config_unref(config);
+    load_in(notify, "A=abc\n", "B=", NULL,
+            "t.yaml:10:44: notify[0].secret_env: in the environment variable A: the value holds a "
+            "line break or another control character\n"
+            "t.yaml:11:37: notify[1].secret_env: V-014 the environment variable B is not set; set "
+            "it to the secret\n");
+    load_in("notify:\n"
+            "  - {url: 'http://h/', secret_env: A, events: [created]}\n"
+            "  - {url: 'http://h/', secret_env: B, events: [ended]}\n",
+            "A=abc", "B=abc", NULL,
+            "t.yaml:11:11: notify[1].url: this is the URL of notify[0] as well; join their events "
+            "in one\n");
+}
+END_TEST
+
+START_TEST(events_that_are_told_have_names)
+{
+    static const char *const names[] = {"created", "decided", "expired", "ended"};
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_str_eq(config_notify_event_name((enum config_notify_event)(1u << i)), names[i]);
+}
+END_TEST
+
 START_TEST(header_values_come_from_variables)
 {
     static const char text[] =
@@ -292,6 +330,8 @@ TCase *environment_case(void)
     tcase_add_test(tests, force_required_is_merged);
     tcase_add_test(tests, approval_timeout_is_that_of_workflows_without_one);
     tcase_add_test(tests, secrets_come_from_variables_and_stay_out_of_messages);
+    tcase_add_test(tests, those_who_are_told_have_a_secret_and_their_events);
+    tcase_add_test(tests, events_that_are_told_have_names);
     tcase_add_test(tests, header_values_come_from_variables);
     return tests;
 }

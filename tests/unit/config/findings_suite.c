@@ -228,7 +228,7 @@ static const struct finding appended[] = {
      "t.yaml:9:1: \"a\\nb\": unknown key; known here: schema, sources, governance, approval, "
      "cedar, "
      "task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
-     "pending_status, clients, methods, limits\n"},
+     "pending_status, clients, methods, limits, notify\n"},
     /* kinds of values */
     {"store: [x]\n", "t.yaml:9:8: store: must be a mapping\n"},
     {"workers: [1]\n", "t.yaml:9:10: workers: must be a whole number, but is a list\n"},
@@ -281,6 +281,27 @@ static const struct finding appended[] = {
     {"admin: {tokens: [{name: a, token_sha256: abc, roles: [vewer]}]}\n",
      "t.yaml:9:42: admin.tokens[0].token_sha256: a SHA-256 digest is 64 hexadecimal digits\n"
      "t.yaml:9:55: admin.tokens[0].roles[0]: \"vewer\" is not a role; did you mean \"viewer\"?\n"},
+    /* those who are told */
+    {"notify: [{secret_env: UNSET}, {url: 'ftp://u:pw@h/', secret_env: UNSET}, {url: "
+     "'http://h/'}]\n",
+     "t.yaml:9:10: notify[0].url: V-008 the key is missing\n"
+     "t.yaml:9:23: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
+     "to the secret\n"
+     "t.yaml:9:37: notify[1].url: V-008 the URL must begin with http:// or https://\n"
+     "t.yaml:9:66: notify[1].secret_env: V-014 the environment variable UNSET is not set; set it "
+     "to the secret\n"
+     "t.yaml:9:74: notify[2].secret_env: the key is missing\n"},
+    {"notify: [{url: 'http://h/', secret_env: 'a b', events: [create, decided], arguments: "
+     "true}]\n",
+     "t.yaml:9:41: notify[0].secret_env: \"a b\": this is no name of an environment variable\n"
+     "t.yaml:9:57: notify[0].events[0]: \"create\" is not an event; did you mean \"created\"?\n"
+     "t.yaml:9:75: notify[0].arguments: unknown key; known here: url, secret_env, events, "
+     "include_arguments\n"},
+    {"notify: [{url: 'http://h/', secret_env: UNSET, events: []}]\n",
+     "t.yaml:9:41: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
+     "to the secret\n"
+     "t.yaml:9:56: notify[0].events: the list is empty\n"},
+    {"notify: {url: x}\n", "t.yaml:9:9: notify: must be a list of mappings, but is a mapping\n"},
     /* YAML itself */
     {"workers: 1\nworkers: 2\n",
      "t.yaml:10:1: the key \"workers\" stands here twice, first in line 9; keep one of them\n"},
