@@ -271,6 +271,9 @@ static bool evaluate_call(struct evaluation *evaluation, const struct node *node
     struct cedar_value *values = evaluate_operands(evaluation, node);
     if (!values)
         return false;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!spend(evaluation, node, value_weight(&values[i])))
+            return false;
     if (extension_call(node->extension, evaluation->scratch, values, node->count, result,
                        &evaluation->failure))
         return true;

@@ -214,7 +214,7 @@ bool evaluate_like(struct evaluation *evaluation, const struct node *node,
 {
     struct cedar_value text;
     if (!evaluate_kind(evaluation, node->operands[0], CEDAR_STRING, &text) ||
-        !spend(evaluation, node, text.text.length / 64))
+        !spend(evaluation, node, value_weight(&text)))
         return false;
     *result = cedar_bool(matches(text.text, &node->pattern));
     return true;

@@ -7,6 +7,9 @@
 
 #include "taskgate/core/memory.h"
 
+/* Of a text: comparing and searching them takes about as long as another value does. */
+#define BYTES_PER_STEP 64
+
 struct cedar_heap *cedar_heap_create(void)
 {
     struct cedar_heap *heap = memory_alloc(sizeof *heap);
@@ -168,10 +171,11 @@ uint64_t value_hash(const struct cedar_value *value)
 
 uint32_t value_weight(const struct cedar_value *value)
 {
-    uint32_t inside = value->kind == CEDAR_SET      ? value->set->weight
+    uint64_t inside = value->kind == CEDAR_SET      ? value->set->weight
                       : value->kind == CEDAR_RECORD ? value->record->weight
+                      : value->kind == CEDAR_STRING ? value->text.length / BYTES_PER_STEP
                                                     : 0;
-    return inside == UINT32_MAX ? inside : inside + 1;
+    return inside < UINT32_MAX ? (uint32_t)inside + 1 : UINT32_MAX;
 }
 
 unsigned value_depth(const struct cedar_value *value)

@@ -19,7 +19,7 @@ struct cedar_set {
     const uint32_t *slots;
     size_t slot_mask;
     uint64_t hash;   /* independent of the order */
-    uint32_t weight; /* values inside, at any depth */
+    uint32_t weight; /* what looking at all elements costs, see value_weight() */
     unsigned depth;  /* 1 when nothing nests in it */
 };
 
@@ -40,7 +40,7 @@ struct cedar_ip {
 
 uint64_t value_hash_text(struct str text);
 uint64_t value_hash(const struct cedar_value *value);
-/* 1 for a scalar, else 1 and the values inside. */
+/* What looking at all of it costs: 1 for a short scalar, else 1 and what is inside. */
 uint32_t value_weight(const struct cedar_value *value);
 /* 0 for a scalar. */
 unsigned value_depth(const struct cedar_value *value);
