@@ -74,7 +74,10 @@ void ask_cancel(struct ask *ask)
 void ask_cancel_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->asks) {
-        ask_cancel(LIST_ENTRY(node, struct ask, node));
+        struct ask *ask = LIST_ENTRY(node, struct ask, node);
+        if (ask->callbacks.dropped)
+            ask->callbacks.dropped(ask->context);
+        ask_cancel(ask);
     }
 }
 
@@ -238,7 +241,7 @@ static void nobody_waits(void *context, const struct ask_reply *reply)
 
 void ask_tell(struct gateway_worker *worker, const struct ask_options *options)
 {
-    static const struct ask_callbacks callbacks = {nobody_waits, NULL};
+    static const struct ask_callbacks callbacks = {.reply = nobody_waits};
     struct ask_options bounded = *options;
     bounded.total_ms = 10000;
     bounded.most_bytes = 65536;

@@ -36,6 +36,8 @@ struct ask_callbacks {
     void (*reply)(void *context, const struct ask_reply *reply); /* once; the ask is gone then */
     /* A request or notification of upstream's before the answer; may be NULL. */
     void (*interim)(void *context, struct str message);
+    /* In place of `reply`, when ask_cancel_all() ends it: frees `context`. May be NULL. */
+    void (*dropped)(void *context);
 };
 
 struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,

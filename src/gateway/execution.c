@@ -315,7 +315,7 @@ static void on_reply(void *context, const struct ask_reply *reply)
 /* `executing` is on disk: now, and only now, the first byte goes to upstream. */
 static void send(struct execution *execution)
 {
-    static const struct ask_callbacks callbacks = {on_reply, execution_interim};
+    static const struct ask_callbacks callbacks = {.reply = on_reply, .interim = execution_interim};
     const struct task *task = execution->task;
     struct envelope envelope;
     struct buffer body;

@@ -38,7 +38,8 @@ static void on_result(void *context, const struct ask_reply *reply)
 
 static void fetch_result(struct execution *execution)
 {
-    static const struct ask_callbacks callbacks = {on_result, execution_interim};
+    static const struct ask_callbacks callbacks = {.reply = on_result,
+                                                   .interim = execution_interim};
     ask(execution, "tasks/result", &callbacks);
 }
 
@@ -68,7 +69,8 @@ static void on_status(void *context, const struct ask_reply *reply)
 
 static void on_poll(void *context)
 {
-    static const struct ask_callbacks callbacks = {on_status, execution_interim};
+    static const struct ask_callbacks callbacks = {.reply = on_status,
+                                                   .interim = execution_interim};
     ask(context, "tasks/get", &callbacks);
 }
 

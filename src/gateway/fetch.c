@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "ask.h"
+#include "own_session.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -12,9 +12,6 @@
 #include "taskgate/mcp/lists.h"
 
 #define RETRY_MS 5000
-#define INITIALIZE_PARAMS                                                                          \
-    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"                                     \
-    "\"clientInfo\":{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}}"
 
 /* One walk over the pages of one source. It lives as long as its ask. */
 struct fetch {
@@ -32,6 +29,11 @@ static void fetch_destroy(struct fetch *fetch)
     headers_finish(&fetch->headers);
     snapshot_unref(fetch->snapshot);
     free(fetch);
+}
+
+static void drop(void *context)
+{
+    fetch_destroy(context);
 }
 
 static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
@@ -77,11 +79,8 @@ static void end(struct fetch *fetch, bool complete)
 {
     if (complete)
         catalog_filled(fetch->worker->gateway->catalog, str_from(fetch->source->id));
-    if (fetch->own_session && headers_find(&fetch->headers, "mcp-session-id").length > 0) {
-        struct ask_options options = options_of(fetch, STR_EMPTY, STR_EMPTY);
-        options.method = "DELETE";
-        ask_tell(fetch->worker, &options);
-    }
+    if (fetch->own_session)
+        own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
     fetch_destroy(fetch);
 }
 
@@ -120,7 +119,7 @@ static void on_page(void *context, const struct ask_reply *reply)
 
 static void ask_page(struct fetch *fetch, struct str cursor)
 {
-    static const struct ask_callbacks callbacks = {on_page, NULL};
+    static const struct ask_callbacks callbacks = {.reply = on_page, .dropped = drop};
     struct buffer params = {0};
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
@@ -136,18 +135,11 @@ static void try_again_later(struct gateway_worker *worker)
         loop_timer_start(&worker->fetch_timer, RETRY_MS);
 }
 
-static void open_session(struct fetch *fetch, const struct ask_reply *reply, struct str result)
+static void open_session(struct fetch *fetch, const struct ask_reply *reply)
 {
-    char *version = json_string_text(json_member(result, "protocolVersion"), NULL);
-    struct str session = headers_find(reply->headers, "mcp-session-id");
-    if (session.length > 0)
-        headers_set(&fetch->headers, STR("mcp-session-id"), session);
-    if (version)
-        headers_set(&fetch->headers, STR("mcp-protocol-version"), str_from(version));
-    free(version);
+    own_session_opened(&fetch->headers, reply);
     fetch->own_session = true;
-    struct ask_options options = options_of(
-        fetch, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"), STR_EMPTY);
+    struct ask_options options = options_of(fetch, own_session_initialized(), STR_EMPTY);
     ask_tell(fetch->worker, &options);
 }
 
@@ -175,13 +167,13 @@ static void on_initialized(void *context, const struct ask_reply *reply)
     free(line);
     if (catalog_set_capabilities(catalog, str_from(fetch->source->id), &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
-    open_session(fetch, reply, result);
+    open_session(fetch, reply);
     ask_page(fetch, STR_EMPTY);
 }
 
 void fetch_missing(void *context)
 {
-    static const struct ask_callbacks callbacks = {on_initialized, NULL};
+    static const struct ask_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
     struct gateway_worker *worker = context;
     struct snapshot *snapshot = snapshot_current();
     const struct config *config = snapshot->config;
@@ -190,10 +182,8 @@ void fetch_missing(void *context)
         if (!source->enabled || catalog_is_filled(worker->gateway->catalog, str_from(source->id)))
             continue;
         struct fetch *fetch = fetch_create(worker, snapshot, source);
-        for (size_t h = 0; h < source->header_count; h++)
-            headers_set(&fetch->headers, str_from(source->headers[h].name),
-                        str_from(source->headers[h].value));
-        ask(fetch, "initialize", STR(INITIALIZE_PARAMS), &callbacks);
+        own_session_begin(&fetch->headers, source);
+        ask(fetch, "initialize", own_session_params(), &callbacks);
     }
     snapshot_unref(snapshot);
 }

@@ -109,7 +109,7 @@ static void on_upstream_list(void *context, const struct ask_reply *reply)
 
 static void ask_upstream(struct call *call)
 {
-    static const struct ask_callbacks callbacks = {on_upstream_list, NULL};
+    static const struct ask_callbacks callbacks = {.reply = on_upstream_list};
     struct listing *listing = call->state;
     const struct cursor *cursor = &listing->cursor;
     struct buffer params = {0}, body = {0}, id = {0};

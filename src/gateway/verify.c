@@ -59,7 +59,7 @@ static void on_pong(void *context, const struct ask_reply *reply)
 
 void verify_then(struct call *call, call_step next)
 {
-    static const struct ask_callbacks callbacks = {on_pong, NULL};
+    static const struct ask_callbacks callbacks = {.reply = on_pong};
     int64_t ago = sessions_accepted_ago_ms(call->worker->gateway->sessions,
                                            str_from(call->source->id), str_from(call->session),
                                            str_from(call->token), clock_monotonic_ms());
