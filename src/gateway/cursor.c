@@ -46,7 +46,6 @@ void cursor_write(const struct cursor *cursor, struct buffer *out)
 
 static bool decode(struct str text, struct buffer *out)
 {
-    struct buffer again;
     if (text.length == 0 || text.length % 4 != 0 || text.length > CURSOR_MAX_BYTES)
         return false;
     buffer_reserve(out, text.length);
@@ -57,10 +56,16 @@ static bool decode(struct str text, struct buffer *out)
     out->length = (size_t)length;
     for (size_t i = 1; i <= 2 && text.bytes[text.length - i] == '='; i++)
         out->length--; /* padding decodes to zero bytes */
-    /* Only what encodes to the same text is ours: base64 has other spellings. */
+    return true;
+}
+
+/* Only what is written the same again is ours: base64 and JSON have other spellings. */
+static bool is_written_as(const struct cursor *cursor, struct str text)
+{
+    struct buffer again;
     buffer_init(&again);
-    encode(buffer_str(out), &again);
-    bool same = str_equal(buffer_str(&again), text);
+    cursor_write(cursor, &again);
+    bool same = str_equal(str_slice(again.bytes + 1, again.length - 2), text);
     buffer_finish(&again);
     return same;
 }
@@ -85,6 +90,7 @@ bool cursor_read(struct cursor *cursor, struct str text)
         if (good && json_type(upstream) == JSON_STRING)
             buffer_append(&cursor->wrapped, upstream);
     }
+    good = good && is_written_as(cursor, text);
 done:
     buffer_finish(&json);
     return good;

@@ -557,7 +557,8 @@ test('tasks/list pages over the merge: twenty a page, nothing lost, nothing twic
     assert.ok(++pages < 20);
   } while (cursor !== undefined);
   assert.deepEqual(seen, [...ours, ...theirs]);
-  for (const bad of ['', 'page-3', 'nonsense', 'eyJvZmZzZXQiOjk5OTk5OTk5OX0=', '\u0000', 'A'.repeat(10_000)]) {
+  const wrapped = (text) => Buffer.from(text).toString('base64');
+  for (const bad of ['', 'page-3', 'nonsense', 'eyJvZmZzZXQiOjk5OTk5OTk5OX0=', wrapped('{"before":5 }'), wrapped('{"before":5,"x":1}'), '\u0000', 'A'.repeat(10_000)]) {
     assert.equal((await client.error('tasks/list', { cursor: bad })).code, -32602, JSON.stringify(bad).slice(0, 40));
   }
   assert.equal((await client.error('tasks/list', { cursor: 5 })).code, -32602);

@@ -34,7 +34,8 @@ enum envelope_status {
 /* A member of `params`. */
 struct envelope_member {
     struct str raw;  /* the value's JSON text; empty when the member is absent */
-    struct str text; /* decoded, when the value is a string; bytes == NULL when it is not */
+    struct str text; /* decoded, of name, uri, taskId and cursor when the value is a string; else
+                      * bytes == NULL */
 };
 
 struct envelope {

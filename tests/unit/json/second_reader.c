@@ -28,6 +28,17 @@ struct second_value *second_read(struct str text, struct second_refusal *refusal
     return (struct second_value *)value;
 }
 
+bool second_overlooks(struct str text)
+{
+    for (size_t i = 1; i < text.length; i++) {
+        char before = text.bytes[i - 1];
+        if (text.bytes[i] == '\0' &&
+            ((before >= '0' && before <= '9') || (before >= 'a' && before <= 'z')))
+            return true;
+    }
+    return false;
+}
+
 void second_free(struct second_value *value)
 {
     json_decref(theirs(value));

@@ -17,6 +17,8 @@ struct second_refusal {
 
 /* NULL when jansson refuses the text; `refusal` (may be NULL) says why. */
 struct second_value *second_read(struct str text, struct second_refusal *refusal);
+/* What jansson accepts though RFC 8259 forbids it: it loses a NUL behind a number or word. */
+bool second_overlooks(struct str text);
 void second_free(struct second_value *value);
 bool second_equals(const struct second_value *value, struct str text);
 /* Members or elements; 0 for anything else. */
