@@ -1,18 +1,13 @@
-/* A call becomes a task: bound to who asked, what was asked and under which rule, durable
- * before its id is known to anyone (design invariants 2 and 5). */
+/* A call becomes a task: durable before its id is known to anyone (design invariant 2). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "execution.h"
-#include "internal.h"
-#include "taskgate/core/clock.h"
+#include "task_bind.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/metrics.h"
-#include "taskgate/json/canonical.h"
 #include "waiting.h"
-#define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
-#define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
+
 #define LIMIT_RETRY_AFTER_S 60
 
 /* What was decided, kept until upstream has vouched for the client. */
@@ -39,61 +34,6 @@ static char *describe_principal(const struct call *call)
         return memory_format("%s (anonymous)", name);
     return memory_format("%s (%.*s %.12s)", name, (int)(digest - call->owner), call->owner,
                          digest + 1);
-}
-
-static void replace(char **field, char *value)
-{
-    free(*field);
-    *field = value;
-}
-
-static void bind(struct task *task, const struct call *call, const struct creation *creation)
-{
-    const struct policy_decision *decision = &creation->decision;
-    struct str arguments = call->envelope.arguments.raw;
-    replace(&task->source, memory_copy_text(call->source->id));
-    replace(&task->owner, memory_copy_text(call->owner));
-    replace(&task->session, memory_copy_text(call->session));
-    replace(&task->principal, describe_principal(call));
-    replace(&task->tool, memory_copy_str(call->envelope.name.text));
-    if (!creation->accelerated && decision->workflow)
-        replace(&task->workflow, memory_copy_text(decision->workflow->name));
-    replace(&task->action, memory_copy_text(creation->accelerated ? "forward" : "approve"));
-    replace(&task->request, memory_copy_str(call->envelope.body));
-    task->request_length = call->envelope.body.length;
-    replace(&task->arguments, memory_copy_str(arguments.length > 0 ? arguments : STR("{}")));
-    canonical_digest(arguments, task->arguments_digest);
-    memcpy(task->definition_digest, creation->tool.digest, sizeof task->definition_digest);
-    replace(&task->progress_token, memory_copy_str(call->envelope.progress_token));
-    task->on_result = decision->execution == EXECUTION_ON_RESULT;
-    task->accelerated = creation->accelerated;
-    task->keep_task = creation->tool.has_own && creation->tool.own == ANNOTATION_REQUIRED;
-}
-
-static void set_clocks(struct task *task, const struct call *call, const struct creation *creation)
-{
-    const struct config_times *times = &call->snapshot->config->times;
-    int64_t now_ms = clock_now_ms();
-    struct str asked = call->envelope.task.raw;
-    enum dialect_ttl read =
-        dialect_read_ttl(asked.length > 0 ? asked : STR("{}"), times->task_default_ttl_ms,
-                         times->task_max_ttl_ms, &task->ttl_ms);
-    if (read == DIALECT_TTL_CLAMPED)
-        log_warn("Task ttl clamped to the maximum", LOG_STR("tool", call->envelope.name.text),
-                 LOG_NUMBER("max_ttl_ms", times->task_max_ttl_ms));
-    task->created_ms = task->updated_ms = now_ms;
-    if (creation->accelerated) {
-        task->execute_by_ms = now_ms + times->approval_validity_ms;
-        task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
-        return;
-    }
-    int64_t timeout_ms = creation->decision.workflow ? creation->decision.workflow->timeout_ms
-                                                     : times->task_default_ttl_ms;
-    int64_t decide_in_ms = timeout_ms < task->ttl_ms ? timeout_ms : task->ttl_ms;
-    int64_t interval_ms = task_poll_interval_ms(decide_in_ms);
-    task->decide_by_ms = now_ms + decide_in_ms;
-    task->poll_interval_ms =
-        interval_ms < POLL_INTERVAL_MAX_MS ? interval_ms : POLL_INTERVAL_MAX_MS;
 }
 
 static void answer_limit(struct call *call, const char *which)
@@ -137,10 +77,7 @@ static void on_created(void *context, const struct store_reply *reply)
     struct call *call = create->call;
     if (reply->status == STORE_OK) {
         struct task *task = reply->task;
-        metrics_count(METRIC_TASKS_CREATED,
-                      task->accelerated ? STR("accelerated") : STR("approval"));
-        log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
-                 LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow));
+        task_bind_announce(task);
         if (call->exchange && create->answer == TASK_ANSWER_CREATED)
             answer_created(call, task);
         else if (call->exchange)
@@ -162,12 +99,19 @@ static void create(struct call *call)
     struct gateway *gateway = call->worker->gateway;
     const struct config_limits *limits = &call->snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
-    struct task *task = task_create(creation.accelerated ? TASK_APPROVED : TASK_PENDING);
+    char *principal = describe_principal(call);
+    const struct task_origin origin = {
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .envelope = &call->envelope,
+        .owner = call->owner,
+        .session = call->session,
+        .principal = principal,
+    };
+    struct task *task =
+        task_bind(&origin, &creation.decision, &creation.tool, creation.accelerated);
+    free(principal);
     drop_creation(call);
-    bind(task, call, &creation);
-    set_clocks(task, call, &creation);
-    metrics_count(METRIC_DECISIONS, STR("gate4"),
-                  creation.accelerated ? STR("allow") : STR("started"));
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
     pending_create->call = call_ref(call);
     pending_create->answer = creation.answer;

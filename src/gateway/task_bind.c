@@ -1,0 +1,79 @@
+/* What a task is bound to at its creation, and its clocks. */
+#include "task_bind.h"
+
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
+
+#define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
+#define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
+
+static void bind(struct task *task, const struct task_origin *origin,
+                 const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    const struct envelope *envelope = origin->envelope;
+    struct str arguments = envelope->arguments.raw;
+    task_set_text(&task->source, str_from(origin->source->id));
+    task_set_text(&task->owner, str_from(origin->owner));
+    task_set_text(&task->session, str_from(origin->session));
+    task_set_text(&task->principal, str_from(origin->principal));
+    task_set_text(&task->tool, envelope->name.text);
+    if (!task->accelerated && decision->workflow)
+        task_set_text(&task->workflow, str_from(decision->workflow->name));
+    task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
+    task_set_request(task, envelope->body);
+    task_set_text(&task->arguments, arguments.length > 0 ? arguments : STR("{}"));
+    canonical_digest(arguments, task->arguments_digest);
+    memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
+    task_set_text(&task->progress_token, envelope->progress_token);
+    task->on_result = decision->execution == EXECUTION_ON_RESULT;
+    task->keep_task = tool->has_own && tool->own == ANNOTATION_REQUIRED;
+}
+
+static void set_clocks(struct task *task, const struct task_origin *origin,
+                       const struct policy_decision *decision)
+{
+    const struct config_times *times = &origin->snapshot->config->times;
+    int64_t now_ms = clock_now_ms();
+    struct str asked = origin->envelope->task.raw;
+    enum dialect_ttl read =
+        dialect_read_ttl(asked.length > 0 ? asked : STR("{}"), times->task_default_ttl_ms,
+                         times->task_max_ttl_ms, &task->ttl_ms);
+    if (read == DIALECT_TTL_CLAMPED)
+        log_warn("Task ttl clamped to the maximum", LOG_TEXT("tool", task->tool),
+                 LOG_NUMBER("max_ttl_ms", times->task_max_ttl_ms));
+    task->created_ms = task->updated_ms = now_ms;
+    if (task->accelerated) {
+        task->execute_by_ms = now_ms + times->approval_validity_ms;
+        task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
+        return;
+    }
+    int64_t timeout_ms =
+        decision->workflow ? decision->workflow->timeout_ms : times->task_default_ttl_ms;
+    int64_t decide_in_ms = timeout_ms < task->ttl_ms ? timeout_ms : task->ttl_ms;
+    int64_t interval_ms = task_poll_interval_ms(decide_in_ms);
+    task->decide_by_ms = now_ms + decide_in_ms;
+    task->poll_interval_ms =
+        interval_ms < POLL_INTERVAL_MAX_MS ? interval_ms : POLL_INTERVAL_MAX_MS;
+}
+
+struct task *task_bind(const struct task_origin *origin, const struct policy_decision *decision,
+                       const struct catalog_tool *tool, bool accelerated)
+{
+    struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
+    task->accelerated = accelerated;
+    bind(task, origin, decision, tool);
+    set_clocks(task, origin, decision);
+    metrics_count(METRIC_DECISIONS, STR("gate4"), accelerated ? STR("allow") : STR("started"));
+    return task;
+}
+
+void task_bind_announce(const struct task *task)
+{
+    metrics_count(METRIC_TASKS_CREATED, task->accelerated ? STR("accelerated") : STR("approval"));
+    log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
+             LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow));
+}

@@ -1,0 +1,26 @@
+/*
+ * A new task, bound to who asked, what was asked and under which rule (design invariant 5), with
+ * its clocks set. Nothing of it is stored yet.
+ */
+#pragma once
+
+#include "internal.h"
+
+/* Who asks, and with which message; all borrowed. */
+struct task_origin {
+    const struct snapshot *snapshot;
+    const struct config_source *source;
+    const struct envelope *envelope; /* of a tools/call */
+    const char *owner;     /* contract "Sessions, owners", or TASK_BIND_ADMIN and a name */
+    const char *session;   /* digest, or "" */
+    const char *principal; /* what operators see */
+};
+
+/* Owners that are tokens of the admin endpoint: the gateway itself executes for them. */
+#define TASK_BIND_ADMIN "admin:"
+
+/* Accelerated: approved from the start. The task's ttl has been checked before. */
+struct task *task_bind(const struct task_origin *origin, const struct policy_decision *decision,
+                       const struct catalog_tool *tool, bool accelerated);
+/* Counts and logs a task that is now stored. */
+void task_bind_announce(const struct task *task);
