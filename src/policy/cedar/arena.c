@@ -8,6 +8,8 @@
 
 #include "taskgate/core/memory.h"
 
+/* Nothing here holds a type that needs more. */
+#define UNIT sizeof(uint64_t)
 #define FIRST_BLOCK ((size_t)4096)
 #define LARGEST_STEP ((size_t)256 * 1024)
 
@@ -68,10 +70,9 @@ static void add_block(struct arena *arena, size_t needed)
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
-    const size_t unit = alignof(max_align_t);
     /* A size that cannot be rounded up cannot be had either: let the allocator say so. */
-    size_t rounded = size > SIZE_MAX / 4 ? SIZE_MAX / 4 : (size / unit + 1) * unit;
-    if (rounded > arena->left)
+    size_t rounded = size > SIZE_MAX / 4 ? SIZE_MAX / 4 : (size + UNIT - 1) / UNIT * UNIT;
+    if (rounded > arena->left || !arena->first)
         add_block(arena, rounded);
     void *memory = arena->next;
     arena->next += rounded;

@@ -53,11 +53,10 @@ static void add_failure(struct cedar_response *response, const struct cedar_poli
     response->failures[response->failure_count++].policy = policy;
 }
 
-static bool is_in_scope(const struct evaluation *evaluation, const struct scope *scope,
+/* The scope names something. */
+static bool is_named_by(const struct evaluation *evaluation, const struct scope *scope,
                         const struct cedar_uid *uid)
 {
-    if (scope->kind == SCOPE_ANY)
-        return true;
     if (scope->kind == SCOPE_EQUAL)
         return cedar_uid_equal(uid, scope->entities[0]);
     if (scope->kind != SCOPE_IN && !str_equal(uid->type, scope->type))
@@ -70,15 +69,21 @@ static bool is_in_scope(const struct evaluation *evaluation, const struct scope 
     return false;
 }
 
+static inline bool is_in_scope(const struct evaluation *evaluation, const struct scope *scope,
+                               const struct cedar_uid *uid)
+{
+    return scope->kind == SCOPE_ANY || is_named_by(evaluation, scope, uid);
+}
+
 /* Whether the policy applies; false in `*good` when that cannot be said. */
 static bool is_satisfied(struct evaluation *evaluation, const struct cedar_policy *policy,
                          bool *good)
 {
     const struct cedar_request *request = evaluation->request;
     *good = true;
-    if (!is_in_scope(evaluation, &policy->principal, &request->principal) ||
-        !is_in_scope(evaluation, &policy->action, &request->action) ||
-        !is_in_scope(evaluation, &policy->resource, &request->resource))
+    if (!is_in_scope(evaluation, &policy->action, &request->action) ||
+        !is_in_scope(evaluation, &policy->resource, &request->resource) ||
+        !is_in_scope(evaluation, &policy->principal, &request->principal))
         return false;
     if (!policy->condition)
         return true;

@@ -125,7 +125,10 @@ static bool evaluate_equal(struct evaluation *evaluation, const struct node *nod
     if (!evaluate_both(evaluation, node, &left, &right) ||
         !spend(evaluation, node, value_weight(&left)))
         return false;
-    *result = cedar_bool(cedar_value_equal(&left, &right) == (node->kind == NODE_EQUAL));
+    bool equal = left.kind == CEDAR_STRING && right.kind == CEDAR_STRING
+                     ? str_equal(left.text, right.text) /* by far the most frequent */
+                     : cedar_value_equal(&left, &right);
+    *result = cedar_bool(equal == (node->kind == NODE_EQUAL));
     return true;
 }
 
@@ -318,5 +321,8 @@ static evaluator *const evaluators[NODE_KIND_COUNT] = {
 
 bool evaluate(struct evaluation *evaluation, const struct node *node, struct cedar_value *result)
 {
-    return spend(evaluation, node, 1) && evaluators[node->kind](evaluation, node, result);
+    if (evaluation->budget == 0)
+        return fail(evaluation, node, CEDAR_FAILURE_BUDGET);
+    evaluation->budget--;
+    return evaluators[node->kind](evaluation, node, result);
 }
