@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "migrations.h"
+#include "outbox.h"
 #include "task_rows.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

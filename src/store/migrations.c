@@ -105,6 +105,49 @@ const char *const migration_scripts[] = {
     ");"
     "CREATE UNIQUE INDEX pair_by_digests ON pair (source, session_digest, token_digest);"
     "CREATE INDEX pair_by_accepted ON pair (accepted_ms);",
+
+    /* 3 -> 4: the outbox. A notice is what happened, a delivery is one target's copy of it; they
+     * stand apart so that an attempt does not rewrite the arguments. No foreign key to the task:
+     * it may be purged before everybody has been told. */
+    "CREATE TABLE outbox_target ("
+    " key TEXT NOT NULL UNIQUE,"
+    " events INTEGER NOT NULL,"
+    " with_arguments INTEGER NOT NULL"
+    ");"
+    "CREATE TABLE outbox_notice ("
+    " sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " at_ms INTEGER NOT NULL,"
+    " task_id TEXT NOT NULL,"
+    " state INTEGER NOT NULL,"
+    " source TEXT NOT NULL,"
+    " tool TEXT NOT NULL,"
+    " workflow TEXT NOT NULL,"
+    " principal TEXT NOT NULL,"
+    " arguments_digest TEXT NOT NULL,"
+    " decided_by TEXT NOT NULL,"
+    " reason TEXT NOT NULL,"
+    " status_message TEXT NOT NULL,"
+    " arguments TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " decide_by_ms INTEGER NOT NULL,"
+    " decided_ms INTEGER NOT NULL"
+    ");"
+    "CREATE TABLE outbox_delivery ("
+    " sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL,"
+    " notice INTEGER NOT NULL REFERENCES outbox_notice (sequence),"
+    " target TEXT NOT NULL,"
+    " task_id TEXT NOT NULL,"
+    " event INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL,"
+    " due_ms INTEGER NOT NULL"
+    ");"
+    "CREATE INDEX outbox_delivery_by_notice ON outbox_delivery (notice);"
+    "CREATE INDEX outbox_delivery_by_due ON outbox_delivery (target, due_ms);"
+    "CREATE INDEX outbox_delivery_by_task ON outbox_delivery (target, task_id);"
+    "CREATE TRIGGER outbox_notice_is_told AFTER DELETE ON outbox_delivery"
+    " WHEN NOT EXISTS (SELECT 1 FROM outbox_delivery WHERE notice = OLD.notice) BEGIN"
+    " DELETE FROM outbox_notice WHERE sequence = OLD.notice; END;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -28,6 +28,13 @@ static void free_audit(const struct store_audit_entry *entries, size_t count)
     free((void *)entries);
 }
 
+static void free_deliveries(const struct store_delivery *deliveries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        task_unref(deliveries[i].task);
+    free((void *)deliveries);
+}
+
 void operation_clear_reply(struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -38,6 +45,7 @@ void operation_clear_reply(struct operation *operation)
     free(reply->sequences);
     session_destroy((struct store_session *)reply->session);
     free_audit(reply->audit, reply->audit_count);
+    free_deliveries(reply->deliveries, reply->delivery_count);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 
@@ -67,6 +75,8 @@ void operation_destroy(struct operation *operation)
     free(operation->token_digest);
     free(operation->upstream_task);
     session_destroy(operation->session_value);
+    free(operation->targets);
+    free(operation->reason);
     free(operation);
 }
 

@@ -41,6 +41,11 @@ struct operation {
     char *upstream_task;
     int64_t time_ms;
     struct store_session *session_value;
+    struct store_outbox_target *targets;
+    size_t target_count;
+    int64_t sequence;
+    size_t limit;
+    char *reason;
 };
 
 struct operation_kind {
@@ -54,7 +59,9 @@ struct operation_kind {
 extern const struct operation_kind operation_task_create, operation_task_get, operation_task_change,
     operation_task_set_upstream, operation_task_list, operation_task_cancel_session,
     operation_session_put, operation_session_get, operation_session_delete, operation_pair_put,
-    operation_pair_get, operation_audit_list, operation_sweep, operation_probe, operation_recover;
+    operation_pair_get, operation_audit_list, operation_outbox_configure, operation_outbox_due,
+    operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
+    operation_sweep, operation_probe, operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

@@ -79,4 +79,35 @@ STATEMENT_ROW(AUDIT_INSERT,
 STATEMENT_ROW(AUDIT_LIST,
     "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
     " FROM audit WHERE task_id = ?1 ORDER BY sequence")
+STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM outbox_target")
+STATEMENT_ROW(OUTBOX_TARGET_INSERT,
+    "INSERT INTO outbox_target (key, events, with_arguments) VALUES (?1, ?2, ?3)")
+STATEMENT_ROW(OUTBOX_DROP_OTHERS,
+    "DELETE FROM outbox_delivery WHERE target NOT IN (SELECT key FROM outbox_target)")
+/* NULL when nobody wants any of the events. */
+STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHERE events & ?1")
+STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
+    "INSERT INTO outbox_notice (task_id, source, tool, workflow, principal, arguments_digest,"
+    " decided_by, reason, status_message, arguments, at_ms, state, created_ms, decide_by_ms,"
+    " decided_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
+/* The lowest bit of what happened and is wanted is the event that is told. */
+STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
+    "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
+    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0, ?4"
+    " FROM outbox_target WHERE events & ?1")
+STATEMENT_ROW(OUTBOX_DUE,
+    "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS " FROM outbox_delivery"
+    " JOIN outbox_notice ON outbox_notice.sequence = notice"
+    " WHERE target = ?1 AND due_ms <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox_delivery AS earlier"
+    " WHERE earlier.target = outbox_delivery.target AND earlier.task_id = outbox_delivery.task_id"
+    " AND earlier.sequence < outbox_delivery.sequence)"
+    " ORDER BY due_ms, outbox_delivery.sequence LIMIT ?3")
+STATEMENT_ROW(OUTBOX_NEXT,
+    "SELECT min(due_ms) FROM outbox_delivery WHERE target = ?1 AND due_ms > ?2")
+STATEMENT_ROW(OUTBOX_GET,
+    "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS " FROM outbox_delivery"
+    " JOIN outbox_notice ON outbox_notice.sequence = notice WHERE outbox_delivery.sequence = ?1")
+STATEMENT_ROW(OUTBOX_POSTPONE,
+    "UPDATE outbox_delivery SET attempts = attempts + 1, due_ms = ?2 WHERE sequence = ?1")
+STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 /* clang-format on */

@@ -246,3 +246,53 @@ void store_audit_list(struct store *store, struct str task_id, struct store_call
     operation->id = memory_copy_str(task_id);
     queue(store, operation);
 }
+
+/* ---- outbox ---- */
+
+void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
+                            size_t count, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_configure, call);
+    operation->targets = memory_alloc_array(count, sizeof *operation->targets);
+    operation->target_count = count;
+    if (count > 0)
+        memcpy(operation->targets, targets, count * sizeof *targets);
+    queue(store, operation);
+}
+
+void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_due, call);
+    operation->id = memory_copy_str(target);
+    operation->limit = limit;
+    queue(store, operation);
+}
+
+static struct operation *create_of_delivery(const struct operation_kind *kind, int64_t sequence,
+                                            struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->sequence = sequence;
+    return operation;
+}
+
+void store_outbox_delivered(struct store *store, int64_t sequence, struct store_call call)
+{
+    queue(store, create_of_delivery(&operation_outbox_delivered, sequence, call));
+}
+
+void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
+                           struct store_call call)
+{
+    struct operation *operation = create_of_delivery(&operation_outbox_postpone, sequence, call);
+    operation->time_ms = due_ms;
+    queue(store, operation);
+}
+
+void store_outbox_give_up(struct store *store, int64_t sequence, const char *reason,
+                          struct store_call call)
+{
+    struct operation *operation = create_of_delivery(&operation_outbox_give_up, sequence, call);
+    operation->reason = memory_copy_text(reason);
+    queue(store, operation);
+}

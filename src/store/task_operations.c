@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "outbox.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -27,7 +28,8 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
     if (!reason && is_gateway(actor))
         reason = task->status_message;
     if (!audit_append(batch, task, task_move_name(from, task->state), task_state_name(from), actor,
-                      reason))
+                      reason) ||
+        !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
     pending_note_moved(batch->pending, task, from);
     batch_add_event(batch, task, false);
@@ -88,7 +90,8 @@ static bool run_create(struct batch *batch, struct operation *operation)
     if (operation->reply.status != STORE_OK)
         return true;
     if (!task_rows_insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, ""))
+        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
+        !outbox_note_created(batch, task))
         return false;
     pending_note_created(batch->pending, task);
     batch_add_event(batch, task, true);

@@ -1,5 +1,5 @@
 /*
- * The store: tasks, sessions and the audit trail, durable in SQLite.
+ * The store: tasks, sessions, the audit trail and the outbox, durable in SQLite.
  *
  * One thread owns the database. Every call here only queues; the answer comes as a message
  * on the caller's loop, after the commit that holds it (design invariant 2). Calls that wait
@@ -44,6 +44,7 @@ enum store_status {
 
 struct store_session;
 struct store_audit_entry;
+struct store_delivery;
 
 /* What an answer holds; freed after the callback, except what it takes a reference of. */
 struct store_reply {
@@ -56,6 +57,10 @@ struct store_reply {
     const struct store_session *session;
     const struct store_audit_entry *audit; /* audit list */
     size_t audit_count;
+    const struct store_delivery *deliveries; /* outbox */
+    size_t delivery_count;
+    int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
+    int64_t dropped;     /* outbox configure */
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
@@ -149,6 +154,37 @@ struct store_audit_entry {
 };
 /* Of one task, oldest first. */
 void store_audit_list(struct store *store, struct str task_id, struct store_call call);
+
+/* ---- outbox: what operators' endpoints are to be told, noted in the transaction of the change
+ * itself and kept until it is delivered or given up. src/approval delivers. ---- */
+struct store_outbox_target {
+    char key[65];    /* SHA-256 hex of its URL, which may hold credentials and is not stored */
+    unsigned events; /* NOTIFY_… bits of config.h */
+    bool with_arguments;
+};
+/* From this commit on changes are noted for these targets (copied), also after a restart. What
+ * waits for others is dropped; the reply says how much. */
+void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
+                            size_t count, struct store_call call);
+struct store_delivery {
+    int64_t sequence;
+    char id[33];       /* stable over all attempts */
+    unsigned event;    /* one NOTIFY_… bit: the first of the change's that the target wants */
+    int64_t attempts;  /* that have failed */
+    int64_t at_ms;     /* of the change */
+    struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some
+                          target wanted them */
+};
+/* What is due for one target, longest due first. A delivery waits for the earlier ones of its
+ * task, so that a target hears of each task in order. */
+void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call);
+void store_outbox_delivered(struct store *store, int64_t sequence, struct store_call call);
+/* The attempt has failed; the next is due at `due_ms` (wall clock). */
+void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
+                           struct store_call call);
+/* Forgets the delivery and says so, with the reason, in the task's audit trail. */
+void store_outbox_give_up(struct store *store, int64_t sequence, const char *reason,
+                          struct store_call call);
 
 /* ---- counts for metrics and readiness; the store keeps them current; any thread ---- */
 /* Tasks that wait for a decision. */

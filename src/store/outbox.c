@@ -1,0 +1,75 @@
+/* What a change means to those outside, and its rows for each of them. */
+#include "outbox.h"
+
+#include "taskgate/config/config.h"
+
+enum wanted { WANTED_FAILED, WANTED_BY_NOBODY, WANTED, WANTED_WITH_ARGUMENTS };
+
+static enum wanted find_wanted(struct batch *batch, unsigned events)
+{
+    enum wanted wanted = WANTED_FAILED;
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_WANTED);
+    sqlite3_bind_int64(row, 1, events);
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        wanted = sqlite3_column_int(row, 0) ? WANTED_WITH_ARGUMENTS : WANTED;
+        if (sqlite3_column_type(row, 0) == SQLITE_NULL)
+            wanted = WANTED_BY_NOBODY;
+    }
+    database_release(row);
+    return wanted;
+}
+
+static bool insert_notice(struct batch *batch, const struct task *task, const char *arguments)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_NOTICE_INSERT);
+    const char *const texts[] = {task->id,         task->source,    task->tool,
+                                 task->workflow,   task->principal, task->arguments_digest,
+                                 task->decided_by, task->reason,    task->status_message,
+                                 arguments};
+    const int64_t numbers[] = {batch->now_ms, task->state, task->created_ms, task->decide_by_ms,
+                               task->decided_ms};
+    int index = 1;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        database_bind_text(row, index++, texts[i]);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sqlite3_bind_int64(row, index++, numbers[i]);
+    return database_run(row);
+}
+
+static bool insert_deliveries(struct batch *batch, const struct task *task, unsigned events)
+{
+    int64_t notice = sqlite3_last_insert_rowid(batch->database->handle);
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_DELIVERY_INSERT);
+    sqlite3_bind_int64(row, 1, events);
+    sqlite3_bind_int64(row, 2, notice);
+    database_bind_text(row, 3, task->id);
+    sqlite3_bind_int64(row, 4, batch->now_ms);
+    return database_run(row);
+}
+
+static bool note(struct batch *batch, const struct task *task, unsigned events)
+{
+    enum wanted wanted = events ? find_wanted(batch, events) : WANTED_BY_NOBODY;
+    if (wanted == WANTED_FAILED || wanted == WANTED_BY_NOBODY)
+        return wanted == WANTED_BY_NOBODY;
+    return insert_notice(batch, task, wanted == WANTED_WITH_ARGUMENTS ? task->arguments : "") &&
+           insert_deliveries(batch, task, events);
+}
+
+bool outbox_note_created(struct batch *batch, const struct task *task)
+{
+    return note(batch, task, NOTIFY_CREATED);
+}
+
+bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_state from)
+{
+    unsigned events = 0;
+    bool was_decided = task->state == TASK_APPROVED || task->state == TASK_REJECTED;
+    if (from == TASK_PENDING && was_decided)
+        events |= NOTIFY_DECIDED;
+    if (task->state == TASK_EXPIRED)
+        events |= NOTIFY_EXPIRED;
+    if (task_state_is_terminal(task->state))
+        events |= NOTIFY_ENDED;
+    return note(batch, task, events);
+}
