@@ -1,0 +1,58 @@
+// Checks an endpoint: requirement after requirement, each to one verdict.
+import { Unreachable } from './client.mjs';
+import { requirements } from './requirements/index.mjs';
+import { Run } from './run.mjs';
+import { Failed, Skipped } from './verdict.mjs';
+
+/** Nothing can be said of this endpoint, for the reason that the message gives. */
+export class CannotCheck extends Error {}
+
+/** Where everything else begins. */
+const FIRST = 'initialize-answered';
+
+/**
+ * Returns [{name, source, verdict: 'PASS' | 'FAIL' | 'SKIP', detail}], one for each requirement; `report` gets each as it is
+ * known. Rejects with CannotCheck when the endpoint cannot be reached or lets nobody in.
+ */
+export async function check(options, report = () => {}) {
+  const run = new Run(options);
+  try {
+    await begin(run);
+    const results = new Map();
+    for (const requirement of requirements) {
+      const result = { name: requirement.name, source: requirement.source, ...(await judge(requirement, run, results)) };
+      results.set(result.name, result);
+      report(result);
+    }
+    return [...results.values()];
+  } finally {
+    await run.close();
+  }
+}
+
+async function begin(run) {
+  try {
+    await run.open();
+  } catch (error) {
+    if (error instanceof Unreachable) throw new CannotCheck(`${run.options.url} cannot be reached: ${error.message}`);
+    throw error;
+  }
+  const { status } = run.initialize;
+  if (status === 401 || status === 403) throw new CannotCheck(`${run.options.url} refuses initialize with HTTP ${status}; give credentials with --header-env`);
+}
+
+async function judge({ name, needs = [], seedOnly, check }, run, results) {
+  if (seedOnly && run.options.mcpOnly) return { verdict: 'SKIP', detail: 'left out by --mcp-only' };
+  const missing = [FIRST, ...needs].find((need) => need !== name && results.get(need)?.verdict !== 'PASS');
+  if (missing) return { verdict: 'SKIP', detail: reasonOf(results.get(missing)) };
+  try {
+    return { verdict: 'PASS', detail: (await check(run)) ?? '' };
+  } catch (error) {
+    if (error instanceof Skipped) return { verdict: 'SKIP', detail: error.message };
+    // Whatever else goes wrong was brought about by an answer that nobody could expect.
+    return { verdict: 'FAIL', detail: error instanceof Failed || error instanceof Unreachable ? error.message : `unexpected: ${error.stack}` };
+  }
+}
+
+/** Why a requirement that needs this one is skipped: what was skipped for want of a tool is so for the same reason. */
+const reasonOf = ({ name, verdict, detail }) => (verdict === 'SKIP' ? detail : `needs ${name}`);
