@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "json_test.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 static const char document[] = " { \"a\" : 1 , \"b\":\t[ 1, \"]\" ,{\"x\":[2]}, [] ] "
@@ -198,6 +199,31 @@ START_TEST(values_alone_are_checked)
 }
 END_TEST
 
+START_TEST(members_are_written_one_after_the_other)
+{
+    struct buffer out;
+    buffer_init(&out);
+    buffer_append_char(&out, '{');
+    json_add_text(&out, "a", "x\"\n");
+    json_add_text(&out, "b", NULL);
+    json_add_text_or_null(&out, "c", "");
+    json_add_text_or_null(&out, "d", "y");
+    json_add_time(&out, "e", 0);
+    json_add_time(&out, "f", 1768257000123);
+    json_add_key(&out, "g");
+    buffer_append_char(&out, '{');
+    json_add_text_or_null(&out, "h", NULL);
+    buffer_append_text(&out, "}}");
+    struct str text = buffer_str(&out);
+    struct error error;
+    ck_assert(json_check(text, &error));
+    buffer_append_char(&out, '\0');
+    ck_assert_str_eq(out.bytes, "{\"a\":\"x\\\"\\n\",\"b\":\"\",\"c\":null,\"d\":\"y\",\"e\":null,"
+                                "\"f\":\"2026-01-12T22:30:00.123Z\",\"g\":{\"h\":null}}");
+    buffer_finish(&out);
+}
+END_TEST
+
 Suite *text_suite(void)
 {
     Suite *suite = suite_create("text");
@@ -214,6 +240,7 @@ Suite *text_suite(void)
     tcase_add_loop_test(tests, one_member_is_removed_and_the_rest_stays, 0,
                         sizeof removals / sizeof removals[0]);
     tcase_add_test(tests, values_alone_are_checked);
+    tcase_add_test(tests, members_are_written_one_after_the_other);
     suite_add_tcase(suite, tests);
     return suite;
 }

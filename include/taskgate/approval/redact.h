@@ -1,4 +1,7 @@
-/* Hiding argument values from operators: redact_fields of workflows. */
+/*
+ * Hiding argument values from operators, wherever a task is shown or told: redact_fields of
+ * workflows. Any thread; nothing is owned.
+ */
 #pragma once
 
 #include "taskgate/config/config.h"

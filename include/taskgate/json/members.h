@@ -1,0 +1,18 @@
+/*
+ * Writing the members of an object one after the other: each function adds `,"key":value`,
+ * without the comma where the object has just begun. Keys are plain text that needs no
+ * escape. Any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+
+void json_add_key(struct buffer *out, const char *key);
+/* NULL counts as "". */
+void json_add_text(struct buffer *out, const char *key, const char *text);
+/* null for what has not been said (yet): NULL or "". */
+void json_add_text_or_null(struct buffer *out, const char *key, const char *text);
+/* RFC 3339; null for 0. */
+void json_add_time(struct buffer *out, const char *key, int64_t wall_ms);
