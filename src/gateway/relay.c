@@ -187,7 +187,8 @@ static void send_down(struct relay *relay, struct str bytes)
 {
     if (bytes.length == 0)
         return;
-    if (!http_stream_write(relay->call->exchange, bytes))
+    bool is_behind = !http_stream_write(relay->call->exchange, bytes);
+    if (is_behind && relay->upstream) /* at upstream's end there is nothing to hold back */
         upstream_call_pause(relay->upstream);
 }
 

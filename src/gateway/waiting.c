@@ -8,6 +8,8 @@
 #include "taskgate/mcp/sse.h"
 
 #define SIGN_OF_LIFE_MS 15000
+/* What a client that does not read may make wait for it. */
+#define BACKLOG_BYTES ((size_t)256 * 1024)
 
 struct waiting {
     struct list node; /* in the worker's list for this task */
@@ -178,9 +180,11 @@ void waiting_tell_progress(struct gateway_worker *worker, const struct task *tas
         return;
     LIST_FOR_EACH_SAFE (node, next, others) {
         struct waiting *waiting = LIST_ENTRY(node, struct waiting, node);
-        struct str token = waiting->call->envelope.progress_token;
-        if (token.length == 0 || !accepts_events(waiting->call) || !call_owns(waiting->call, task))
-            continue;
+        struct call *call = waiting->call;
+        struct str token = call->envelope.progress_token;
+        if (token.length == 0 || !waiting->is_stream || !call_owns(call, task) ||
+            http_stream_backlog(call->exchange) > BACKLOG_BYTES)
+            continue; /* progress is a courtesy: the next one says more */
         struct buffer rewritten;
         buffer_init(&rewritten);
         dialect_rewrite_progress(&rewritten, message, token, str_from(task->id));
