@@ -14,7 +14,7 @@
 struct waiting {
     struct list node; /* in the worker's list for this task */
     struct call *call;
-    char *task_id;
+    struct str task_id; /* owned; a client's word, so it may hold NUL */
     struct loop_timer timer;
     int64_t started_ms;
     bool is_stream;        /* SSE, begun */
@@ -56,7 +56,7 @@ static void on_sign_of_life(void *context)
         int64_t seconds = (clock_monotonic_ms() - waiting->started_ms) / 1000;
         buffer_init(&message);
         dialect_write_progress(&message, token, seconds, STR("Waiting for the task to end"),
-                               str_from(waiting->task_id));
+                               waiting->task_id);
         write_message(waiting, buffer_str(&message));
         buffer_finish(&message);
     }
@@ -84,12 +84,12 @@ static void forget(struct call *call)
     struct gateway_worker *worker = call->worker;
     loop_timer_stop(&waiting->timer);
     list_remove(&waiting->node);
-    struct list *others = map_get(worker->waiters, str_from(waiting->task_id));
+    struct list *others = map_get(worker->waiters, waiting->task_id);
     if (others && list_is_empty(others)) {
-        map_remove(worker->waiters, str_from(waiting->task_id));
+        map_remove(worker->waiters, waiting->task_id);
         free(others);
     }
-    free(waiting->task_id);
+    free((char *)waiting->task_id.bytes);
     free(waiting);
     call->state = NULL;
 }
@@ -105,7 +105,7 @@ void waiting_begin(struct call *call, struct str task_id)
         map_put(worker->waiters, task_id, others);
     }
     waiting->call = call;
-    waiting->task_id = memory_copy_str(task_id);
+    waiting->task_id = str_slice(memory_copy_str(task_id), task_id.length);
     waiting->started_ms = clock_monotonic_ms();
     list_append(others, &waiting->node);
     call->state = waiting;
