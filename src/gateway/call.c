@@ -11,13 +11,16 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 
-/* Whom the request speaks for. No claim inside a token is read: only its digest counts. */
-static void identify(struct call *call)
+/* No claim inside a token is read: only its digest counts. */
+void call_identify(struct call *call)
 {
-    call->session_id = http_header(call->exchange, "mcp-session-id");
+    struct str session = http_header(call->exchange, "mcp-session-id");
     struct str token = http_header(call->exchange, "authorization");
-    if (call->session_id.length > 0)
-        digest_sha256_hex(call->session_id, call->session);
+    if (call->identified)
+        return;
+    call->identified = true;
+    if (session.length > 0)
+        digest_sha256_hex(session, call->session);
     if (token.length > 0)
         digest_sha256_hex(token, call->token);
     if (call->token[0] && !call->source->identity_session)
@@ -60,7 +63,6 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
     list_append(&worker->calls, &call->node);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
     metrics_add(METRIC_ACTIVE_REQUESTS, 1, NULL);
-    identify(call);
     http_on_gone(exchange, on_gone, call);
     return call;
 }

@@ -168,6 +168,8 @@ static void dispatch(struct call *call)
     enum mcp_treatment treatment = call->method->treatment;
     metrics_observe(METRIC_REQUEST_PAYLOAD, (double)call->envelope.body.length,
                     METRIC_LABELS(STR("inbound"), str_from(call->method->name)));
+    if (treatment != MCP_TOOLS_CALL)
+        call_identify(call);
     bool may_be_silent =
         treatment == MCP_RELAY || treatment == MCP_UNKNOWN || treatment == MCP_TOOLS_CALL;
     if (call->envelope.kind == ENVELOPE_NOTIFICATION && !may_be_silent)
@@ -248,6 +250,8 @@ void gateway_handle(struct http_exchange *exchange, void *context)
         return;
     }
     struct call *call = call_create(worker, exchange, snapshot, source);
+    if (!post)
+        call_identify(call);
     if (post)
         handle_post(call);
     else if (metadata)

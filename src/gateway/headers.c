@@ -2,25 +2,26 @@
 #include "headers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 
 /* Lower case. Framing and connection management belong to each hop. */
-static const char *const hop_by_hop[] = {
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "trailers",
-    "transfer-encoding",
-    "upgrade",
-    "content-length",
-    "expect",
-    "host",
-    "http2-settings",
+static const struct str hop_by_hop[] = {
+    STR("connection"),
+    STR("keep-alive"),
+    STR("proxy-authenticate"),
+    STR("te"),
+    STR("trailer"),
+    STR("proxy-authorization"),
+    STR("trailers"),
+    STR("transfer-encoding"),
+    STR("proxy-connection"),
+    STR("upgrade"),
+    STR("content-length"),
+    STR("http2-settings"),
+    STR("expect"),
+    STR("host"),
 };
 
 void headers_init(struct headers *headers, bool owns)
@@ -30,17 +31,22 @@ void headers_init(struct headers *headers, bool owns)
 
 void headers_finish(struct headers *headers)
 {
-    for (size_t i = 0; headers->owns && i < headers->count; i++) {
+    for (size_t i = 0; headers->owns && i < headers->count; i++)
         free((char *)headers->items[i].name.bytes);
-        free((char *)headers->items[i].value.bytes);
-    }
     free(headers->items);
     headers_init(headers, headers->owns);
 }
 
-static struct str own(const struct headers *headers, struct str s)
+/* Name and value in one block, which the name's pointer frees. */
+static struct http_header copy(struct str name, struct str value)
 {
-    return headers->owns ? str_slice(memory_copy_str(s), s.length) : s;
+    char *block = memory_alloc(name.length + value.length + 1);
+    if (name.length > 0)
+        memcpy(block, name.bytes, name.length);
+    if (value.length > 0)
+        memcpy(block + name.length, value.bytes, value.length);
+    return (struct http_header){str_slice(block, name.length),
+                                str_slice(block + name.length, value.length)};
 }
 
 void headers_add(struct headers *headers, struct str name, struct str value)
@@ -51,7 +57,7 @@ void headers_add(struct headers *headers, struct str name, struct str value)
             memory_grow_array(headers->items, headers->capacity, sizeof *headers->items);
     }
     headers->items[headers->count++] =
-        (struct http_header){own(headers, name), own(headers, value)};
+        headers->owns ? copy(name, value) : (struct http_header){name, value};
 }
 
 void headers_set(struct headers *headers, struct str name, struct str value)
@@ -63,7 +69,6 @@ void headers_set(struct headers *headers, struct str name, struct str value)
             headers->items[kept++] = *item;
         } else if (headers->owns) {
             free((char *)item->name.bytes);
-            free((char *)item->value.bytes); /* NOLINT(clang-analyzer-unix.Malloc): two copies */
         }
     }
     headers->count = kept;
@@ -82,7 +87,7 @@ struct str headers_find(const struct headers *headers, const char *name)
 static bool is_hop_by_hop(struct str name)
 {
     for (size_t i = 0; i < sizeof hop_by_hop / sizeof *hop_by_hop; i++) {
-        if (str_equal_ignore_case(name, str_from(hop_by_hop[i])))
+        if (str_equal_ignore_case(name, hop_by_hop[i]))
             return true;
     }
     return false;

@@ -38,6 +38,8 @@ struct gateway_worker {
     struct gateway *gateway;
     struct loop *loop;
     struct upstream_client *client;
+    char reachable_source[64];     /* which upstream answered lately, and until when that holds */
+    int64_t reachable_until_ms;    /* monotonic */
     struct list calls;             /* struct call.node, every one that is not yet answered */
     struct list asks;              /* struct ask.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (fetch.c) */
@@ -64,7 +66,7 @@ struct call {
     const struct config_source *source;
     struct envelope envelope; /* POST only */
     const struct mcp_method *method;
-    struct str session_id;                /* the header; empty without */
+    bool identified;                      /* call_identify() has set the three below */
     char session[DIGEST_HEX_BYTES];       /* its digest, "" without */
     char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
     char owner[OWNER_BYTES];              /* contract "Sessions, owners" */
@@ -82,6 +84,9 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
                          struct snapshot *snapshot, const struct config_source *source);
 struct call *call_ref(struct call *call);
 void call_unref(struct call *call);
+/* Works out whom the request speaks for: session, token, owner. Everything but a call that is
+ * plainly forwarded needs it. */
+void call_identify(struct call *call);
 /* Loads what is known of the request's session (memory, else store), then goes on; not at
  * all if the client has gone meanwhile. */
 void call_with_facts(struct call *call, call_step next);

@@ -30,7 +30,7 @@ struct relay {
     struct relay_options options;
     struct upstream_call *upstream;
     struct headers request_headers;
-    struct headers headers; /* of the response, copies; while held */
+    struct headers headers; /* of a response that is held whole: copies */
     enum relay_mode mode;
     int status;
     struct buffer held; /* the whole body, or the part of an event not yet complete */
@@ -200,6 +200,19 @@ static bool is_event_stream(const struct headers *headers)
     return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
 }
 
+/* Said once a second at most: every response says the same. */
+static void note_reachable(struct call *call)
+{
+    struct gateway_worker *worker = call->worker;
+    int64_t now_ms = clock_monotonic_ms();
+    if (worker->reachable_until_ms > now_ms &&
+        str_equal(str_from(worker->reachable_source), str_from(call->source->id)))
+        return;
+    catalog_set_reachable(worker->gateway->catalog, str_from(call->source->id), true);
+    worker->reachable_until_ms = now_ms + 1000;
+    snprintf(worker->reachable_source, sizeof worker->reachable_source, "%s", call->source->id);
+}
+
 /* Upstream has accepted this session and token: what relies on it may go on for a while. */
 static void note_acceptance(struct call *call)
 {
@@ -213,11 +226,11 @@ static void note_acceptance(struct call *call)
                        (struct store_call){call->worker->loop, NULL, NULL});
 }
 
-static void start_stream(struct relay *relay)
+static void start_stream(struct relay *relay, const struct headers *headers)
 {
     struct call *call = relay->call;
     http_on_drained(call->exchange, on_drained, relay);
-    http_stream_start(call->exchange, relay->status, relay->headers.items, relay->headers.count,
+    http_stream_start(call->exchange, relay->status, headers->items, headers->count,
                       relay->mode == RELAY_BYTES ? relay->content_length : -1);
     if (relay->mode != RELAY_EVENTS)
         return;
@@ -243,25 +256,29 @@ static void on_head(void *context, int status, const struct http_header *items, 
     struct call *call = relay->call;
     relay->status = status;
     relay->content_length = announced_length(items, count);
-    headers_from_response(&relay->headers, items, count);
-    catalog_set_reachable(call->worker->gateway->catalog, str_from(call->source->id), true);
-    if (status >= 200 && status < 300)
+    note_reachable(call);
+    if (call->identified && status >= 200 && status < 300)
         note_acceptance(call);
     if (status >= 500 && relay->options.failed) {
         fail(relay, RELAY_STATUS_5XX);
         return;
     }
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_from_response(&headers, items, count);
     if (relay->options.head)
-        relay->options.head(call, status, &relay->headers);
+        relay->options.head(call, status, &headers);
     bool must_read = relay->options.rewrite && status == 200;
-    bool events = is_event_stream(&relay->headers);
-    if (must_read && headers_find(&relay->headers, "content-encoding").length > 0) {
+    if (must_read && headers_find(&headers, "content-encoding").length > 0) {
         fail(relay, RELAY_UNREADABLE);
-        return;
+    } else if (must_read && !is_event_stream(&headers)) {
+        relay->mode = RELAY_WHOLE;
+        headers_from_response(&relay->headers, items, count);
+    } else {
+        relay->mode = is_event_stream(&headers) ? RELAY_EVENTS : RELAY_BYTES;
+        start_stream(relay, &headers);
     }
-    relay->mode = events ? RELAY_EVENTS : must_read ? RELAY_WHOLE : RELAY_BYTES;
-    if (relay->mode != RELAY_WHOLE)
-        start_stream(relay);
+    headers_finish(&headers);
 }
 
 /* A rewritten copy of a message that is the response to this call, else false. */
@@ -429,8 +446,10 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         end_stream(relay);
     } else {
         log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
-        if (relay->mode == RELAY_WAITING)
+        if (relay->mode == RELAY_WAITING) {
+            call->worker->reachable_until_ms = 0;
             catalog_set_reachable(call->worker->gateway->catalog, source, false);
+        }
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
             fail(relay, relay_failure_of(result));
         else

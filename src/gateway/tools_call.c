@@ -14,6 +14,13 @@ static void refuse(struct call *call, enum jsonrpc_error error, const char *gate
     call_answer_error(call, error, STR_EMPTY, &data);
 }
 
+static void count_decision(enum config_action action)
+{
+    struct str name = str_from(config_action_name(action));
+    metrics_count(METRIC_DECISIONS, STR("gate2"), name);
+    metrics_count(METRIC_RULE_MATCHES, name);
+}
+
 static void forward(struct call *call)
 {
     struct relay_options options = {.silence_ms =
@@ -58,9 +65,7 @@ static void judge(struct call *call)
         return;
     }
     policy_decide(policy, &request, &decision);
-    struct str action = str_from(config_action_name(decision.action));
-    metrics_count(METRIC_DECISIONS, STR("gate2"), action);
-    metrics_count(METRIC_RULE_MATCHES, action);
+    count_decision(decision.action);
     if (decision.action == ACTION_DENY) {
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         return;
@@ -124,6 +129,24 @@ static void judge_silent(struct call *call)
     call_answer(call, STR_EMPTY);
 }
 
+/* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding
+ * can come of it, so neither is looked up. */
+static bool goes_straight_up(const struct call *call)
+{
+    const struct policy *policy = call->snapshot->policy;
+    struct str name = call->envelope.name.text;
+    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    if (call->envelope.task.raw.length > 0 || !policy_is_visible(policy, call->source, name))
+        return false;
+    policy_decide(policy, &request, &decision);
+    if (decision.action != ACTION_FORWARD || decision.force_required)
+        return false;
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), name, &tool);
+    return !(tool.has_own && tool.own == ANNOTATION_REQUIRED);
+}
+
 void tools_call_handle(struct call *call)
 {
     if (!call->envelope.name.text.bytes) {
@@ -134,7 +157,11 @@ void tools_call_handle(struct call *call)
                           NULL);
     } else if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
         judge_silent(call);
+    } else if (goes_straight_up(call)) {
+        count_decision(ACTION_FORWARD);
+        forward(call);
     } else {
+        call_identify(call);
         call_with_facts(call, judge);
     }
 }
