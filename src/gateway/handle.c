@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ambiguity.h"
 #include "internal.h"
 #include "relay.h"
 #include "session_end.h"
@@ -61,6 +62,16 @@ static bool passes_guard(struct http_exchange *exchange, const struct config *co
     return true;
 }
 
+static bool is_clear(struct http_exchange *exchange)
+{
+    const char *repeated = ambiguity_repeated_header(exchange);
+    if (!repeated)
+        return true;
+    log_warn("Request refused: a header stands there twice", LOG_TEXT("header", repeated));
+    refuse(exchange, 400, "A header that must be there once is there twice.");
+    return false;
+}
+
 static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
                         const struct config *config)
 {
@@ -74,13 +85,6 @@ static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
 }
 
 /* ---- POST: one JSON-RPC message ---- */
-
-static bool is_json(struct str content_type)
-{
-    struct str media, parameters;
-    str_cut(content_type, ';', &media, &parameters);
-    return str_equal_ignore_case(str_trim(media), STR("application/json"));
-}
 
 static void answer_bad_request(struct call *call, enum jsonrpc_error error, struct str message)
 {
@@ -181,7 +185,7 @@ static void dispatch(struct call *call)
 static void handle_post(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
-    if (!is_json(http_header(call->exchange, "content-type"))) {
+    if (!ambiguity_is_plain_json(call->exchange)) {
         call_answer_status(call, 415, STR_EMPTY);
     } else if (!read_envelope(call)) {
         return;
@@ -233,7 +237,7 @@ void gateway_handle(struct http_exchange *exchange, void *context)
     const struct config_source *source = metadata ? source_of_metadata(snapshot->config, path)
                                                   : source_of_path(snapshot->config, path);
     bool post = str_equal(method, STR("POST")), get = str_equal(method, STR("GET"));
-    if (!passes_guard(exchange, snapshot->config) ||
+    if (!passes_guard(exchange, snapshot->config) || !is_clear(exchange) ||
         !passes_rate(worker->gateway, exchange, snapshot->config)) {
         snapshot_unref(snapshot);
         return;

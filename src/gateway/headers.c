@@ -93,9 +93,22 @@ static bool is_hop_by_hop(struct str name)
     return false;
 }
 
+/* Lower case. Upstream must see what the gateway has gone by, so Connection takes none of them
+ * away. */
+static const struct str end_to_end[] = {
+    STR("authorization"),
+    STR("content-type"),
+    STR("mcp-session-id"),
+    STR("mcp-protocol-version"),
+};
+
 /* Whether the comma-separated list of the Connection header names it. */
 static bool is_named_by(struct str connection, struct str name)
 {
+    for (size_t i = 0; i < sizeof end_to_end / sizeof *end_to_end; i++) {
+        if (str_equal_ignore_case(name, end_to_end[i]))
+            return false;
+    }
     while (connection.length > 0) {
         struct str token;
         str_cut(connection, ',', &token, &connection);

@@ -24,9 +24,9 @@ void headers_set(struct headers *headers, struct str name, struct str value);
 /* The value, or an empty str. */
 struct str headers_find(const struct headers *headers, const char *name);
 
-/* What goes up: the client's headers but the hop-by-hop ones, those that Connection names,
- * and Accept-Encoding (contract "Proxy"); then the source's static credentials, which
- * replace the client's of the same name. */
+/* What goes up: the client's headers but the hop-by-hop ones, those that Connection names
+ * (never who asks, or what the body is), and Accept-Encoding (contract "Proxy"); then the
+ * source's static credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source);
 /* What comes down. Content-Length is left out: the body's own length is sent. */

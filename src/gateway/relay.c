@@ -478,7 +478,8 @@ void relay_start(struct call *call, const struct relay_options *options)
         .url = options->url ? options->url : call->source->url,
         .headers = relay->request_headers.items,
         .header_count = relay->request_headers.count,
-        .body = http_body(call->exchange),
+        /* Only what a POST brings has been judged. */
+        .body = str_equal(method, STR("POST")) ? http_body(call->exchange) : STR_EMPTY,
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };

@@ -1,0 +1,15 @@
+/*
+ * What a second reader could read otherwise: the gateway judges a request by its first
+ * Authorization and by its bytes as UTF-8, and upstream must not come to another view of
+ * them (design invariant 1).
+ */
+#pragma once
+
+#include "taskgate/http/server.h"
+
+/* The header that stands there more than once and must not (who asks, in which session, how
+ * the body is to be read), lower case; NULL when all is clear. */
+const char *ambiguity_repeated_header(const struct http_exchange *exchange);
+/* Whether the body is announced as JSON in UTF-8 without a coding, in words that everybody
+ * reads alike. */
+bool ambiguity_is_plain_json(const struct http_exchange *exchange);
