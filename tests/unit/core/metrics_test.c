@@ -96,6 +96,12 @@ START_TEST(label_values_are_escaped_bounded_and_utf8)
 {
     metrics_count(METRIC_ERRORS, STR("a\"b\\c\nd"), STR("tools/call"));
     metrics_count(METRIC_ERRORS, STR("\xFF"), STR("tools/call"));
+    /* What a terminal would obey: an escape, a C1 control, U+202E. */
+    metrics_count(METRIC_ERRORS, STR("\x1B[2J"), STR("tools/list"));
+    metrics_count(METRIC_ERRORS, STR("\xC2\x9B"), STR("tools/list"));
+    metrics_count(METRIC_ERRORS, STR("a\xE2\x80\xAE"), STR("tools/list"));
+    expect_line(false, "thoughtgate_errors_total{error_type=\"__invalid__\",method=\"tools/"
+                       "list\"} 3");
     expect_line(false, "thoughtgate_errors_total{error_type=\"a\\\"b\\\\c\\nd\",method=\"tools/"
                        "call\"} 1");
     expect_line(false, "thoughtgate_errors_total{error_type=\"__invalid__\",method=\"tools/"
