@@ -14,6 +14,7 @@
 #include "reload.h"
 #include "store_folder.h"
 #include "taskgate/admin/admin.h"
+#include "taskgate/approval/notify.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -46,6 +47,7 @@ struct server {
     struct worker *workers;
     size_t worker_count;
     struct admin *admin;
+    struct notifier *notifier;
     struct reload *reload;
     int signals; /* signalfd */
     struct loop_watch *signal_watch;
@@ -65,6 +67,11 @@ struct reload_news {
 static void on_reload_news(void *context)
 {
     struct reload_news *news = context;
+    if (!news->error) {
+        struct snapshot *snapshot = snapshot_current();
+        notifier_configure(news->server->notifier, snapshot->config);
+        snapshot_unref(snapshot);
+    }
     admin_set_config_error(news->server->admin, news->error);
     free(news->error);
     free(news);
@@ -239,6 +246,14 @@ static bool start_admin(struct server *server, const struct config *config,
     return true;
 }
 
+static bool start_notifier(struct server *server, struct config *config, struct error *error)
+{
+    server->notifier = notifier_create(server->workers[0].loop, server->store, error);
+    if (server->notifier)
+        notifier_configure(server->notifier, config);
+    return server->notifier != NULL;
+}
+
 /* Signals are read from a descriptor on the first loop; no thread is interrupted by them. */
 static bool take_signals(struct server *server, struct error *error)
 {
@@ -262,14 +277,15 @@ static void *run_worker(void *context)
     return NULL;
 }
 
-static bool start(struct server *server, const char *config_path, const struct config *config,
+static bool start(struct server *server, const char *config_path, struct config *config,
                   struct error *error)
 {
     struct admin_options admin = {0};
     if (!take_signals(server, error) || !open_store(server, config, &admin, error))
         return false;
     server->gateway = gateway_create(server->store);
-    if (!start_workers(server, config, error) || !start_admin(server, config, &admin, error))
+    if (!start_workers(server, config, error) || !start_admin(server, config, &admin, error) ||
+        !start_notifier(server, config, error))
         return false;
     struct loop *first = server->workers[0].loop;
     server->reload = reload_start(config_path, config, on_reloaded, server, error);
@@ -302,6 +318,7 @@ static void finish(struct server *server)
         if (server->workers[i].gateway)
             gateway_worker_close(server->workers[i].gateway);
     }
+    notifier_close(server->notifier);
     store_close(server->store);
     /* What the store has sent is delivered, so that what it owns is freed. */
     for (size_t i = 0; i < server->worker_count; i++) {
@@ -313,6 +330,7 @@ static void finish(struct server *server)
         loop_timer_stop(&server->uptime);
         loop_watch_destroy(server->signal_watch);
     }
+    notifier_destroy(server->notifier);
     admin_destroy(server->admin);
     for (size_t i = 0; i < server->worker_count; i++)
         http_server_destroy(server->workers[i].proxy);

@@ -22,6 +22,7 @@ METRIC_ROW(TASKS_COMPLETED, COUNTER, "tasks_completed_total", "task_type,outcome
 METRIC_ROW(CONFIG_LOADS, COUNTER, "config_load_total", "status", "Configuration loads: success or error.")
 METRIC_ROW(RULE_MATCHES, COUNTER, "rule_matches_total", "action", "Tool calls by the action that applied.")
 METRIC_ROW(TASK_VALIDATION_ERRORS, COUNTER, "task_validation_errors_total", "error", "Calls refused for their task field: required or forbidden.")
+METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts to tell operators' endpoints, by outcome: delivered, retried, given_up or dropped.")
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport, over all sources.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
 METRIC_ROW(CONNECTIONS_ACTIVE, GAUGE, "connections_active", "transport", "Open client connections.")

@@ -1,0 +1,26 @@
+/*
+ * Notifications: the operators' own endpoints (`notify` in the configuration) are told of tasks
+ * by signed POSTs. They come from the store's outbox: at least once, of each task in order,
+ * over restarts. docs/notifications.md is the receiver's side.
+ *
+ * A notifier belongs to one loop and has an HTTP client of its own; no call ever waits for it.
+ */
+#pragma once
+
+#include "taskgate/config/config.h"
+#include "taskgate/core/error.h"
+#include "taskgate/loop/loop.h"
+#include "taskgate/store/store.h"
+
+struct notifier;
+
+/* Before the loop runs; subscribes to the store. NULL on failure. */
+struct notifier *notifier_create(struct loop *loop, struct store *store, struct error *error);
+/* Whom to tell from now on; takes a reference of its own. What waits for others is dropped. On
+ * the loop, or before it runs. */
+void notifier_configure(struct notifier *notifier, struct config *config);
+/* After the loop has stopped: drops what is under way, so that the store may be closed. What was
+ * not delivered is told by the next process. The notifier stays until the loop has delivered
+ * what the store has sent it. NULL is allowed. */
+void notifier_close(struct notifier *notifier);
+void notifier_destroy(struct notifier *notifier); /* closed; NULL is allowed */

@@ -1,0 +1,232 @@
+/* One delivery: an attempt to send it, what came of that, and its settling in the store. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "notifier_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/random.h"
+
+#define CONNECT_MS 5000
+#define SILENCE_MS 10000
+#define ATTEMPT_MS 20000 /* in all, for one who answers byte by byte */
+#define MAX_ANSWER_BYTES ((size_t)64 * 1024)
+#define HTTP_GONE 410
+
+static const struct upstream_callbacks callbacks;
+static void on_timer(void *context);
+
+/* ---- sending ---- */
+
+static void send_body(struct delivery *delivery, const char *id, unsigned event)
+{
+    const struct config_notify *config = delivery->target->config;
+    char timestamp[24], signature[MESSAGE_SIGNATURE_BYTES];
+    snprintf(timestamp, sizeof timestamp, "%" PRId64, clock_now_ms() / 1000);
+    message_sign(str_from(config->secret), str_from(timestamp), buffer_str(&delivery->body),
+                 signature);
+    const char *name = config_notify_event_name((enum config_notify_event)event);
+    const struct http_header headers[] = {
+        {STR("Content-Type"), STR("application/json")},
+        {STR("User-Agent"), STR("taskgate/" TASKGATE_VERSION)},
+        {STR("X-Taskgate-Event"), str_from(name)},
+        {STR("X-Taskgate-Delivery"), str_from(id)},
+        {STR("X-Taskgate-Timestamp"), str_from(timestamp)},
+        {STR("X-Taskgate-Signature"), str_from(signature)},
+    };
+    const struct upstream_request request = {
+        .method = "POST",
+        .url = config->url,
+        .headers = headers,
+        .header_count = sizeof headers / sizeof *headers,
+        .body = buffer_str(&delivery->body),
+        .connect_timeout_ms = CONNECT_MS,
+        .silence_timeout_ms = SILENCE_MS,
+    };
+    delivery->call =
+        upstream_call_start(delivery->target->notifier->client, &request, &callbacks, delivery);
+    loop_timer_start(&delivery->timer, ATTEMPT_MS);
+}
+
+void delivery_start(struct target *target, const struct store_delivery *due)
+{
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    const char *event = config_notify_event_name((enum config_notify_event)due->event);
+    delivery->target = target;
+    delivery->sequence = due->sequence;
+    delivery->attempts = due->attempts;
+    delivery->at_ms = due->at_ms;
+    delivery->text = memory_format("%s of %s", event, due->task->id);
+    loop_timer_init(&delivery->timer, target->notifier->loop, on_timer, delivery);
+    list_append(&target->deliveries, &delivery->node);
+    target->delivery_count++;
+    buffer_init(&delivery->body);
+    message_write(&delivery->body, due, target->notifier->config,
+                  target->config->include_arguments);
+    send_body(delivery, due->id, due->event);
+}
+
+void delivery_destroy(struct delivery *delivery)
+{
+    loop_timer_stop(&delivery->timer);
+    list_remove(&delivery->node);
+    delivery->target->delivery_count--;
+    buffer_finish(&delivery->body);
+    free(delivery->text);
+    free(delivery);
+}
+
+void delivery_cancel(struct delivery *delivery)
+{
+    if (!delivery->call)
+        return;
+    upstream_call_cancel(delivery->call);
+    delivery_destroy(delivery);
+}
+
+/* ---- settling ---- */
+
+static void on_settled(void *context, const struct store_reply *reply)
+{
+    struct delivery *delivery = context;
+    struct target *target = delivery->target;
+    if (target->notifier->is_closed)
+        return;
+    /* Not sent again while the store does not know how it went. */
+    if (reply->status == STORE_FAILED && target->config) {
+        loop_timer_start(&delivery->timer, STORE_RETRY_MS);
+        return;
+    }
+    delivery_destroy(delivery);
+    target_settled(target);
+}
+
+static void settle(struct delivery *delivery)
+{
+    struct notifier *notifier = delivery->target->notifier;
+    struct store_call call = {notifier->loop, on_settled, delivery};
+    switch (delivery->outcome) {
+    case OUTCOME_DELIVERED:
+        store_outbox_delivered(notifier->store, delivery->sequence, call);
+        break;
+    case OUTCOME_RETRIED:
+        store_outbox_postpone(notifier->store, delivery->sequence, delivery->due_ms, call);
+        break;
+    case OUTCOME_GIVEN_UP:
+    case OUTCOME_DROPPED:
+        store_outbox_give_up(notifier->store, delivery->sequence, delivery->reason, call);
+        break;
+    }
+}
+
+/* ---- judging ---- */
+
+static void plan_retry(struct delivery *delivery)
+{
+    unsigned random;
+    int64_t now_ms = clock_now_ms();
+    random_bytes(&random, sizeof random);
+    delivery->due_ms = now_ms + message_retry_delay_ms(delivery->attempts + 1, random);
+    delivery->outcome = delivery->due_ms < delivery->at_ms + MESSAGE_LIFETIME_MS ? OUTCOME_RETRIED
+                                                                                 : OUTCOME_GIVEN_UP;
+}
+
+static void judge(struct delivery *delivery, const char *detail)
+{
+    if (delivery->status >= 200 && delivery->status < 300) {
+        delivery->outcome = OUTCOME_DELIVERED;
+        return;
+    }
+    if (delivery->status)
+        snprintf(delivery->reason, sizeof delivery->reason, "%s answered HTTP %d",
+                 delivery->target->origin, delivery->status);
+    else
+        snprintf(delivery->reason, sizeof delivery->reason, "%s: %s", delivery->target->origin,
+                 detail);
+    if (delivery->status == HTTP_GONE)
+        delivery->outcome = OUTCOME_DROPPED;
+    else
+        plan_retry(delivery);
+}
+
+/* One line when a target begins to fail and one when it is well again, not one for each try. */
+static void note_health(struct delivery *delivery)
+{
+    struct target *target = delivery->target;
+    if (delivery->outcome == OUTCOME_RETRIED && !target->is_failing) {
+        log_warn("Notifications fail, and are tried again", LOG_TEXT("endpoint", target->origin),
+                 LOG_TEXT("reason", delivery->reason));
+        target->is_failing = true;
+    } else if (delivery->outcome == OUTCOME_DELIVERED && target->is_failing) {
+        log_info("Notifications arrive again", LOG_TEXT("endpoint", target->origin));
+        target->is_failing = false;
+    }
+}
+
+static void finish_attempt(struct delivery *delivery, const char *detail)
+{
+    static const struct {
+        struct str label;
+        const char *message; /* at the level of an error, where there is one */
+    } outcomes[] = {
+        [OUTCOME_DELIVERED] = {STR("delivered"), NULL},
+        [OUTCOME_RETRIED] = {STR("retried"), NULL},
+        [OUTCOME_GIVEN_UP] = {STR("given_up"), "A notification was given up after a day"},
+        [OUTCOME_DROPPED] = {STR("dropped"), "A notification was dropped: its endpoint is gone"},
+    };
+    delivery->call = NULL;
+    loop_timer_stop(&delivery->timer);
+    judge(delivery, detail);
+    note_health(delivery);
+    metrics_count(METRIC_NOTIFICATIONS, outcomes[delivery->outcome].label);
+    const char *message = outcomes[delivery->outcome].message;
+    if (message)
+        log_error(message, LOG_TEXT("notification", delivery->text),
+                  LOG_NUMBER("attempts", delivery->attempts + 1),
+                  LOG_TEXT("reason", delivery->reason));
+    settle(delivery);
+}
+
+/* ---- callbacks ---- */
+
+static void on_head(void *context, int status, const struct http_header *headers, size_t count)
+{
+    struct delivery *delivery = context;
+    (void)headers, (void)count;
+    delivery->status = status;
+}
+
+static void end_early(struct delivery *delivery, const char *detail)
+{
+    upstream_call_cancel(delivery->call);
+    finish_attempt(delivery, detail);
+}
+
+/* The status says it all; of the rest only so much is read as keeps the connection usable. */
+static void on_body(void *context, struct str bytes)
+{
+    struct delivery *delivery = context;
+    delivery->answered += bytes.length;
+    if (delivery->answered > MAX_ANSWER_BYTES)
+        end_early(delivery, "");
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    (void)result;
+    finish_attempt(context, detail);
+}
+
+static void on_timer(void *context)
+{
+    struct delivery *delivery = context;
+    if (delivery->call)
+        end_early(delivery, "no answer within the time limit");
+    else
+        settle(delivery);
+}
+
+static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};

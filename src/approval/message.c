@@ -1,0 +1,118 @@
+/* Bodies, signatures, delays. */
+#include "message.h"
+
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/approval/redact.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+
+#define FIRST_DELAY_MS 1000
+#define LONGEST_DELAY_MS 600000
+
+/* ---- the body ---- */
+
+static void write_task(struct buffer *out, const struct task *task, const struct config *config,
+                       bool include_arguments)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "id", task->id);
+    json_add_text(out, "state", task_state_name(task->state));
+    json_add_text(out, "source", task->source);
+    json_add_text(out, "tool", task->tool);
+    if (include_arguments && *task->arguments) {
+        json_add_key(out, "arguments");
+        redact_write(out, str_from(task->arguments), config, task->workflow);
+    }
+    json_add_text(out, "argumentsDigest", task->arguments_digest);
+    json_add_text(out, "principal", task->principal);
+    json_add_text_or_null(out, "workflow", task->workflow);
+    json_add_time(out, "createdAt", task->created_ms);
+    json_add_time(out, "decideBy", task->decide_by_ms);
+    json_add_time(out, "decidedAt", task->decided_ms);
+    json_add_text_or_null(out, "decidedBy", task->decided_by);
+    json_add_text_or_null(out, "reason", task->reason);
+    json_add_text(out, "statusMessage", task->status_message);
+    buffer_append_char(out, '}');
+}
+
+void message_write(struct buffer *out, const struct store_delivery *delivery,
+                   const struct config *config, bool include_arguments)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "event",
+                  config_notify_event_name((enum config_notify_event)delivery->event));
+    json_add_text(out, "delivery", delivery->id);
+    json_add_time(out, "at", delivery->at_ms);
+    json_add_key(out, "task");
+    write_task(out, delivery->task, config, include_arguments);
+    buffer_append_char(out, '}');
+}
+
+/* ---- the signature ---- */
+
+static bool compute_hmac(struct str secret, struct str timestamp, struct str body,
+                         unsigned char sum[32])
+{
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = mac ? EVP_MAC_CTX_new(mac) : NULL;
+    char digest[] = "SHA256";
+    const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+                                     OSSL_PARAM_construct_end()};
+    size_t length = 0;
+    bool done =
+        context &&
+        EVP_MAC_init(context, (const unsigned char *)secret.bytes, secret.length, parameters) &&
+        EVP_MAC_update(context, (const unsigned char *)timestamp.bytes, timestamp.length) &&
+        EVP_MAC_update(context, (const unsigned char *)".", 1) &&
+        EVP_MAC_update(context, (const unsigned char *)body.bytes, body.length) &&
+        EVP_MAC_final(context, sum, &length, 32) && length == 32;
+    EVP_MAC_CTX_free(context);
+    EVP_MAC_free(mac);
+    return done;
+}
+
+void message_sign(struct str secret, struct str timestamp, struct str body,
+                  char signature[MESSAGE_SIGNATURE_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char sum[32];
+    if (!compute_hmac(secret, timestamp, body, sum))
+        abort(); /* memory alone can be missing, and core's allocation aborts, too */
+    memcpy(signature, "v1=", 3);
+    for (size_t i = 0; i < sizeof sum; i++) {
+        signature[3 + 2 * i] = digits[sum[i] >> 4];
+        signature[4 + 2 * i] = digits[sum[i] & 15];
+    }
+    signature[MESSAGE_SIGNATURE_BYTES - 1] = '\0';
+}
+
+/* ---- the rest ---- */
+
+int64_t message_retry_delay_ms(int64_t failures, unsigned random)
+{
+    int64_t delay_ms = FIRST_DELAY_MS;
+    for (int64_t i = 1; i < failures && delay_ms < LONGEST_DELAY_MS; i++)
+        delay_ms *= 2;
+    if (delay_ms > LONGEST_DELAY_MS)
+        delay_ms = LONGEST_DELAY_MS;
+    return delay_ms - random % (delay_ms / 4 + 1);
+}
+
+char *message_origin(struct str url)
+{
+    struct str scheme, rest, user, host;
+    if (!str_cut(url, ':', &scheme, &rest) || !str_starts_with(rest, STR("//")))
+        return memory_copy_text("");
+    rest = str_slice(rest.bytes + 2, rest.length - 2);
+    size_t end = 0;
+    while (end < rest.length && !strchr("/?#", rest.bytes[end]))
+        end++;
+    host = str_slice(rest.bytes, end);
+    while (str_cut(host, '@', &user, &rest))
+        host = rest;
+    return memory_format("%.*s://%.*s", STR_ARGS(scheme), STR_ARGS(host));
+}

@@ -1,0 +1,257 @@
+/* Whom to tell, and the looks into the outbox: at each change, when something falls due, and
+ * when a delivery has made room. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+#define IDLE_CONNECTIONS 16
+/* A look at least so often, whatever the wall clock does meanwhile. */
+#define LONGEST_WAIT_MS 60000
+
+/* ---- targets ---- */
+
+static void on_target_due(void *context)
+{
+    target_look(context);
+}
+
+static struct target *add_target(struct notifier *notifier, const char *key, const char *url)
+{
+    struct target *target = memory_alloc(sizeof *target);
+    target->notifier = notifier;
+    memcpy(target->key, key, sizeof target->key);
+    target->origin = message_origin(str_from(url));
+    list_init(&target->deliveries);
+    list_append(&notifier->targets, &target->node);
+    loop_timer_init(&target->due, notifier->loop, on_target_due, target);
+    return target;
+}
+
+static void destroy_target(struct target *target)
+{
+    loop_timer_stop(&target->due);
+    LIST_FOR_EACH_SAFE (node, next, &target->deliveries)
+        delivery_destroy(LIST_ENTRY(node, struct delivery, node));
+    list_remove(&target->node);
+    free(target->origin);
+    free(target);
+}
+
+static struct target *find_target(struct notifier *notifier, const char *key)
+{
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
+        struct target *target = LIST_ENTRY(node, struct target, node);
+        if (strcmp(target->key, key) == 0)
+            return target;
+    }
+    return NULL;
+}
+
+void target_settled(struct target *target)
+{
+    if (target->config)
+        target_look(target);
+    else if (!target->is_looking && target->delivery_count == 0)
+        destroy_target(target);
+}
+
+/* ---- looking ---- */
+
+static bool is_under_way(const struct target *target, int64_t sequence)
+{
+    LIST_FOR_EACH_SAFE (node, next, &target->deliveries) {
+        if (LIST_ENTRY(node, struct delivery, node)->sequence == sequence)
+            return true;
+    }
+    return false;
+}
+
+static void start_due(struct target *target, const struct store_reply *reply)
+{
+    for (size_t i = 0; i < reply->delivery_count; i++) {
+        const struct store_delivery *due = &reply->deliveries[i];
+        if (target->delivery_count < TARGET_DELIVERIES && !is_under_way(target, due->sequence))
+            delivery_start(target, due);
+    }
+}
+
+static void look_again_in(struct target *target, int64_t delay_ms)
+{
+    if (delay_ms > LONGEST_WAIT_MS)
+        delay_ms = LONGEST_WAIT_MS;
+    loop_timer_start(&target->due, delay_ms < 0 ? 0 : delay_ms);
+}
+
+static void on_due(void *context, const struct store_reply *reply)
+{
+    struct target *target = context;
+    if (target->notifier->is_closed)
+        return;
+    target->is_looking = false;
+    if (!target->config) {
+        target_settled(target);
+    } else if (reply->status != STORE_OK) {
+        look_again_in(target, STORE_RETRY_MS);
+    } else {
+        if (reply->next_due_ms != INT64_MAX)
+            look_again_in(target, reply->next_due_ms - clock_now_ms());
+        start_due(target, reply);
+        if (target->must_look)
+            target_look(target);
+    }
+}
+
+void target_look(struct target *target)
+{
+    struct notifier *notifier = target->notifier;
+    /* Before the store knows whom to tell it holds nothing for them, or what another's was. A
+     * full house looks again when somebody leaves. */
+    if (!target->config || notifier->is_configuring || target->delivery_count == TARGET_DELIVERIES)
+        return;
+    target->must_look = target->is_looking;
+    if (target->is_looking)
+        return;
+    target->is_looking = true;
+    /* As many as there may be: those under way are among them. */
+    store_outbox_due(notifier->store, str_from(target->key), TARGET_DELIVERIES,
+                     (struct store_call){notifier->loop, on_due, target});
+}
+
+static void look_everywhere(struct notifier *notifier)
+{
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
+        target_look(LIST_ENTRY(node, struct target, node));
+}
+
+static void on_change(void *context, struct task *task, bool created)
+{
+    struct notifier *notifier = context;
+    (void)task, (void)created;
+    if (!notifier->is_closed)
+        look_everywhere(notifier);
+}
+
+/* ---- configuring ---- */
+
+static void tell_store(struct notifier *notifier);
+
+static void on_configured(void *context, const struct store_reply *reply)
+{
+    struct notifier *notifier = context;
+    if (notifier->is_closed)
+        return;
+    notifier->is_configuring = false;
+    if (reply->dropped > 0) {
+        metrics_add(METRIC_NOTIFICATIONS, (double)reply->dropped, METRIC_LABELS(STR("dropped")));
+        log_warn("Notifications for endpoints that are no longer configured were dropped",
+                 LOG_NUMBER("count", reply->dropped));
+    }
+    if (reply->status != STORE_OK)
+        loop_timer_start(&notifier->configure_again, STORE_RETRY_MS);
+    else if (notifier->is_stale)
+        tell_store(notifier);
+    else
+        look_everywhere(notifier);
+}
+
+static void tell_store(struct notifier *notifier)
+{
+    const struct config *config = notifier->config;
+    notifier->is_stale = notifier->is_configuring;
+    if (notifier->is_configuring)
+        return;
+    notifier->is_configuring = true;
+    struct store_outbox_target *targets = memory_alloc_array(config->notify_count, sizeof *targets);
+    for (size_t i = 0; i < config->notify_count; i++) {
+        digest_sha256_hex(str_from(config->notify[i].url), targets[i].key);
+        targets[i].events = config->notify[i].events;
+        targets[i].with_arguments = config->notify[i].include_arguments;
+    }
+    store_outbox_configure(notifier->store, targets, config->notify_count,
+                           (struct store_call){notifier->loop, on_configured, notifier});
+    free(targets);
+}
+
+static void on_configure_again(void *context)
+{
+    tell_store(context);
+}
+
+static void let_go(struct target *target)
+{
+    LIST_FOR_EACH_SAFE (node, next, &target->deliveries)
+        delivery_cancel(LIST_ENTRY(node, struct delivery, node));
+    loop_timer_stop(&target->due);
+    target_settled(target);
+}
+
+void notifier_configure(struct notifier *notifier, struct config *config)
+{
+    struct config *old = notifier->config;
+    notifier->config = config_ref(config);
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
+        LIST_ENTRY(node, struct target, node)->config = NULL;
+    for (size_t i = 0; i < config->notify_count; i++) {
+        char key[DIGEST_HEX_BYTES];
+        digest_sha256_hex(str_from(config->notify[i].url), key);
+        struct target *target = find_target(notifier, key);
+        if (!target)
+            target = add_target(notifier, key, config->notify[i].url);
+        target->config = &config->notify[i];
+    }
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
+        struct target *target = LIST_ENTRY(node, struct target, node);
+        if (!target->config)
+            let_go(target);
+    }
+    config_unref(old);
+    tell_store(notifier);
+}
+
+/* ---- life ---- */
+
+struct notifier *notifier_create(struct loop *loop, struct store *store, struct error *error)
+{
+    struct notifier *notifier = memory_alloc(sizeof *notifier);
+    notifier->loop = loop;
+    notifier->store = store;
+    notifier->client = upstream_client_create(loop, IDLE_CONNECTIONS, error);
+    if (!notifier->client) {
+        free(notifier);
+        return NULL;
+    }
+    list_init(&notifier->targets);
+    loop_timer_init(&notifier->configure_again, loop, on_configure_again, notifier);
+    store_observe(store, loop, on_change, notifier);
+    return notifier;
+}
+
+void notifier_close(struct notifier *notifier)
+{
+    if (!notifier)
+        return;
+    notifier->is_closed = true;
+    upstream_client_destroy(notifier->client);
+    loop_timer_stop(&notifier->configure_again);
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
+        struct target *target = LIST_ENTRY(node, struct target, node);
+        loop_timer_stop(&target->due);
+        LIST_FOR_EACH_SAFE (inner, after, &target->deliveries)
+            loop_timer_stop(&LIST_ENTRY(inner, struct delivery, node)->timer);
+    }
+}
+
+void notifier_destroy(struct notifier *notifier)
+{
+    if (!notifier)
+        return;
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
+        destroy_target(LIST_ENTRY(node, struct target, node));
+    config_unref(notifier->config);
+    free(notifier);
+}
