@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,8 +194,70 @@ static struct series *create_series(struct shard *shard, enum metric metric, str
     return series;
 }
 
+/* ---- what a thread counted lately ---- */
+
+/* A request counts the same few series each time: they are remembered per thread by their
+ * labels as given, so that no key is built. */
+struct recent {
+    struct series *series;
+    struct shard *shard;
+    unsigned generation; /* 0: empty */
+    enum metric metric;
+    size_t lengths[METRICS_MAX_LABELS];
+    char labels[96]; /* one after the other */
+};
+static _Thread_local struct recent recents[64];
+/* Changes when series are freed. Read again under the shard's lock: who frees takes that lock
+ * after the change. */
+static atomic_uint generation = 1;
+
+static struct recent *recent_slot(enum metric metric, const struct str *values)
+{
+    size_t mixed = (size_t)metric * 31, total = 0;
+    for (size_t i = 0; values && i < METRICS_MAX_LABELS; i++) {
+        total += values[i].length;
+        mixed = mixed * 7 + values[i].length;
+        if (values[i].length)
+            mixed += (unsigned char)values[i].bytes[values[i].length - 1] * 3u +
+                     (unsigned char)values[i].bytes[0];
+    }
+    size_t slot = mixed % (sizeof recents / sizeof *recents);
+    return total <= sizeof recents[0].labels ? &recents[slot] : NULL;
+}
+
+static bool recent_is(const struct recent *recent, enum metric metric, const struct str *values)
+{
+    const char *at = recent->labels;
+    if (recent->metric != metric)
+        return false;
+    for (size_t i = 0; i < METRICS_MAX_LABELS; i++) {
+        struct str value = values ? values[i] : STR_EMPTY;
+        if (!str_equal(value, str_slice(at, recent->lengths[i])))
+            return false;
+        at += value.length;
+    }
+    return true;
+}
+
+static void recent_keep(struct recent *recent, enum metric metric, const struct str *values,
+                        struct series *series, struct shard *shard)
+{
+    char *at = recent->labels;
+    recent->generation = atomic_load(&generation);
+    recent->metric = metric;
+    recent->series = series;
+    recent->shard = shard;
+    for (size_t i = 0; i < METRICS_MAX_LABELS; i++) {
+        struct str value = values ? values[i] : STR_EMPTY;
+        recent->lengths[i] = value.length;
+        if (value.length)
+            memcpy(at, value.bytes, value.length);
+        at += value.length;
+    }
+}
+
 /* The series, made if need be, with its shard locked. */
-static struct series *lock_series(enum metric metric, const struct str *values,
+static struct series *find_series(enum metric metric, const struct str *values,
                                   struct shard **locked)
 {
     char bytes[KEY_MAX_BYTES];
@@ -213,6 +276,24 @@ static struct series *lock_series(enum metric metric, const struct str *values,
     pthread_mutex_lock(&shard->mutex);
     series = shard->series ? map_get(shard->series, key) : NULL;
     return series ? series : create_series(shard, metric, key);
+}
+
+static struct series *lock_series(enum metric metric, const struct str *values,
+                                  struct shard **locked)
+{
+    struct recent *recent = recent_slot(metric, values);
+    if (recent && recent->generation == atomic_load(&generation) &&
+        recent_is(recent, metric, values)) {
+        pthread_mutex_lock(&recent->shard->mutex);
+        *locked = recent->shard;
+        if (recent->generation == atomic_load(&generation))
+            return recent->series;
+        pthread_mutex_unlock(&recent->shard->mutex);
+    }
+    struct series *series = find_series(metric, values, locked);
+    if (recent)
+        recent_keep(recent, metric, values, series, *locked);
+    return series;
 }
 
 void metrics_add(enum metric metric, double amount, const struct str *labels)
@@ -247,6 +328,7 @@ void metrics_observe(enum metric metric, double value, const struct str *labels)
 
 void metrics_reset(enum metric metric)
 {
+    atomic_fetch_add(&generation, 1);
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         pthread_mutex_lock(&shards[i].mutex);
         struct map *kept = map_create();
@@ -267,6 +349,7 @@ void metrics_reset(enum metric metric)
 
 void metrics_finish(void)
 {
+    atomic_fetch_add(&generation, 1);
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         pthread_mutex_lock(&shards[i].mutex);
         map_destroy(shards[i].series, destroy_series);
