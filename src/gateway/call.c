@@ -28,7 +28,7 @@ void call_identify(struct call *call)
     else if (call->session[0])
         snprintf(call->owner, sizeof call->owner, "session:%s", call->session);
     else
-        snprintf(call->owner, sizeof call->owner, "anonymous");
+        snprintf(call->owner, sizeof call->owner, OWNER_ANONYMOUS);
 }
 
 void call_forget_state(struct call *call)

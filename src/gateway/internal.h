@@ -21,6 +21,8 @@
 #include "sessions.h"
 
 #define OWNER_BYTES 80
+/* Of everybody who has neither token nor session: what it owns is found by its id alone. */
+#define OWNER_ANONYMOUS "anonymous"
 
 struct gateway {
     struct store *store;

@@ -213,6 +213,17 @@ static void note_reachable(struct call *call)
     snprintf(worker->reachable_source, sizeof worker->reachable_source, "%s", call->source->id);
 }
 
+/* Whether a success says that upstream has looked at session and token: metadata is for
+ * everybody, `initialize` looks at no session, and a notification may be taken unread. */
+static bool is_vouching(const struct relay *relay)
+{
+    const struct call *call = relay->call;
+    if (!call->method)
+        return relay->options.open_stream;
+    return call->envelope.kind == ENVELOPE_REQUEST &&
+           (call->method->treatment != MCP_INITIALIZE || !call->session[0]);
+}
+
 /* Upstream has accepted this session and token: what relies on it may go on for a while. */
 static void note_acceptance(struct call *call)
 {
@@ -235,7 +246,7 @@ static void start_stream(struct relay *relay, const struct headers *headers)
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* a silent stream must still be seen to open */
-    if (relay->options.open_stream)
+    if (relay->options.open_stream && relay->status == 200)
         relay->stream = stream_open(call, &relay->inside_event);
 }
 
@@ -257,7 +268,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     relay->status = status;
     relay->content_length = announced_length(items, count);
     note_reachable(call);
-    if (call->identified && status >= 200 && status < 300)
+    if (call->identified && status >= 200 && status < 300 && is_vouching(relay))
         note_acceptance(call);
     if (status >= 500 && relay->options.failed) {
         fail(relay, RELAY_STATUS_5XX);

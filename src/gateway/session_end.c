@@ -14,7 +14,7 @@ static void on_head(struct call *call, int status, const struct headers *headers
     bool ended = (status >= 200 && status < 300) || status == 404;
     if (!ended || !call->session[0])
         return;
-    sessions_remove(gateway->sessions, source, session);
+    sessions_remove(gateway->sessions, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, nobody);
     gateway_tell_workers(gateway, execution_forget_session, NULL, session);

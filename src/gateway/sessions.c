@@ -130,10 +130,11 @@ bool sessions_get(struct sessions *sessions, struct str source, struct str sessi
     return entry != NULL;
 }
 
-void sessions_remove(struct sessions *sessions, struct str source, struct str session)
+static void remove_entry(struct sessions *sessions, enum entry_kind kind, struct str source,
+                         struct str session, struct str token)
 {
     struct buffer key;
-    write_key(&key, ENTRY_SESSION, source, session, STR_EMPTY);
+    write_key(&key, kind, source, session, token);
     struct shard *shard = lock_shard(sessions, buffer_str(&key));
     struct entry *entry = map_remove(shard->entries, buffer_str(&key));
     if (entry) {
@@ -142,6 +143,13 @@ void sessions_remove(struct sessions *sessions, struct str source, struct str se
     }
     pthread_mutex_unlock(&shard->lock);
     buffer_finish(&key);
+}
+
+void sessions_remove(struct sessions *sessions, struct str source, struct str session,
+                     struct str token)
+{
+    remove_entry(sessions, ENTRY_SESSION, source, session, STR_EMPTY);
+    remove_entry(sessions, ENTRY_PAIR, source, session, token);
 }
 
 bool sessions_accept(struct sessions *sessions, struct str source, struct str session,

@@ -35,7 +35,9 @@ void sessions_put(struct sessions *sessions, struct str source, struct str sessi
                   const struct session_facts *facts, int64_t limit);
 bool sessions_get(struct sessions *sessions, struct str source, struct str session,
                   struct session_facts *facts);
-void sessions_remove(struct sessions *sessions, struct str source, struct str session);
+/* The session has ended; `token` ended it, and is no longer accepted in it. */
+void sessions_remove(struct sessions *sessions, struct str source, struct str session,
+                     struct str token);
 
 /* Upstream has answered a request of this session (digest, may be empty) and token (digest,
  * may be empty). True when this is news, so that it should be written to the store. */

@@ -56,12 +56,19 @@ static void tell(struct stream *stream, struct str events)
         stream_flush(stream);
 }
 
+/* Whether the stream is the owner's. Of those who give no name none can be told from another, and
+ * the id is all that protects their tasks. */
+static bool is_owners(const struct stream *stream, const struct task *task)
+{
+    return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);
+}
+
 void stream_tell_status(struct gateway_worker *worker, struct task *task)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct stream *stream = LIST_ENTRY(node, struct stream, node);
         struct call *call = stream->call;
-        if (!call->facts.upstream_task_status || !call_owns(call, task))
+        if (!call->facts.upstream_task_status || !is_owners(stream, task))
             continue;
         enum dialect_pending look = call_pending_look(call);
         struct buffer data, events;
@@ -91,7 +98,7 @@ void stream_tell_owner(struct gateway_worker *worker, struct task *task, struct 
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct stream *stream = LIST_ENTRY(node, struct stream, node);
-        if (call_owns(stream->call, task))
+        if (is_owners(stream, task))
             tell_message(stream, message);
     }
 }

@@ -1,6 +1,7 @@
 /* tasks/list: ours first, newest first, then upstream's, in pages over both (seed 002 F-006.5
  * and F-006.6). Upstream's failure leaves ours. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ask.h"
 #include "cursor.h"
@@ -186,8 +187,7 @@ static void list(struct call *call)
         .before_sequence = listing->cursor.sequence,
         .limit = PAGE_SIZE,
     };
-    /* Without a session or a token there is nobody whose tasks could be told apart. */
-    bool is_anonymous = !call->session[0] && !call->token[0];
+    bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
     if (listing->cursor.upstream || is_anonymous)
         go_on_upstream(call);
     else

@@ -41,9 +41,9 @@ static void on_pong(void *context, const struct ask_reply *reply)
     struct str source = str_from(call->source->id), session = str_from(call->session),
                token = str_from(call->token);
     call->ping = NULL;
-    if (reply->status >= 400 && reply->status < 500) {
+    if (reply->status >= 300 && reply->status < 500) {
         answer_refusal(call, reply); /* 400 is how some servers name an unknown session */
-    } else if (reply->status > 0 && reply->status < 500) {
+    } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable) {
         if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
                             call->snapshot->config->limits.sessions))
             store_pair_put(gateway->store, source, session, token, clock_now_ms(),
