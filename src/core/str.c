@@ -1,10 +1,7 @@
 /* Strings with a length: comparison, cutting, numbers, UTF-8, hashing. */
 #include "taskgate/core/str.h"
 
-#include <pthread.h>
 #include <string.h>
-
-#include "taskgate/core/random.h"
 
 struct str str_from(const char *terminated)
 {
@@ -157,23 +154,4 @@ bool str_is_utf8(struct str s)
         i += length;
     }
     return true;
-}
-
-static uint64_t hash_seed;
-
-static void choose_seed(void)
-{
-    random_bytes(&hash_seed, sizeof hash_seed);
-}
-
-uint64_t str_hash(struct str s)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, choose_seed);
-    uint64_t hash = UINT64_C(14695981039346656037) ^ hash_seed;
-    for (size_t i = 0; i < s.length; i++) {
-        hash ^= (unsigned char)s.bytes[i];
-        hash *= UINT64_C(1099511628211);
-    }
-    return hash ^ (hash >> 32);
 }

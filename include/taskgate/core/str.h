@@ -42,5 +42,5 @@ bool str_cut(struct str s, char separator, struct str *before, struct str *rest)
 /* Decimal digits only, no sign, no white space; false on anything else or overflow. */
 bool str_to_u64(struct str s, uint64_t *value);
 bool str_is_utf8(struct str s);
-/* FNV-1a with a per-process seed, for hash tables. */
+/* Keyed with a secret of the process, for hash tables: nobody outside can choose collisions. */
 uint64_t str_hash(struct str s);

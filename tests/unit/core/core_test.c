@@ -107,6 +107,22 @@ START_TEST(map_survives_growth_and_removal)
 }
 END_TEST
 
+START_TEST(hashes_depend_on_every_byte_and_the_length)
+{
+    char bytes[32] = {0};
+    for (size_t length = 0; length < sizeof bytes; length++) {
+        uint64_t hash = str_hash(str_slice(bytes, length));
+        ck_assert_uint_eq(str_hash(str_slice(bytes, length)), hash);
+        ck_assert_uint_ne(str_hash(str_slice(bytes, length + 1)), hash);
+        for (size_t i = 0; i < length; i++) {
+            bytes[i] = 1;
+            ck_assert_uint_ne(str_hash(str_slice(bytes, length)), hash);
+            bytes[i] = 0;
+        }
+    }
+}
+END_TEST
+
 START_TEST(clock_writes_rfc_3339)
 {
     char text[CLOCK_TEXT_BYTES];
@@ -161,6 +177,7 @@ int main(void)
     tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
     tcase_add_test(tests, buffer_grows_drops_and_gives_away);
     tcase_add_test(tests, map_survives_growth_and_removal);
+    tcase_add_test(tests, hashes_depend_on_every_byte_and_the_length);
     tcase_add_test(tests, clock_writes_rfc_3339);
     tcase_add_test(tests, digest_is_sha256);
     tcase_add_test(tests, uuid_is_version_4);
