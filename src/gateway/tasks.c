@@ -20,12 +20,19 @@ static void answer_no_store(struct call *call)
     call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
+/* The store reads an id up to its NUL: the one asked for must be the whole of the task's. */
+static bool is_asked_for(const struct call *call, const struct task *task)
+{
+    return task && str_equal(str_from(task->id), call->envelope.task_id.text) &&
+           call_owns(call, task);
+}
+
 /* The task of the reply, if there is one and it is this client's; else the call is answered. */
 static struct task *owned_task(struct call *call, const struct store_reply *reply)
 {
     if (reply->status == STORE_FAILED)
         answer_no_store(call);
-    else if (!reply->task || !call_owns(call, reply->task))
+    else if (!is_asked_for(call, reply->task))
         answer_unknown(call);
     else
         return reply->task;
@@ -96,7 +103,7 @@ static void on_result(void *context, const struct store_reply *reply)
     struct call *call = context;
     struct task *task = NULL;
     if (call->exchange) {
-        if (reply->status != STORE_FAILED && reply->task && call_owns(call, reply->task))
+        if (reply->status != STORE_FAILED && is_asked_for(call, reply->task))
             task = reply->task;
         else if (reply->status == STORE_FAILED)
             waiting_answer_error(call, JSONRPC_UNAVAILABLE, NULL);
