@@ -4,11 +4,10 @@
 
 #include "execution_internal.h"
 #include "stream.h"
-#include "taskgate/core/clock.h"
+#include "task_bind.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
-#include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 #include "waiting.h"
 
@@ -36,38 +35,51 @@ static void unref(struct execution *execution)
     free(execution);
 }
 
-/* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */
-static void drop(struct execution *execution)
+/* Nothing is under way any more; the entry may stay. */
+static void rest(struct execution *execution)
 {
-    if (execution->dropped)
-        return;
-    execution->dropped = true;
     if (execution->running)
         atomic_fetch_sub(&execution->worker->gateway->in_flight, 1);
     execution->running = false;
     ask_cancel(execution->ask);
     execution->ask = NULL;
     loop_timer_stop(&execution->timer);
+    if (execution->own_session)
+        execution_session_close(execution);
+}
+
+/* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */
+static void drop(struct execution *execution)
+{
+    if (execution->dropped)
+        return;
+    execution->dropped = true;
+    rest(execution);
     map_remove(execution->worker->executions, str_from(execution->id));
     unref(execution);
 }
 
 /* ---- holding ---- */
 
+static struct execution *obtain(struct gateway_worker *worker, const struct task *task)
+{
+    struct execution *execution = find(worker, str_from(task->id));
+    if (execution)
+        return execution;
+    execution = memory_alloc(sizeof *execution);
+    execution->worker = worker;
+    execution->references = 1;
+    memcpy(execution->id, task->id, sizeof execution->id);
+    headers_init(&execution->credentials, true);
+    map_put(worker->executions, str_from(task->id), execution);
+    return execution;
+}
+
 static struct execution *hold(const struct call *call, const struct task *task)
 {
-    struct gateway_worker *worker = call->worker;
-    struct execution *execution = find(worker, str_from(task->id));
-    if (execution && execution->running)
+    struct execution *execution = obtain(call->worker, task);
+    if (execution->running)
         return execution;
-    if (!execution) {
-        execution = memory_alloc(sizeof *execution);
-        execution->worker = worker;
-        execution->references = 1;
-        memcpy(execution->id, task->id, sizeof execution->id);
-        headers_init(&execution->credentials, true);
-        map_put(worker->executions, str_from(task->id), execution);
-    }
     headers_finish(&execution->credentials);
     headers_from_request(&execution->credentials, call->exchange, call->source);
     memcpy(execution->session, call->session, sizeof execution->session);
@@ -122,6 +134,11 @@ static void on_outcome_stored(void *context, const struct store_reply *reply)
         /* The answer exists only here: it is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet", LOG_TEXT("task", execution->id));
         loop_timer_start(&execution->timer, STORE_RETRY_MS);
+    } else if (execution->own_session && execution->outcome.to == TASK_APPROVED &&
+               reply->status == STORE_OK && !execution->dropped) {
+        /* Running it again at once would only be refused again: that is left to its owner. */
+        execution->refused = true;
+        rest(execution);
     } else {
         drop(execution);
     }
@@ -223,6 +240,11 @@ static void back_to_approved(struct execution *execution)
     finish(execution, &change);
 }
 
+static bool is_refusal(int status)
+{
+    return status == 401 || status == 403 || status == 404;
+}
+
 void execution_answered(struct execution *execution, const struct ask_reply *reply)
 {
     execution->ask = NULL;
@@ -234,8 +256,11 @@ void execution_answered(struct execution *execution, const struct ask_reply *rep
             finish_with_result(execution, result);
     } else if (error.length > 0) {
         finish_with_error(execution, error);
-    } else if (reply->status == 401 || reply->status == 403 || reply->status == 404) {
+    } else if (is_refusal(reply->status) && !execution->upstream_task) {
         back_to_approved(execution);
+    } else if (is_refusal(reply->status)) {
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
+                       "upstream runs the call, and no longer says what becomes of it");
     } else if (reply->too_large) {
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR, "the result is larger than allowed");
     } else if (reply->result == UPSTREAM_CONNECT_FAILED) {
@@ -312,8 +337,7 @@ static void on_reply(void *context, const struct ask_reply *reply)
     execution_answered(context, reply);
 }
 
-/* `executing` is on disk: now, and only now, the first byte goes to upstream. */
-static void send(struct execution *execution)
+void execution_send(struct execution *execution)
 {
     static const struct ask_callbacks callbacks = {.reply = on_reply, .interim = execution_interim};
     const struct task *task = execution->task;
@@ -322,6 +346,7 @@ static void send(struct execution *execution)
     char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
     memcpy(id + 3, uuid, sizeof uuid);
+    buffer_clear(&execution->request_id);
     buffer_append_format(&execution->request_id, "\"%s\"", id);
     buffer_init(&body);
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
@@ -340,7 +365,11 @@ static void on_executing(void *context, const struct store_reply *reply)
             execution->task = task_ref(reply->task);
             log_info("Executing", LOG_TEXT("task", execution->id),
                      LOG_TEXT("tool", execution->task->tool));
-            send(execution);
+            /* `executing` is on disk: now, and only now, the first byte goes to upstream. */
+            if (execution->own_session)
+                execution_session_open(execution);
+            else
+                execution_send(execution);
         } else {
             drop(execution); /* someone else was first, or the store is down */
         }
@@ -348,47 +377,7 @@ static void on_executing(void *context, const struct store_reply *reply)
     unref(execution); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
 }
 
-/* ---- what was approved must still be what would be allowed ---- */
-
-static bool request_is_intact(const struct task *task)
-{
-    struct envelope envelope;
-    char digest[DIGEST_HEX_BYTES] = "";
-    enum envelope_status status =
-        envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    if (status == ENVELOPE_OK)
-        canonical_digest(envelope.arguments.raw, digest);
-    bool intact = status == ENVELOPE_OK && strcmp(digest, task->arguments_digest) == 0 &&
-                  str_equal(envelope.name.text, str_from(task->tool));
-    envelope_finish(&envelope);
-    return intact;
-}
-
-/* -32011 unless the policy in force forwards, or asks for the same workflow; -32012 when the
- * tool is not the one that was approved. */
-static bool check_drift(struct execution *execution, enum jsonrpc_error *error)
-{
-    const struct task *task = execution->task;
-    const struct policy *policy = execution->snapshot->policy;
-    struct policy_request request = {execution->source, str_from(task->tool),
-                                     str_from(task->arguments)};
-    struct policy_decision decision;
-    struct catalog_tool tool;
-    *error = JSONRPC_POLICY_DRIFT;
-    if (!execution->source || !execution->source->enabled ||
-        !policy_is_visible(policy, execution->source, request.name))
-        return false;
-    policy_decide(policy, &request, &decision);
-    bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
-                         strcmp(decision.workflow->name, task->workflow) == 0;
-    if (decision.action != ACTION_FORWARD && !same_workflow)
-        return false;
-    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
-                      &tool);
-    *error = JSONRPC_TRANSFORM_DRIFT;
-    return request_is_intact(task) && (!tool.digest[0] || !task->definition_digest[0] ||
-                                       strcmp(tool.digest, task->definition_digest) == 0);
-}
+/* ---- the beginning ---- */
 
 static void begin(struct execution *execution, struct task *task)
 {
@@ -397,13 +386,14 @@ static void begin(struct execution *execution, struct task *task)
     if (execution->running || atomic_load(&gateway->shutting_down))
         return;
     execution->running = true;
+    execution->refused = false;
     atomic_fetch_add(&gateway->in_flight, 1);
     task_unref(execution->task);
     execution->task = task_ref(task);
     snapshot_unref(execution->snapshot);
     execution->snapshot = snapshot_current();
     execution->source = config_source_find(execution->snapshot->config, str_from(task->source));
-    if (!check_drift(execution, &error)) {
+    if (!execution_check(execution, &error)) {
         log_warn("An approved call is not run: what was approved has changed",
                  LOG_TEXT("task", task->id), LOG_TEXT("error", jsonrpc_error_type(error)));
         execution_fail(execution, error, "");
@@ -424,7 +414,29 @@ void execution_offer(const struct call *call, struct task *task, bool wants_resu
         begin(execution, task);
 }
 
+void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result)
+{
+    if (task->state != TASK_APPROVED || (task->on_result && !wants_result))
+        return;
+    struct execution *execution = obtain(worker, task);
+    execution->own_session = true;
+    begin(execution, task);
+}
+
 /* ---- the task has changed ---- */
+
+void execution_say_last(struct execution *execution, struct str body, struct str id)
+{
+    struct ask_options options = {.source = execution->source,
+                                  .snapshot = execution->snapshot,
+                                  .headers = &execution->credentials,
+                                  .body = body,
+                                  .id = id};
+    if (execution->own_session)
+        execution_session_say_last(execution, &options);
+    else
+        ask_tell(execution->worker, &options);
+}
 
 /* Stopped by its owner or an operator: upstream is told, as far as it listens. */
 static void stop(struct execution *execution)
@@ -438,11 +450,7 @@ static void stop(struct execution *execution)
                              "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                              "\"params\":{\"requestId\":%.*s,\"reason\":\"cancelled\"}}",
                              STR_ARGS(buffer_str(&execution->request_id)));
-        struct ask_options options = {.source = execution->source,
-                                      .snapshot = execution->snapshot,
-                                      .headers = &execution->credentials,
-                                      .body = buffer_str(&body)};
-        ask_tell(execution->worker, &options);
+        execution_say_last(execution, buffer_str(&body), STR_EMPTY);
         buffer_finish(&body);
     }
     drop(execution);
@@ -451,14 +459,19 @@ static void stop(struct execution *execution)
 void execution_tell(struct gateway_worker *worker, struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));
-    if (!execution)
+    if (!execution) {
+        /* One worker alone speaks for the control plane, so that no two begin. */
+        if (worker == worker->gateway->workers[0] &&
+            str_starts_with(str_from(task->owner), STR(TASK_BIND_ADMIN)))
+            execution_offer_own(worker, task, false);
         return;
+    }
     bool runs_elsewhere = task->state == TASK_EXECUTING && !execution->running;
     bool may_run = !task->on_result || waiting_exists(worker, task);
     if (task->state == TASK_CANCELLED)
         stop(execution);
     else if (task_state_is_terminal(task->state) || runs_elsewhere)
         drop(execution);
-    else if (task->state == TASK_APPROVED && may_run)
+    else if (task->state == TASK_APPROVED && may_run && !execution->refused)
         begin(execution, task);
 }

@@ -13,12 +13,16 @@ void execution_hold(const struct call *call, const struct task *task);
 /* As execution_hold(), and runs the task if it is approved and its time has come: at once, or
  * for `on_result` when `wants_result`. */
 void execution_offer(const struct call *call, struct task *task, bool wants_result);
+/* As execution_offer() for a task whose owner is the control plane: it needs no client, for the
+ * gateway opens a session of its own (execution_session.c). On the first worker's loop. */
+void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result);
 /* Drops what is kept of a task that is not running. */
 void execution_forget(struct gateway_worker *worker, struct str id);
 /* Drops what is kept for a session (its digest): it has ended. A worker_callback. */
 void execution_forget_session(struct gateway_worker *worker, struct task *unused,
                               struct str session);
-/* The task has changed: runs it when it was approved here, stops when it has ended. */
+/* The task has changed: runs it when it was approved here, or belongs to the control plane;
+ * stops when it has ended. */
 void execution_tell(struct gateway_worker *worker, struct task *task);
 /* Everything of the worker, for the end of the process. */
 void executions_drop(struct gateway_worker *worker);

@@ -11,6 +11,8 @@ struct execution {
     char session[DIGEST_HEX_BYTES]; /* of the request that brought the credentials */
     struct headers credentials;     /* owned copies; never stored, never logged */
     bool dropped;                   /* no longer in the worker's map */
+    bool own_session;               /* the gateway's own, for the control plane */
+    bool refused;                   /* with it: runs again only when its owner asks */
     /* While it runs. */
     bool running;
     struct task *task;
@@ -34,6 +36,22 @@ void execution_answered(struct execution *execution, const struct ask_reply *rep
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details);
 /* A message of upstream's while it works. */
 void execution_interim(void *context, struct str message);
+/* Tells upstream that the call is given up. */
+void execution_say_last(struct execution *execution, struct str body, struct str id);
+/* Sends the call itself. */
+void execution_send(struct execution *execution);
+
+/* ---- execution_check.c: whether the call is still what was approved ---- */
+/* -32011 unless the policy in force forwards, or asks for the same workflow; -32012 when the
+ * tool is not the one that was approved. */
+bool execution_check(const struct execution *execution, enum jsonrpc_error *error);
+
+/* ---- execution_session.c: there is no client whose session could be used ---- */
+/* Opens a session with the source's static headers, then sends the call. */
+void execution_session_open(struct execution *execution);
+void execution_session_close(struct execution *execution);
+/* Sends one more message and closes the session when upstream has taken it. */
+void execution_session_say_last(struct execution *execution, const struct ask_options *options);
 
 /* ---- execution_task.c: a tool that upstream itself runs as a task only ---- */
 /* True when the answer was a CreateTaskResult, which is now being followed. */

@@ -94,12 +94,7 @@ void execution_task_cancel(struct execution *execution)
     struct buffer params = {0}, body = {0}, id = {0};
     write_params(&params, execution);
     ask_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
-    struct ask_options options = {.source = execution->source,
-                                  .snapshot = execution->snapshot,
-                                  .headers = &execution->credentials,
-                                  .body = buffer_str(&body),
-                                  .id = buffer_str(&id)};
-    ask_tell(execution->worker, &options);
+    execution_say_last(execution, buffer_str(&body), buffer_str(&id));
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);

@@ -8,6 +8,7 @@
 #include "relay.h"
 #include "stream.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/control.h"
 #include "waiting.h"
 
 #define IDLE_CONNECTIONS 256
@@ -64,6 +65,8 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
                                          sizeof(struct gateway_worker *));
     gateway->workers[gateway->worker_count++] = worker;
     store_observe(gateway->store, loop, on_task, worker);
+    if (gateway->worker_count == 1)
+        control_resume(worker);
     return worker;
 }
 

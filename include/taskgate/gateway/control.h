@@ -1,0 +1,55 @@
+/*
+ * The control plane's door into the gateway: calls without a client, by the token of an operator
+ * (seed 004). They pass every gate that a client's call passes and always become tasks; the
+ * gateway executes them with a session of its own at upstream and the source's static headers.
+ *
+ * On the loop of the gateway's first worker.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+#include "taskgate/gateway/gateway.h"
+#include "taskgate/task/task.h"
+
+struct control_call {
+    const char *name;     /* of the token: the task's owner is "admin:<name>" */
+    struct str source;    /* its id; empty: the only one */
+    struct str tool;      /* JSON text, as the two below, each accepted by json_check() */
+    struct str arguments; /* empty: {} */
+    struct str ttl;       /* milliseconds; empty: the default */
+};
+
+enum control_status {
+    CONTROL_CREATED,
+    CONTROL_INVALID,     /* what is asked makes no sense */
+    CONTROL_DENIED,      /* by a gate */
+    CONTROL_LIMITED,     /* too many pending tasks */
+    CONTROL_UNAVAILABLE, /* the store is down, or the process ends */
+};
+
+struct control_reply {
+    enum control_status status;
+    struct task *task;   /* created; borrowed */
+    int code;            /* JSON-RPC's for the same refusal; 0 where it has none */
+    const char *message; /* of a refusal */
+};
+typedef void (*control_callback)(void *context, const struct control_reply *reply);
+
+/* Answers once, after the commit that holds the task; a refusal may come before this returns. */
+void control_call(struct gateway_worker *worker, const struct control_call *call,
+                  control_callback callback, void *context);
+/* The owner that this token's tasks have; the caller frees it. */
+char *control_owner(const char *name);
+/* Whether the task was made by the token of this name. */
+bool control_owns(const char *name, const struct task *task);
+/* The owner asks for the result: runs an approved task that waited for that (`execution:
+ * on_result`), or that upstream refused before. Does nothing for tasks of clients. */
+void control_wants_result(struct gateway_worker *worker, struct task *task);
+/* Runs what was approved before the process began. */
+void control_resume(struct gateway_worker *worker);
+/* "result":… as upstream gave it, or "error":… as tasks/result would answer, of a task that has
+ * ended: members of an object that the caller writes. */
+void control_write_outcome(struct buffer *out, const struct task *task);

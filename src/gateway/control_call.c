@@ -1,0 +1,276 @@
+/* Calls that come from the control plane: no client, no session, the same gates (seed 004). */
+#include "taskgate/gateway/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "execution.h"
+#include "task_bind.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/random.h"
+#include "taskgate/json/text.h"
+
+#define RESUME_PAGE 100
+
+/* A call on its way; gone when it is answered. */
+struct control {
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct buffer body;
+    struct envelope envelope;
+    control_callback callback;
+    void *context;
+};
+
+static void finish(struct control *control)
+{
+    envelope_finish(&control->envelope);
+    buffer_finish(&control->body);
+    snapshot_unref(control->snapshot);
+    free(control);
+}
+
+static void refuse(struct control *control, enum control_status status, int code,
+                   const char *message)
+{
+    const struct control_reply reply = {.status = status, .code = code, .message = message};
+    control->callback(control->context, &reply);
+    finish(control);
+}
+
+static void refuse_as(struct control *control, enum control_status status, enum jsonrpc_error error)
+{
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)), STR("tools/call"));
+    refuse(control, status, jsonrpc_error_code(error), jsonrpc_error_message(error));
+}
+
+/* ---- what is asked ---- */
+
+/* The only source, or the one that is named. */
+static bool choose_source(struct control *control, struct str wanted)
+{
+    const struct config *config = control->snapshot->config;
+    if (wanted.length > 0)
+        control->source = config_source_find(config, wanted);
+    else if (config->source_count == 1)
+        control->source = &config->sources[0];
+    return control->source != NULL;
+}
+
+static void write_body(struct buffer *body, const struct control_call *call)
+{
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    buffer_append_format(body, "{\"jsonrpc\":\"2.0\",\"id\":\"tg:%s\",\"method\":\"tools/call\"",
+                         uuid);
+    buffer_append_text(body, ",\"params\":{\"name\":");
+    buffer_append(body, call->tool);
+    buffer_append_text(body, ",\"arguments\":");
+    buffer_append(body, call->arguments.length > 0 ? call->arguments : STR("{}"));
+    buffer_append_text(body, ",\"task\":{");
+    if (call->ttl.length > 0) {
+        buffer_append_text(body, "\"ttl\":");
+        buffer_append(body, call->ttl);
+    }
+    buffer_append_text(body, "}}}");
+}
+
+/* What is run later is read like any client's body, by the same reader. */
+static bool read_body(struct control *control, const struct control_call *call, struct error *error)
+{
+    int64_t ttl_ms;
+    write_body(&control->body, call);
+    if (json_type(call->tool) != JSON_STRING)
+        return error_set(error, "tool must be a string");
+    if (call->arguments.length > 0 && json_type(call->arguments) != JSON_OBJECT)
+        return error_set(error, "arguments must be an object");
+    if (control->body.length > (size_t)control->snapshot->config->limits.body_bytes)
+        return error_set(error, "the call is larger than limits.body_bytes");
+    if (envelope_read(&control->envelope, buffer_str(&control->body), error) != ENVELOPE_OK)
+        return false;
+    if (dialect_read_ttl(control->envelope.task.raw, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID)
+        return error_set(error, "ttl must be a positive integer of milliseconds");
+    return true;
+}
+
+/* ---- the task ---- */
+
+static void on_stored(void *context, const struct store_reply *reply)
+{
+    struct control *control = context;
+    switch (reply->status) {
+    case STORE_OK:
+        task_bind_announce(reply->task);
+        control->callback(control->context, &(struct control_reply){.task = reply->task});
+        finish(control);
+        break;
+    case STORE_LIMIT_PRINCIPAL:
+        refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+               "too many pending tasks of this token");
+        break;
+    case STORE_LIMIT_TOTAL:
+        refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+               "too many pending tasks");
+        break;
+    case STORE_NOT_FOUND:
+    case STORE_CONFLICT:
+    case STORE_FAILED:
+        refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
+               "the task store is not available");
+        break;
+    }
+}
+
+static void create(struct control *control, const char *name,
+                   const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    struct gateway *gateway = control->worker->gateway;
+    const struct config_limits *limits = &control->snapshot->config->limits;
+    struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
+    char *owner = control_owner(name);
+    const struct task_origin origin = {
+        .snapshot = control->snapshot,
+        .source = control->source,
+        .envelope = &control->envelope,
+        .owner = owner,
+        .session = "",
+        .principal = owner,
+    };
+    struct task *task = task_bind(&origin, decision, tool, decision->action == ACTION_FORWARD);
+    free(owner);
+    store_task_create(gateway->store, task, &pending,
+                      (struct store_call){control->worker->loop, on_stored, control});
+}
+
+/* The gates of tools_call.c in their order. What may be forwarded runs as a task at once: there
+ * is nobody on a connection to whom upstream's answer could be streamed. */
+static void judge(struct control *control, const char *name)
+{
+    const struct policy *policy = control->snapshot->policy;
+    struct str tool_name = control->envelope.name.text;
+    struct policy_request request = {control->source, tool_name, control->envelope.arguments.raw};
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
+        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        refuse_as(control, CONTROL_DENIED, JSONRPC_NOT_EXPOSED);
+        return;
+    }
+    policy_decide(policy, &request, &decision);
+    struct str action = str_from(config_action_name(decision.action));
+    metrics_count(METRIC_DECISIONS, STR("gate2"), action);
+    metrics_count(METRIC_RULE_MATCHES, action);
+    if (decision.action == ACTION_DENY) {
+        refuse_as(control, CONTROL_DENIED, JSONRPC_RULE_DENIED);
+        return;
+    }
+    catalog_find_tool(control->worker->gateway->catalog, str_from(control->source->id), tool_name,
+                      &tool);
+    struct mcp_capabilities upstream = {0};
+    catalog_capabilities(control->worker->gateway->catalog, str_from(control->source->id),
+                         &upstream);
+    if (!upstream.tasks)
+        tool.has_own = false; /* what it says of tasks means nothing then */
+    create(control, name, &decision, &tool);
+}
+
+void control_call(struct gateway_worker *worker, const struct control_call *call,
+                  control_callback callback, void *context)
+{
+    struct error error = {""};
+    struct control *control = memory_alloc(sizeof *control);
+    control->worker = worker;
+    control->snapshot = snapshot_current();
+    control->callback = callback;
+    control->context = context;
+    if (atomic_load(&worker->gateway->shutting_down))
+        refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
+               "the gateway is shutting down");
+    else if (!choose_source(control, call->source))
+        refuse(control, CONTROL_INVALID, 0,
+               call->source.length > 0 ? "there is no source of this id"
+                                       : "there are several sources: name one");
+    else if (!read_body(control, call, &error))
+        refuse(control, CONTROL_INVALID, 0, error.message);
+    else
+        judge(control, call->name);
+}
+
+/* ---- who owns a task, and running it ---- */
+
+char *control_owner(const char *name)
+{
+    return memory_format(TASK_BIND_ADMIN "%s", name);
+}
+
+bool control_owns(const char *name, const struct task *task)
+{
+    struct str owner = str_from(task->owner), prefix = STR(TASK_BIND_ADMIN);
+    return str_starts_with(owner, prefix) &&
+           str_equal(str_slice(owner.bytes + prefix.length, owner.length - prefix.length),
+                     str_from(name));
+}
+
+void control_wants_result(struct gateway_worker *worker, struct task *task)
+{
+    if (str_starts_with(str_from(task->owner), STR(TASK_BIND_ADMIN)))
+        execution_offer_own(worker, task, true);
+}
+
+static void on_resumed(void *context, const struct store_reply *reply)
+{
+    struct gateway_worker *worker = context;
+    if (reply->status == STORE_OK)
+        execution_offer_own(worker, reply->task, false);
+}
+
+static void resume_from(struct gateway_worker *worker, int64_t before_sequence);
+
+static void on_approved(void *context, const struct store_reply *reply)
+{
+    struct gateway_worker *worker = context;
+    for (size_t i = 0; reply->status == STORE_OK && i < reply->task_count; i++) {
+        if (str_starts_with(str_from(reply->tasks[i]->owner), STR(TASK_BIND_ADMIN)))
+            store_task_get(worker->gateway->store, str_from(reply->tasks[i]->id),
+                           (struct store_call){worker->loop, on_resumed, worker});
+    }
+    if (reply->status == STORE_OK && reply->has_more && reply->task_count > 0)
+        resume_from(worker, reply->sequences[reply->task_count - 1]);
+}
+
+static void resume_from(struct gateway_worker *worker, int64_t before_sequence)
+{
+    const struct store_task_query approved = {
+        .states = 1u << TASK_APPROVED,
+        .before_sequence = before_sequence,
+        .limit = RESUME_PAGE,
+    };
+    store_task_list(worker->gateway->store, &approved,
+                    (struct store_call){worker->loop, on_approved, worker});
+}
+
+void control_resume(struct gateway_worker *worker)
+{
+    resume_from(worker, 0);
+}
+
+/* ---- what became of it ---- */
+
+void control_write_outcome(struct buffer *out, const struct task *task)
+{
+    struct str outcome = str_slice(task->outcome_text, task->outcome_length);
+    if (task->outcome == TASK_OUTCOME_RESULT && task->state != TASK_CANCELLED) {
+        buffer_append_text(out, "\"result\":");
+        buffer_append(out, outcome);
+        return;
+    }
+    struct buffer message;
+    buffer_init(&message);
+    dialect_write_task_answer(&message, STR("0"), task);
+    buffer_append_text(out, "\"error\":");
+    buffer_append(out, json_member(buffer_str(&message), "error"));
+    buffer_finish(&message);
+}

@@ -1,0 +1,43 @@
+/* What was approved must still be what would be allowed (design invariant 5). */
+#include <string.h>
+
+#include "execution_internal.h"
+#include "taskgate/json/canonical.h"
+
+static bool request_is_intact(const struct task *task)
+{
+    struct envelope envelope;
+    char digest[DIGEST_HEX_BYTES] = "";
+    enum envelope_status status =
+        envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    if (status == ENVELOPE_OK)
+        canonical_digest(envelope.arguments.raw, digest);
+    bool intact = status == ENVELOPE_OK && strcmp(digest, task->arguments_digest) == 0 &&
+                  str_equal(envelope.name.text, str_from(task->tool));
+    envelope_finish(&envelope);
+    return intact;
+}
+
+bool execution_check(const struct execution *execution, enum jsonrpc_error *error)
+{
+    const struct task *task = execution->task;
+    const struct policy *policy = execution->snapshot->policy;
+    struct policy_request request = {execution->source, str_from(task->tool),
+                                     str_from(task->arguments)};
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    *error = JSONRPC_POLICY_DRIFT;
+    if (!execution->source || !execution->source->enabled ||
+        !policy_is_visible(policy, execution->source, request.name))
+        return false;
+    policy_decide(policy, &request, &decision);
+    bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
+                         strcmp(decision.workflow->name, task->workflow) == 0;
+    if (decision.action != ACTION_FORWARD && !same_workflow)
+        return false;
+    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
+                      &tool);
+    *error = JSONRPC_TRANSFORM_DRIFT;
+    return request_is_intact(task) && (!tool.digest[0] || !task->definition_digest[0] ||
+                                       strcmp(tool.digest, task->definition_digest) == 0);
+}
