@@ -9,8 +9,9 @@
 
 #include "events.h"
 #include "feed.h"
+#include "results.h"
 
-#define MAX_BODY_BYTES ((size_t)64 * 1024)
+#define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
 #define MAX_CONNECTIONS 1000
 #define READ_TIMEOUT_MS 30000
 #define STREAM_HIGH_WATER ((size_t)1024 * 1024)
@@ -33,10 +34,12 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     admin->store = options->store;
     admin->upstream_reachable = options->upstream_reachable;
     admin->context = options->context;
+    admin->worker = options->worker;
     admin->started_ms = clock_monotonic_ms();
     memcpy(admin->extra_token_sha256, options->extra_token_sha256,
            sizeof admin->extra_token_sha256);
     list_init(&admin->streams);
+    list_init(&admin->waits);
     admin->server = http_server_create(loop, &server, error);
     if (!admin->server) {
         free(admin);
@@ -61,6 +64,7 @@ void admin_announce_shut_down(struct admin *admin)
 {
     admin->shutting_down = true;
     events_end_all(admin);
+    results_end_all(admin);
 }
 
 void admin_shut_down(struct admin *admin, loop_callback idle, void *context)

@@ -1,6 +1,7 @@
 /*
  * Decisions: approve, reject, cancel. Each is one compare-and-set in the store; the answer
  * comes after its commit, and what follows from it is the business of the store's observers.
+ * Nobody approves what they called themselves.
  */
 #include "internal.h"
 
@@ -8,8 +9,10 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/gateway/control.h"
 #include "taskgate/json/text.h"
 
+#include "body.h"
 #include "pending_reply.h"
 #include "reply.h"
 
@@ -22,13 +25,6 @@ struct decision {
 static const struct decision approve = {TASK_APPROVED, "Task approved"};
 static const struct decision reject = {TASK_REJECTED, "Task rejected"};
 static const struct decision cancel = {TASK_CANCELLED, "Task cancelled"};
-
-static bool is_json(struct str content_type)
-{
-    struct str type, parameters;
-    str_cut(content_type, ';', &type, &parameters);
-    return str_equal_ignore_case(str_trim(type), STR("application/json"));
-}
 
 /* `reason`: owned by the caller, NULL without one. */
 static bool read_reason(struct str value, char **reason, struct error *error)
@@ -61,7 +57,7 @@ static bool read_body(struct str body, char **reason, struct error *error)
     if (json_type(body) != JSON_OBJECT)
         return error_set(error, "the body must be an object, such as {\"reason\": \"…\"}");
     while (json_next_member(body, &position, &key, &value)) {
-        if (!json_string_equals(str_slice(key.bytes - 1, key.length + 2), STR("reason")))
+        if (!body_key_is(key, "reason"))
             return error_set(error, "the body has an unknown member; only \"reason\" is known");
         if (!read_reason(value, reason, error))
             return false;
@@ -82,32 +78,59 @@ static void answer_decision(void *context, const struct store_reply *reply)
     pending_reply_destroy(pending);
 }
 
-static void decide(const struct request *request, const struct decision *decision)
+/* Takes the request's decision to the store. */
+static void commit(struct pending_reply *pending, struct str id)
 {
-    struct str body = http_body(request->exchange);
-    struct str content_type = http_header(request->exchange, "content-type");
-    struct error error = {""};
-    char *reason = NULL;
-    if (!is_json(content_type) && (content_type.bytes || body.length > 0)) {
-        reply_error(request->exchange, REPLY_UNSUPPORTED_MEDIA_TYPE,
-                    "the body must be application/json", NULL);
+    const struct decision *decision = pending->decision;
+    struct task_change change = {.to = decision->to, .by = pending->by, .reason = pending->reason};
+    if (decision->to == TASK_APPROVED)
+        change.execute_by_ms =
+            clock_now_ms() + pending->snapshot->config->times.approval_validity_ms;
+    struct store_actor actor = {"operator", pending->by};
+    store_task_change(pending->admin->store, id, &change, &actor,
+                      (struct store_call){pending->admin->loop, answer_decision, pending});
+}
+
+/* Who made a task never changes, so what is read here still holds when the decision is taken. */
+static void check_owner(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = context;
+    bool is_own = reply->task && control_owns(pending->by, reply->task);
+    if (reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&
+        !(is_own && pending->decision->to == TASK_APPROVED)) {
+        commit(pending, str_from(reply->task->id));
         return;
     }
-    if (!read_body(body, &reason, &error)) {
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (exchange && reply->status == STORE_OK && is_own)
+        reply_error(exchange, REPLY_FORBIDDEN,
+                    "the token that made this call may not approve it; somebody else must", NULL);
+    else if (exchange && reply->status == STORE_OK)
+        pending_reply_unknown(exchange);
+    else if (exchange)
+        pending_reply_with_task(exchange, reply, pending->snapshot->config);
+    pending_reply_destroy(pending);
+}
+
+static void decide(const struct request *request, const struct decision *decision)
+{
+    struct error error = {""};
+    char *reason = NULL;
+    if (!body_is_json(request, true))
+        return;
+    if (!read_body(http_body(request->exchange), &reason, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         free(reason);
         return;
     }
     struct pending_reply *pending = pending_reply_create(request);
     pending->decision = decision;
-    struct task_change change = {.to = decision->to, .by = pending->by, .reason = reason};
-    if (decision->to == TASK_APPROVED)
-        change.execute_by_ms =
-            clock_now_ms() + request->snapshot->config->times.approval_validity_ms;
-    struct store_actor actor = {"operator", pending->by};
-    store_task_change(request->admin->store, request->id, &change, &actor,
-                      (struct store_call){request->admin->loop, answer_decision, pending});
-    free(reason);
+    pending->reason = reason;
+    if (decision->to == TASK_APPROVED || pending->own_only)
+        store_task_get(request->admin->store, request->id,
+                       (struct store_call){request->admin->loop, check_owner, pending});
+    else
+        commit(pending, request->id);
 }
 
 void decisions_approve(const struct request *request)

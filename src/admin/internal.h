@@ -15,6 +15,8 @@ struct admin {
     struct store *store;
     struct feed *feed;
     struct list streams; /* of events.c */
+    struct list waits;   /* of results.c */
+    struct gateway_worker *worker;
     char extra_token_sha256[65];
     bool (*upstream_reachable)(void *context);
     void *context;
@@ -45,7 +47,10 @@ typedef void (*request_handler)(const struct request *request);
 /* ---- router.c ---- */
 void router_handle(struct http_exchange *exchange, void *admin);
 
-/* ---- probes.c, page.c, tasks.c, decisions.c, events.c: one handler per route ---- */
+/* Whether the token sees its own tasks only: it may call, but not look. */
+bool router_sees_own_only(const struct operator* operator);
+
+/* ---- one handler per route, each in the file of its name ---- */
 void probes_health(const struct request *request);
 void probes_ready(const struct request *request);
 void probes_metrics(const struct request *request);
@@ -56,3 +61,5 @@ void decisions_approve(const struct request *request);
 void decisions_reject(const struct request *request);
 void decisions_cancel(const struct request *request);
 void events_open(const struct request *request);
+void calls_create(const struct request *request);
+void results_get(const struct request *request);

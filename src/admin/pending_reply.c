@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/control.h"
 
 #include "reply.h"
 #include "task_json.h"
@@ -19,7 +20,9 @@ struct pending_reply *pending_reply_create(const struct request *request)
     struct pending_reply *pending = memory_alloc(sizeof *pending);
     pending->exchange = request->exchange;
     pending->snapshot = snapshot_ref(request->snapshot);
+    pending->admin = request->admin;
     pending->by = memory_copy_text(request->operator.name);
+    pending->own_only = router_sees_own_only(&request->operator);
     http_on_gone(request->exchange, forget_exchange, pending);
     return pending;
 }
@@ -28,6 +31,7 @@ void pending_reply_destroy(struct pending_reply *pending)
 {
     snapshot_unref(pending->snapshot);
     free(pending->by);
+    free(pending->reason);
     free(pending);
 }
 
@@ -36,6 +40,16 @@ struct http_exchange *pending_reply_take(struct pending_reply *pending)
     if (pending->exchange)
         http_on_gone(pending->exchange, NULL, NULL);
     return pending->exchange;
+}
+
+bool pending_reply_may_see(const struct pending_reply *pending, const struct store_reply *reply)
+{
+    return !pending->own_only || !reply->task || control_owns(pending->by, reply->task);
+}
+
+void pending_reply_unknown(struct http_exchange *exchange)
+{
+    reply_error(exchange, REPLY_NOT_FOUND, "there is no task with this id", NULL);
 }
 
 void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
@@ -50,7 +64,7 @@ void pending_reply_with_task(struct http_exchange *exchange, const struct store_
         buffer_finish(&body);
         break;
     case STORE_NOT_FOUND:
-        reply_error(exchange, REPLY_NOT_FOUND, "there is no task with this id", NULL);
+        pending_reply_unknown(exchange);
         break;
     case STORE_CONFLICT: {
         const char *state = task_state_name(reply->task->state);

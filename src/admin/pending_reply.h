@@ -7,16 +7,23 @@
 #include "internal.h"
 
 struct pending_reply {
-    struct http_exchange *exchange;  /* NULL once the client has gone */
-    struct snapshot *snapshot;       /* owned reference */
+    struct http_exchange *exchange; /* NULL once the client has gone */
+    struct snapshot *snapshot;      /* owned reference */
+    struct admin *admin;
     char *by;                        /* name of the operator's token */
+    bool own_only;                   /* it sees its own tasks only */
     const struct decision *decision; /* of decisions.c; NULL for reads */
+    char *reason;                    /* of the decision, or NULL */
 };
 
 struct pending_reply *pending_reply_create(const struct request *request);
 void pending_reply_destroy(struct pending_reply *pending);
 /* Takes the exchange back for the answer; NULL when nobody waits any more. */
 struct http_exchange *pending_reply_take(struct pending_reply *pending);
+/* Whether the operator may see the task that the store has answered with. */
+bool pending_reply_may_see(const struct pending_reply *pending, const struct store_reply *reply);
+/* As if there were no such task. */
+void pending_reply_unknown(struct http_exchange *exchange);
 /* Answers with the task, or with the error that the store's status stands for. */
 void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
                              const struct config *config);

@@ -101,6 +101,25 @@ static bool append_decoded(struct buffer *out, struct str text)
     return true;
 }
 
+bool query_parse_single(struct buffer *value, struct str text, const char *name,
+                        struct error *error)
+{
+    while (text.length > 0) {
+        struct str parameter, key, raw;
+        str_cut(text, '&', &parameter, &text);
+        str_cut(parameter, '=', &key, &raw);
+        if (parameter.length == 0)
+            continue;
+        if (!str_equal(key, str_from(name)))
+            return error_set(error, "\"%.*s\" is not a parameter here; known is %s", STR_ARGS(key),
+                             name);
+        buffer_clear(value);
+        if (!append_decoded(value, raw))
+            return error_set(error, "the query is not well encoded");
+    }
+    return true;
+}
+
 static bool parse_parameter(struct task_list_query *query, struct str parameter,
                             struct error *error)
 {

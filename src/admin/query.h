@@ -10,6 +10,11 @@ struct task_list_query {
     struct buffer decoded;
 };
 
+/* Reads a query that may have one parameter: its decoded value goes to `value`, nothing when it
+ * is not there. false with `error` for any other parameter. */
+bool query_parse_single(struct buffer *value, struct str text, const char *name,
+                        struct error *error);
+
 /* Reads "state=pending&limit=20". false with `error` for what is unknown or ill-formed. Always
  * call query_finish() afterwards. */
 bool query_parse(struct task_list_query *query, struct str text, struct error *error);

@@ -1,6 +1,13 @@
 /* Security headers, JSON bodies and the one shape of an error. */
 #include "reply.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+
+#define RETRY_AFTER_S "60"
+
 static const struct {
     int status;
     const char *code;
@@ -12,6 +19,7 @@ static const struct {
     [REPLY_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
     [REPLY_CONFLICT] = {409, "conflict"},
     [REPLY_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported_media_type"},
+    [REPLY_LIMITED] = {429, "rate_limited"},
     [REPLY_UNAVAILABLE] = {503, "unavailable"},
 };
 
@@ -60,15 +68,15 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
     reply_text(exchange, status, "application/json", buffer_str(body));
 }
 
+/* `member` is JSON text behind the message, or "". */
 static void send_error(struct http_exchange *exchange, enum reply_error error, const char *message,
-                       const char *state, struct http_header extra)
+                       const char *member, struct http_header extra)
 {
     struct buffer body;
     buffer_init(&body);
     buffer_append_format(&body, "{\"error\":{\"code\":\"%s\",\"message\":", errors[error].code);
     buffer_append_json_string(&body, str_from(message));
-    if (state)
-        buffer_append_format(&body, ",\"state\":\"%s\"", state);
+    buffer_append_text(&body, member);
     buffer_append(&body, STR("}}"));
     respond(exchange, errors[error].status, "application/json", buffer_str(&body), extra);
     buffer_finish(&body);
@@ -80,11 +88,25 @@ void reply_error(struct http_exchange *exchange, enum reply_error error, const c
     struct http_header extra = {STR_EMPTY, STR_EMPTY};
     if (error == REPLY_UNAUTHORIZED)
         extra = (struct http_header){STR("www-authenticate"), STR("Bearer realm=\"taskgate\"")};
-    send_error(exchange, error, message, state, extra);
+    char *member = state ? memory_format(",\"state\":\"%s\"", state) : memory_copy_text("");
+    send_error(exchange, error, message, member, extra);
+    free(member);
+}
+
+void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,
+                   int details)
+{
+    struct http_header extra = {STR_EMPTY, STR_EMPTY};
+    char member[32] = "";
+    if (error == REPLY_LIMITED)
+        extra = (struct http_header){STR("retry-after"), STR(RETRY_AFTER_S)};
+    if (details != 0)
+        snprintf(member, sizeof member, ",\"details\":%d", details);
+    send_error(exchange, error, message, member, extra);
 }
 
 void reply_method_not_allowed(struct http_exchange *exchange, const char *allow)
 {
-    send_error(exchange, REPLY_METHOD_NOT_ALLOWED, "this path knows other methods, see Allow", NULL,
+    send_error(exchange, REPLY_METHOD_NOT_ALLOWED, "this path knows other methods, see Allow", "",
                (struct http_header){STR("allow"), str_from(allow)});
 }

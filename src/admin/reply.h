@@ -15,6 +15,7 @@ enum reply_error {
     REPLY_METHOD_NOT_ALLOWED,
     REPLY_CONFLICT,
     REPLY_UNSUPPORTED_MEDIA_TYPE,
+    REPLY_LIMITED,
     REPLY_UNAVAILABLE,
 };
 
@@ -28,5 +29,9 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
 /* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
                  const char *state);
+/* As reply_error(), for what the gateway refuses: `details` is the code that a client of the
+ * proxy port would have got; 0 leaves it out. */
+void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,
+                   int details);
 /* 405 with the methods that are allowed. */
 void reply_method_not_allowed(struct http_exchange *exchange, const char *allow);

@@ -9,7 +9,15 @@
 #include "reply.h"
 #include "tokens.h"
 
-enum need { NEED_NOTHING, NEED_VIEWER = ROLE_VIEWER, NEED_APPROVER = ROLE_APPROVER };
+/* Which roles open a route; whoever has only `caller` gets to see its own tasks. */
+enum need {
+    NEED_NOTHING,
+    NEED_VIEWER = ROLE_VIEWER,
+    NEED_APPROVER = ROLE_APPROVER,
+    NEED_CALLER = ROLE_CALLER,
+    NEED_VIEWER_OR_CALLER = ROLE_VIEWER | ROLE_CALLER,
+    NEED_APPROVER_OR_CALLER = ROLE_APPROVER | ROLE_CALLER,
+};
 
 struct route {
     const char *method;
@@ -30,11 +38,13 @@ static const struct route routes[] = {
     {"GET", "/card.js", NEED_NOTHING, false, page_serve},
     {"GET", "/json.js", NEED_NOTHING, false, page_serve},
     {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
-    {"GET", "/api/v1/tasks", NEED_VIEWER, false, tasks_list},
-    {"GET", "/api/v1/tasks/{id}", NEED_VIEWER, false, tasks_get},
+    {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
+    {"GET", "/api/v1/tasks", NEED_VIEWER_OR_CALLER, false, tasks_list},
+    {"GET", "/api/v1/tasks/{id}", NEED_VIEWER_OR_CALLER, false, tasks_get},
+    {"GET", "/api/v1/tasks/{id}/result", NEED_VIEWER_OR_CALLER, false, results_get},
     {"POST", "/api/v1/tasks/{id}/approve", NEED_APPROVER, false, decisions_approve},
     {"POST", "/api/v1/tasks/{id}/reject", NEED_APPROVER, false, decisions_reject},
-    {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER, false, decisions_cancel},
+    {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, decisions_cancel},
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
@@ -111,6 +121,20 @@ static bool check_site(const struct request *request, const struct route *route)
     return true;
 }
 
+static const char *what_is_missing(enum need need)
+{
+    if (need == NEED_CALLER)
+        return "this token may not call: it lacks the role caller";
+    if (need == NEED_APPROVER || need == NEED_APPROVER_OR_CALLER)
+        return "this token may not decide: it lacks the role approver";
+    return "this token may not look: it lacks the role viewer";
+}
+
+bool router_sees_own_only(const struct operator* operator)
+{
+    return (operator->roles &(unsigned) ROLE_VIEWER) == 0;
+}
+
 static bool check_token(struct request *request, const struct route *route)
 {
     if (route->need == NEED_NOTHING)
@@ -127,12 +151,7 @@ static bool check_token(struct request *request, const struct route *route)
         return false;
     }
     if ((request->operator.roles &(unsigned) route->need) == 0) {
-        reply_error(request->exchange, REPLY_FORBIDDEN,
-                    route->need == NEED_APPROVER ? "this token may not decide: it lacks the role "
-                                                   "approver"
-                                                 : "this token may not look: it lacks the role "
-                                                   "viewer",
-                    NULL);
+        reply_error(request->exchange, REPLY_FORBIDDEN, what_is_missing(route->need), NULL);
         return false;
     }
     return true;

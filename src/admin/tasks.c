@@ -1,6 +1,10 @@
 /* Reading tasks: one, or a page of them. */
 #include "internal.h"
 
+#include <stdlib.h>
+
+#include "taskgate/gateway/control.h"
+
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
@@ -10,7 +14,9 @@ static void answer_task(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = context;
     struct http_exchange *exchange = pending_reply_take(pending);
-    if (exchange)
+    if (exchange && !pending_reply_may_see(pending, reply))
+        pending_reply_unknown(exchange);
+    else if (exchange)
         pending_reply_with_task(exchange, reply, pending->snapshot->config);
     pending_reply_destroy(pending);
 }
@@ -63,8 +69,12 @@ void tasks_list(const struct request *request)
     struct error error = {""};
     if (query_parse(&query, http_query(request->exchange), &error)) {
         struct pending_reply *pending = pending_reply_create(request);
+        char *owner = control_owner(pending->by);
+        if (pending->own_only)
+            query.filter.owner = str_from(owner);
         store_task_list(request->admin->store, &query.filter,
                         (struct store_call){request->admin->loop, answer_list, pending});
+        free(owner);
     } else {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     }

@@ -238,6 +238,7 @@ static bool start_admin(struct server *server, const struct config *config,
     options->port = config->admin_port;
     options->upstream_reachable = upstream_reachable;
     options->context = server->gateway;
+    options->worker = server->workers[0].gateway;
     server->admin = admin_create(server->workers[0].loop, options, error);
     if (!server->admin)
         return false;

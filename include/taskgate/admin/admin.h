@@ -3,7 +3,8 @@
  * page, on a port of its own. Contract "Admin", reference §7.
  *
  * Lives on one loop. Decisions are store_task_change() alone: what follows from them (the
- * execution, waiters) happens where the store's observers are.
+ * execution, waiters) happens where the store's observers are. Calls of the control plane go
+ * through the gateway's door, taskgate/gateway/control.h.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "taskgate/core/error.h"
+#include "taskgate/gateway/gateway.h"
 #include "taskgate/http/server.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/store/store.h"
@@ -24,6 +26,9 @@ struct admin_options {
     /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
      * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
     char extra_token_sha256[65];
+    /* Of the gateway, on this loop: runs what the control plane calls. NULL: nothing can be
+     * called. */
+    struct gateway_worker *worker;
     /* Whether some upstream has answered lately; any state is allowed for readiness. */
     bool (*upstream_reachable)(void *context);
     void *context;

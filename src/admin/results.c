@@ -1,0 +1,215 @@
+/*
+ * The result of a task, waited for on request. A wait is a listener to the store's changes and
+ * one timer: nothing is asked again meanwhile.
+ */
+#include "results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/config/duration.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/gateway/control.h"
+
+#include "feed.h"
+#include "query.h"
+#include "reply.h"
+#include "tokens.h"
+
+#define WAIT_MAX_MS 300000
+
+struct wait {
+    struct list node; /* in admin->waits */
+    struct admin *admin;
+    struct http_exchange *exchange; /* NULL once the client has gone while the store is asked */
+    struct feed_listener listener;  /* from the read on */
+    struct loop_timer timer;
+    struct operator operator;
+    char *name; /* the operator's, which may go with a reload */
+    char id[TASK_ID_BYTES];
+    int64_t wait_ms;
+    int64_t seen;          /* number of the last event */
+    enum task_state state; /* as last heard */
+    bool is_reading;
+};
+
+static void destroy(struct wait *wait)
+{
+    list_remove(&wait->node);
+    list_remove(&wait->listener.node);
+    loop_timer_stop(&wait->timer);
+    free(wait->name);
+    free(wait);
+}
+
+static void client_gone(void *context)
+{
+    struct wait *wait = context;
+    wait->exchange = NULL;
+    if (!wait->is_reading)
+        destroy(wait);
+}
+
+/* ---- answers; each ends the wait ---- */
+
+static void send(struct wait *wait, int status, struct buffer *body)
+{
+    http_on_gone(wait->exchange, NULL, NULL);
+    reply_json(wait->exchange, status, body);
+    buffer_finish(body);
+    destroy(wait);
+}
+
+static void refuse(struct wait *wait, enum reply_error error, const char *message)
+{
+    http_on_gone(wait->exchange, NULL, NULL);
+    reply_error(wait->exchange, error, message, NULL);
+    destroy(wait);
+}
+
+static void answer_open(struct wait *wait)
+{
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body, "{\"id\":\"%s\",\"state\":\"%s\"}", wait->id,
+                         task_state_name(wait->state));
+    send(wait, 202, &body);
+}
+
+static void answer_ended(struct wait *wait, const struct task *task)
+{
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body, "{\"id\":\"%s\",\"state\":\"%s\",", task->id,
+                         task_state_name(task->state));
+    control_write_outcome(&body, task);
+    buffer_append_char(&body, '}');
+    send(wait, 200, &body);
+}
+
+/* ---- while it waits ---- */
+
+/* What a reload takes away ends here, not only at the next request. */
+static bool is_still_allowed(const struct wait *wait)
+{
+    struct snapshot *snapshot = snapshot_current();
+    bool is_allowed = snapshot && tokens_still_allow(wait->admin, snapshot->config,
+                                                     wait->operator.sha256, wait->operator.roles);
+    snapshot_unref(snapshot);
+    return is_allowed;
+}
+
+/* Goes on with the task as it is now; false when the wait has ended with it. */
+static bool take(struct wait *wait, struct task *task)
+{
+    bool is_owner = (wait->operator.roles &(unsigned) ROLE_CALLER) && wait->admin->worker &&
+                    control_owns(wait->name, task);
+    wait->state = task->state;
+    if (task_state_is_terminal(task->state)) {
+        if (is_still_allowed(wait))
+            answer_ended(wait, task);
+        else
+            refuse(wait, REPLY_UNAUTHORIZED, "the token is no longer valid");
+        return false;
+    }
+    if (is_owner && task->state == TASK_APPROVED)
+        control_wants_result(wait->admin->worker, task);
+    return true;
+}
+
+static void feed_changed(struct feed_listener *listener)
+{
+    struct wait *wait = LIST_ENTRY(listener, struct wait, listener);
+    const struct feed_event *event;
+    while ((event = feed_after(wait->admin->feed, wait->seen)) != NULL) {
+        wait->seen = event->number;
+        if (strcmp(event->task->id, wait->id) == 0 && !take(wait, event->task))
+            return;
+    }
+}
+
+static void time_is_up(void *context)
+{
+    answer_open(context);
+}
+
+/* ---- from the request to the wait ---- */
+
+static void begin(struct wait *wait)
+{
+    if (wait->wait_ms == 0 || wait->admin->shutting_down) {
+        answer_open(wait);
+        return;
+    }
+    /* On this loop the store's answer and its news come in order: none is missed. */
+    wait->seen = feed_last_number(wait->admin->feed);
+    feed_listen(wait->admin->feed, &wait->listener);
+    loop_timer_start(&wait->timer, wait->wait_ms);
+}
+
+static void on_read(void *context, const struct store_reply *reply)
+{
+    struct wait *wait = context;
+    wait->is_reading = false;
+    if (!wait->exchange)
+        destroy(wait);
+    else if (reply->status == STORE_NOT_FOUND ||
+             (reply->status == STORE_OK && router_sees_own_only(&wait->operator) &&
+              !control_owns(wait->name, reply->task)))
+        refuse(wait, REPLY_NOT_FOUND, "there is no task with this id");
+    else if (reply->status != STORE_OK)
+        refuse(wait, REPLY_UNAVAILABLE, "the database does not answer, see the log");
+    else if (take(wait, reply->task))
+        begin(wait);
+}
+
+static bool read_wait(struct str query, int64_t *wait_ms, struct error *error)
+{
+    struct buffer text;
+    buffer_init(&text);
+    *wait_ms = 0;
+    bool is_good = query_parse_single(&text, query, "wait", error) &&
+                   (text.length == 0 || duration_parse(buffer_str(&text), wait_ms, error));
+    if (is_good && *wait_ms > WAIT_MAX_MS)
+        is_good = error_set(error, "wait is longer than 5m");
+    buffer_finish(&text);
+    return is_good;
+}
+
+void results_get(const struct request *request)
+{
+    struct admin *admin = request->admin;
+    struct error error = {""};
+    int64_t wait_ms;
+    if (!read_wait(http_query(request->exchange), &wait_ms, &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        return;
+    }
+    if (request->id.length >= TASK_ID_BYTES) {
+        reply_error(request->exchange, REPLY_NOT_FOUND, "there is no task with this id", NULL);
+        return;
+    }
+    struct wait *wait = memory_alloc(sizeof *wait);
+    wait->admin = admin;
+    wait->exchange = request->exchange;
+    wait->operator= request->operator;
+    wait->operator.name = wait->name = memory_copy_text(request->operator.name);
+    wait->listener.changed = feed_changed;
+    wait->wait_ms = wait_ms;
+    wait->is_reading = true;
+    memcpy(wait->id, request->id.bytes, request->id.length);
+    list_append(&admin->waits, &wait->node);
+    list_init(&wait->listener.node);
+    loop_timer_init(&wait->timer, admin->loop, time_is_up, wait);
+    http_on_gone(request->exchange, client_gone, wait);
+    store_task_get(admin->store, request->id, (struct store_call){admin->loop, on_read, wait});
+}
+
+void results_end_all(struct admin *admin)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->waits) {
+        struct wait *wait = LIST_ENTRY(node, struct wait, node);
+        if (!wait->is_reading)
+            answer_open(wait);
+    }
+}
