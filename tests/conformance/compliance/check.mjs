@@ -50,7 +50,7 @@ async function judge({ name, needs = [], seedOnly, check }, run, results) {
   } catch (error) {
     if (error instanceof Skipped) return { verdict: 'SKIP', detail: error.message };
     // Whatever else goes wrong was brought about by an answer that nobody could expect.
-    return { verdict: 'FAIL', detail: error instanceof Failed || error instanceof Unreachable ? error.message : `unexpected: ${error.stack}` };
+    return { verdict: 'FAIL', detail: error instanceof Failed || error instanceof Unreachable ? error.message : `unexpected: ${error.message}` };
   }
 }
 

@@ -61,9 +61,9 @@ export class Run {
   }
 
   /** A further client after its handshake. */
-  async connected(headers, { odd = false } = {}) {
+  async connected(headers) {
     const client = this.newClient(headers);
-    resultOf(await client.initialize(PROTOCOL, CAPABILITIES, { odd }));
+    resultOf(await client.initialize(PROTOCOL, CAPABILITIES));
     client.version = this.version;
     await client.notify('notifications/initialized');
     return client;
@@ -78,7 +78,9 @@ export class Run {
         skip('both clients would have the same Authorization; give another with --other-header or --other-header-env');
       }
       if (!Object.keys(otherHeaders).length && !this.client.session) skip('the endpoint has no sessions that could tell two clients apart');
-      return this.connected({ ...headers, ...otherHeaders });
+      const stranger = await this.connected({ ...headers, ...otherHeaders });
+      if (!Object.keys(otherHeaders).length && stranger.session === this.client.session) skip('all clients have the same session here');
+      return stranger;
     });
   }
 
@@ -131,7 +133,7 @@ export class Run {
   }
 
   async chosen(option, fits, purpose) {
-    const { tools } = await this.toolsList();
+    const { tools } = await this.toolsList().catch(() => skip('tools/list does not say which tools there are'));
     const flag = option === 'tool' ? '--tool' : '--plain-tool';
     const named = option === 'tool' ? this.options.tools[0] : this.options.plainTool;
     if (named) {
@@ -203,7 +205,8 @@ export class Run {
       const { taskId } = await this.create();
       await this.stream().catch(() => {});
       let answered = false;
-      const waiter = this.client.send('tasks/result', { taskId }).finally(() => (answered = true));
+      const timeout = this.options.patience + this.options.timeout;
+      const waiter = this.client.send('tasks/result', { taskId }, { timeout }).finally(() => (answered = true));
       waiter.catch(() => {});
       await pause(this.options.patience);
       const before = await this.get(taskId);
@@ -250,8 +253,9 @@ export class Run {
       if (statuses.at(-1) !== last.status) statuses.push(last.status);
       if (isTerminal(last)) return { taskId, last, statuses };
       if (Date.now() > end) {
-        const limit = `${this.options.timeout} ms`;
-        fail(`the task is still ${shown(last.status)} after ${limit} (${shown(last.statusMessage)})`);
+        const still = `the task is still ${shown(last.status)} after ${this.options.timeout} ms`;
+        if (this.options.approve) fail(`${still} (${shown(last.statusMessage)})`);
+        skip(`${still}; give a longer --timeout, or --approve-url if somebody has to approve it`);
       }
       // A task that waits for a human who is not there need not be asked about for long.
       if (last.status === 'input_required' && !this.options.approve) skip('the task waits for somebody to approve it; give --approve-url');

@@ -188,6 +188,7 @@ export const lifecycle = [
   {
     name: 'session-ended-refused',
     source: `${SESSIONS}: 404 (400 is let pass)`,
+    needs: ['session-ids-distinct'], // else it would end the session of all
     async check(run) {
       needsSession(run);
       const client = await begun(run);

@@ -50,13 +50,13 @@ export const messages = [
     source: 'JSON-RPC 2.0 §5.1: an integer code and a message',
     check: (run) =>
       ofEveryAnswer(run, ({ message: { error } }) =>
-        error === undefined || (Number.isInteger(error.code) && typeof error.message === 'string') ? undefined : shown(error),
+        (error ?? undefined) === undefined || (Number.isInteger(error.code) && typeof error.message === 'string') ? undefined : shown(error),
       ),
   },
   {
     name: 'errors-http-200',
     source: 'MCP 2025-11-25 Transports; official SDK: with another status the code is lost',
-    check: (run) => ofEveryAnswer(run, ({ status, message }) => (message.error === undefined || status === 200 ? undefined : `error ${message.error.code} in HTTP ${status}`)),
+    check: (run) => ofEveryAnswer(run, ({ status, message }) => (!isObject(message.error) || status === 200 ? undefined : `error ${message.error.code} in HTTP ${status}`)),
   },
   {
     name: 'answers-content-type',
@@ -67,7 +67,7 @@ export const messages = [
   {
     name: 'task-status-closed',
     source: `seed 002 §6.6 / ${TASKS}; schema TaskStatus`,
-    check: (run) => ofEveryTask(run, ({ status }) => (STATUSES.includes(status) ? undefined : `the status ${shown(status)} is none of ${STATUSES.join(', ')}`)),
+    check: (run) => ofEveryTask(run, ({ status }) => (status === undefined || STATUSES.includes(status) ? undefined : `the status ${shown(status)} is none of ${STATUSES.join(', ')}`)),
   },
   {
     name: 'task-poll-interval',

@@ -298,7 +298,7 @@ export const taskLife = [
   },
 ];
 
-const tasksIn = (pages) => pages.flatMap((page) => (Array.isArray(page.tasks) ? page.tasks : []));
+const tasksIn = (pages) => pages.flatMap((page) => (Array.isArray(page.tasks) ? page.tasks.filter(isObject) : []));
 
 /** All pages of tasks/list, with as many tasks in them as --tasks says. */
 function listed(run) {

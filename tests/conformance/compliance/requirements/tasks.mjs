@@ -189,4 +189,4 @@ export const tasks = [
 ];
 
 /** The task of a create result, in either spelling. */
-const taskOf = ({ result }) => (isObject(result.task) ? result.task : result);
+const taskOf = ({ result }) => (result.task?.ttl === undefined ? result : result.task);
