@@ -105,8 +105,11 @@ static void check_owner(void *context, const struct store_reply *reply)
     if (exchange && reply->status == STORE_OK && is_own)
         reply_error(exchange, REPLY_FORBIDDEN,
                     "the token that made this call may not approve it; somebody else must", NULL);
-    else if (exchange && reply->status == STORE_OK)
-        pending_reply_unknown(exchange);
+    else if (exchange && pending->own_only && reply->status != STORE_FAILED)
+        /* The same for tasks that are not there, so that none can be told by it. */
+        reply_error(exchange, REPLY_FORBIDDEN,
+                    "this token may cancel what it has called itself, and decides nothing else",
+                    NULL);
     else if (exchange)
         pending_reply_with_task(exchange, reply, pending->snapshot->config);
     pending_reply_destroy(pending);

@@ -39,7 +39,7 @@ static const struct route routes[] = {
     {"GET", "/json.js", NEED_NOTHING, false, page_serve},
     {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
     {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
-    {"GET", "/api/v1/tasks", NEED_VIEWER_OR_CALLER, false, tasks_list},
+    {"GET", "/api/v1/tasks", NEED_VIEWER, false, tasks_list},
     {"GET", "/api/v1/tasks/{id}", NEED_VIEWER_OR_CALLER, false, tasks_get},
     {"GET", "/api/v1/tasks/{id}/result", NEED_VIEWER_OR_CALLER, false, results_get},
     {"POST", "/api/v1/tasks/{id}/approve", NEED_APPROVER, false, decisions_approve},

@@ -1,10 +1,6 @@
 /* Reading tasks: one, or a page of them. */
 #include "internal.h"
 
-#include <stdlib.h>
-
-#include "taskgate/gateway/control.h"
-
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
@@ -69,12 +65,8 @@ void tasks_list(const struct request *request)
     struct error error = {""};
     if (query_parse(&query, http_query(request->exchange), &error)) {
         struct pending_reply *pending = pending_reply_create(request);
-        char *owner = control_owner(pending->by);
-        if (pending->own_only)
-            query.filter.owner = str_from(owner);
         store_task_list(request->admin->store, &query.filter,
                         (struct store_call){request->admin->loop, answer_list, pending});
-        free(owner);
     } else {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     }

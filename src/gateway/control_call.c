@@ -130,7 +130,7 @@ static void create(struct control *control, const char *name,
     struct gateway *gateway = control->worker->gateway;
     const struct config_limits *limits = &control->snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
-    char *owner = control_owner(name);
+    char *owner = memory_format(TASK_BIND_ADMIN "%s", name);
     const struct task_origin origin = {
         .snapshot = control->snapshot,
         .source = control->source,
@@ -200,11 +200,6 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
 }
 
 /* ---- who owns a task, and running it ---- */
-
-char *control_owner(const char *name)
-{
-    return memory_format(TASK_BIND_ADMIN "%s", name);
-}
 
 bool control_owns(const char *name, const struct task *task)
 {

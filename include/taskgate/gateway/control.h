@@ -41,8 +41,6 @@ typedef void (*control_callback)(void *context, const struct control_reply *repl
 /* Answers once, after the commit that holds the task; a refusal may come before this returns. */
 void control_call(struct gateway_worker *worker, const struct control_call *call,
                   control_callback callback, void *context);
-/* The owner that this token's tasks have; the caller frees it. */
-char *control_owner(const char *name);
 /* Whether the task was made by the token of this name. */
 bool control_owns(const char *name, const struct task *task);
 /* The owner asks for the result: runs an approved task that waited for that (`execution:

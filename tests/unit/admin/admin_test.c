@@ -47,7 +47,7 @@ START_TEST(every_route_asks_for_its_role)
         {"GET", "/api/v1/tasks", AS("view"), 200},
         {"GET", "/api/v1/tasks", AS("decide"), 200},
         {"GET", "/api/v1/tasks", AS("extra"), 200},
-        {"GET", "/api/v1/tasks", AS("call"), 200}, /* its own */
+        {"GET", "/api/v1/tasks", AS("call"), 403},
         {"GET", "/api/v1/tasks/tg_0", AS("call"), 404},
         {"GET", "/api/v1/tasks/tg_0/result", AS("call"), 404},
         {"GET", "/api/v1/tasks/tg_0/result", AS("view"), 404},
@@ -64,7 +64,7 @@ START_TEST(every_route_asks_for_its_role)
         {"POST", "/api/v1/tasks/tg_0/reject", AS("call"), 403},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("view"), 403},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("extra"), 404},
-        {"POST", "/api/v1/tasks/tg_0/cancel", AS("call"), 404},
+        {"POST", "/api/v1/tasks/tg_0/cancel", AS("call"), 403},
         {"GET", "/health", "", 200},
         {"GET", "/ready", "", 200},
         {"GET", "/metrics", "", 200},
