@@ -26,8 +26,9 @@ export class StandIn {
     this.options = { sessions, sse, stream, advertise };
     this.tools = [tool('read', 'forbidden'), tool('write', 'required'), tool('research', 'optional')];
     this.sessions = new Set();
-    this.tasks = new Map(); // id => {task, owner, tool, waiters}
+    this.tasks = new Map(); // id => {task, owner, tool, result, waiters}
     this.streams = new Set();
+    this.toolsFail = false; // do the tools say isError when they have been approved?
     this.requests = []; // {verb, headers, body, rpc}
     this.newSession = () => randomUUID();
     this.newTaskId = (name) => `${name === 'write' ? 'tg_' : 'up-'}${randomUUID()}`;
@@ -155,8 +156,8 @@ export class StandIn {
   async 'tasks/result'({ taskId }, owner) {
     const entry = this.owned(taskId, owner);
     if (!TERMINAL.includes(entry.task.status)) await new Promise((resolve) => entry.waiters.push(resolve));
-    if (entry.task.status !== 'completed') fault(-32006, `the task is ${entry.task.status}`);
-    return { ...content(entry.tool), _meta: { [RELATED_TASK]: { taskId } } };
+    if (!entry.result) fault(-32006, `the task is ${entry.task.status}`);
+    return { ...entry.result, _meta: { [RELATED_TASK]: { taskId } } };
   }
 
   'tasks/cancel'({ taskId }, owner) {
@@ -188,8 +189,9 @@ export class StandIn {
     const entry = this.tasks.get(decodeURIComponent(id));
     if (headers.authorization !== 'Bearer decider') return { status: 401 };
     if (!entry || TERMINAL.includes(entry.task.status)) return { status: 409 };
-    if (verb === 'approve') this.end(entry, 'completed', 'done');
-    else this.end(entry, 'failed', 'rejected');
+    if (verb === 'approve') entry.result = { ...content(entry.tool), ...(this.toolsFail ? { isError: true } : {}) };
+    if (verb === 'approve' && !this.toolsFail) this.end(entry, 'completed', 'done');
+    else this.end(entry, 'failed', verb === 'approve' ? 'it went wrong' : 'rejected');
     return { status: 200 };
   }
 }

@@ -72,6 +72,14 @@ for (const [how, options] of [['as JSON', {}], ['as event streams', { sse: true 
   });
 }
 
+test('a tool that fails is no fault of the server', async (t) => {
+  const server = await standIn(t);
+  server.toolsFail = true;
+  const results = await judged(t, server);
+  assert.deepEqual([failures(results), skipped(results)], [[], []]);
+  assert.equal(results.find(({ name }) => name === 'task-ends').detail, 'failed (it went wrong)');
+});
+
 /** Meddles with the reply to one method: `change(message, request)`. */
 const onReply = (method, change) => (server) => {
   server.meddle = async (request, next) => {
@@ -203,11 +211,11 @@ const FAULTS = {
     onMethod('tasks/cancel', statusIs('cancelled'), withError(-32600)),
   ],
   'tasks-result-ends-with-task': [onReply('tasks/result', (message, request, reply, server) => statusIs('cancelled')(request.rpc.params, request, server) && Object.assign(reply, { message: undefined, status: 200 }))],
-  'task-completes': [onResult('tasks/get', (task) => task.status === 'completed' && (task.status = 'failed')), onResult('tasks/get', (task) => task.status === 'completed' && (task.status = 'working'))],
+  'task-ends': [onResult('tasks/get', (task) => task.status === 'completed' && (task.status = 'failed')), onResult('tasks/get', (task) => task.status === 'completed' && (task.status = 'working')), onMethod('tasks/result', statusIs('completed'), withError(-32603))],
   'tasks-result-shape': [onResult('tasks/result', (result) => delete result.content)],
   'tasks-result-related-task': [onResult('tasks/result', (result) => delete result._meta), onResult('tasks/result', ({ _meta }) => (_meta['io.modelcontextprotocol/related-task'].taskId = 'tg_another'))],
   'tasks-result-repeatable': [onResult('tasks/result', (result, request, server) => (result.at = server.requests.length))],
-  'tasks-cancel-completed-refused': [onMethod('tasks/cancel', statusIs('completed'), ({ rpc }, next, server) => withResult({ ...entryOf(server, rpc.params).task })({ rpc }))],
+  'tasks-cancel-ended-refused': [onMethod('tasks/cancel', statusIs('completed'), ({ rpc }, next, server) => withResult({ ...entryOf(server, rpc.params).task })({ rpc }))],
   'task-rejected-fails': [onResult('tasks/get', (task) => task.status === 'failed' && delete task.statusMessage), onResult('tasks/get', (task) => task.status === 'failed' && (task.status = 'completed'))],
   'task-rejected-result': [onMethod('tasks/result', statusIs('failed'), withResult({ content: [] }))],
   'task-status-stream': [
@@ -290,7 +298,7 @@ test('a read-only tool without arguments is called as a task unasked', async (t)
   server.tools[2].annotations.readOnlyHint = true;
   const { code, stdout } = await command([server.url, '--timeout', '2000']);
   assert.equal(code, 0);
-  assert.match(stdout, /SKIP {2}task-completes .* the task is still "working" after 2000 ms; give a longer --timeout, or --approve-url/);
+  assert.match(stdout, /SKIP {2}task-ends .* the task is still "working" after 2000 ms; give a longer --timeout, or --approve-url/);
   assert.equal(linesOf(stdout, 'PASS').filter((line) => / task-id-returned .* up-[0-9a-f-]{36}$/.test(line)).length, 1);
 });
 
@@ -309,8 +317,8 @@ test('without --approve-url a task that nobody decides is skipped over, not wait
   onResult('tasks/get', (task) => task.status === 'working' && (task.status = 'input_required'))(server);
   const { code, stdout } = await command([server.url, '--tool', 'write']);
   assert.equal(code, 0, stdout);
-  assert.deepEqual(linesOf(stdout, 'SKIP').map((line) => line.split(/ {2,}/)).filter(([, name]) => /^task-(completes|rejected-fails)$/.test(name)).map(([, name, , why]) => [name, why]), [
-    ['task-completes', 'the task waits for somebody to approve it; give --approve-url'],
+  assert.deepEqual(linesOf(stdout, 'SKIP').map((line) => line.split(/ {2,}/)).filter(([, name]) => /^task-(ends|rejected-fails)$/.test(name)).map(([, name, , why]) => [name, why]), [
+    ['task-ends', 'the task waits for somebody to approve it; give --approve-url'],
     ['task-rejected-fails', 'nobody is there to reject a task; give --approve-url'],
   ]);
 });

@@ -181,19 +181,23 @@ export const taskLife = [
     },
   },
   {
-    name: 'task-completes',
-    source: `seed 002 §9.2 / ${TASKS}, Task Status Lifecycle`,
+    name: 'task-ends',
+    source: `seed 002 §9.2 / ${TASKS}, Task Status Lifecycle: failed when the tool says isError`,
     needs: ['tasks-get-shape'],
     async check(run) {
       const { last, statuses } = await run.endedTask();
-      demand(last.status === 'completed', `${statuses.join(', ')}: ${shown(last.statusMessage)}`);
-      return statuses.join(', ');
+      const { message } = await resultOfEnded(run);
+      const due = message?.result?.isError === true ? 'failed' : 'completed';
+      const seen = `${statuses.join(', ')}${last.statusMessage ? ` (${last.statusMessage})` : ''}`;
+      demand(isObject(message?.result), `${seen}, and tasks/result is ${shown(message)}; are the --arguments right?`);
+      demand(last.status === due, `${seen}, and not ${due}, as tasks/result would have it: ${shown(message)}`);
+      return seen;
     },
   },
   {
     name: 'tasks-result-shape',
     source: `seed 002 §6.6 / ${TASKS}: what the call would have returned`,
-    needs: ['task-completes'],
+    needs: ['task-ends'],
     async check(run) {
       const wrong = callToolResult(resultOf(await resultOfEnded(run)), 'result');
       demand(!wrong, wrong);
@@ -202,7 +206,7 @@ export const taskLife = [
   {
     name: 'tasks-result-related-task',
     source: `${TASKS}, Related Task Metadata`,
-    needs: ['task-completes'],
+    needs: ['task-ends'],
     async check(run) {
       const { taskId } = await run.endedTask();
       const { _meta } = resultOf(await resultOfEnded(run));
@@ -212,7 +216,7 @@ export const taskLife = [
   {
     name: 'tasks-result-repeatable',
     source: `${TASKS}, Result Retrieval: for as long as the task is kept`,
-    needs: ['task-completes'],
+    needs: ['task-ends'],
     async check(run) {
       const first = resultOf(await resultOfEnded(run));
       const second = resultOf(await run.client.send('tasks/result', { taskId: (await run.endedTask()).taskId }));
@@ -220,15 +224,15 @@ export const taskLife = [
     },
   },
   {
-    name: 'tasks-cancel-completed-refused',
+    name: 'tasks-cancel-ended-refused',
     source: `seed 002 §9.5 EC-SEP-008 / ${TASKS}, Task Cancellation: -32602`,
-    needs: ['task-completes'],
+    needs: ['task-ends'],
     async check(run) {
       requireCapability(run, 'cancel');
-      const { taskId } = await run.endedTask();
+      const { taskId, last } = await run.endedTask();
       demandCode(await run.ask('tasks/cancel', { taskId }), -32602);
       const { status } = await run.get(taskId);
-      demand(status === 'completed', `the task was completed, and is now ${shown(status)}`);
+      demand(status === last.status, `the task was ${last.status}, and is now ${shown(status)}`);
     },
   },
   {
