@@ -1,7 +1,6 @@
-/* Metric values in sharded maps, and their text for Prometheus. */
-#include "taskgate/core/metrics.h"
+/* Metric values in sharded maps. */
+#include "metrics_internal.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,26 +9,12 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
-#define PREFIX "thoughtgate_"
-
-enum kind { COUNTER, GAUGE, HISTOGRAM };
-static const char *const kind_names[] = {"counter", "gauge", "histogram"};
-
-struct family {
-    enum kind kind;
-    const char *name;   /* without the prefix */
-    const char *labels; /* comma-separated */
-    const char *help;
-    const double *buckets; /* upper bounds, rising, without +Inf */
-    size_t bucket_count;
-};
-
 #define METRIC_ROW(symbol, kind, name, labels, help, ...)                                          \
     static const double buckets_of_##symbol[] = {0, ##__VA_ARGS__};
 #include "taskgate/core/metrics_table.h"
 #undef METRIC_ROW
 
-static const struct family families[METRIC_COUNT] = {
+const struct family metrics_families[METRIC_COUNT] = {
 #define METRIC_ROW(symbol, kind, name, labels, help, ...)                                          \
     [METRIC_##symbol] = {kind,                                                                     \
                          name,                                                                     \
@@ -45,17 +30,6 @@ static const struct family families[METRIC_COUNT] = {
 
 #define LABEL_MAX_BYTES 128
 #define KEY_MAX_BYTES (2 + METRICS_MAX_LABELS * (LABEL_MAX_BYTES + 1))
-/* Ends each label value in a key; no byte of UTF-8, so no value can hold it. */
-#define KEY_SEPARATOR '\xFF'
-
-struct series {
-    enum metric metric;
-    char *key; /* one byte of metric, then the label values, each ended by KEY_SEPARATOR */
-    size_t key_length;
-    double value;     /* counter, gauge; sum of a histogram */
-    uint64_t count;   /* of a histogram */
-    uint64_t *bucket; /* of a histogram: per bound, not cumulative */
-};
 
 _Static_assert(METRIC_COUNT < 256, "a key has one byte for the metric");
 
@@ -129,7 +103,7 @@ static struct str build_key(enum metric metric, const struct str *values, char k
 {
     size_t length = 0;
     key[length++] = (char)metric;
-    struct str name, rest = str_from(families[metric].labels);
+    struct str name, rest = str_from(metrics_families[metric].labels);
     for (size_t i = 0; rest.length > 0; i++) {
         str_cut(rest, ',', &name, &rest);
         struct str value = values ? presentable(values[i]) : STR_EMPTY;
@@ -166,7 +140,7 @@ static bool cap_labels(enum metric metric, const struct str *values,
                        struct str capped[METRICS_MAX_LABELS])
 {
     bool changed = false;
-    struct str name, rest = str_from(families[metric].labels);
+    struct str name, rest = str_from(metrics_families[metric].labels);
     for (size_t i = 0; values && rest.length > 0; i++) {
         str_cut(rest, ',', &name, &rest);
         capped[i] = values[i];
@@ -187,7 +161,8 @@ static struct series *create_series(struct shard *shard, enum metric metric, str
     series->metric = metric;
     series->key = memory_copy_str(key);
     series->key_length = key.length;
-    series->bucket = memory_alloc_array(families[metric].bucket_count, sizeof *series->bucket);
+    series->bucket =
+        memory_alloc_array(metrics_families[metric].bucket_count, sizeof *series->bucket);
     if (!shard->series)
         shard->series = map_create();
     map_put(shard->series, key, series);
@@ -312,7 +287,7 @@ void metrics_set(enum metric metric, double value, const struct str *labels)
 
 void metrics_observe(enum metric metric, double value, const struct str *labels)
 {
-    const struct family *family = &families[metric];
+    const struct family *family = &metrics_families[metric];
     struct shard *shard;
     struct series *series = lock_series(metric, labels, &shard);
     series->value += value;
@@ -364,12 +339,7 @@ void metrics_finish(void)
     }
 }
 
-/* ---- the text ---- */
-
-struct scrape {
-    struct series *copies; /* sorted: by metric, then labels */
-    size_t count, capacity;
-};
+/* ---- what a scrape sees ---- */
 
 static void copy_series(struct scrape *scrape, const struct series *series)
 {
@@ -379,7 +349,7 @@ static void copy_series(struct scrape *scrape, const struct series *series)
             memory_grow_array(scrape->copies, scrape->capacity, sizeof *scrape->copies);
     }
     struct series *copy = &scrape->copies[scrape->count++];
-    size_t buckets = families[series->metric].bucket_count;
+    size_t buckets = metrics_families[series->metric].bucket_count;
     *copy = *series;
     copy->key = memory_copy_str(str_slice(series->key, series->key_length));
     copy->bucket = memory_alloc_array(buckets, sizeof *copy->bucket);
@@ -393,8 +363,7 @@ static int compare_series(const void *left, const void *right)
     return str_compare(str_slice(a->key, a->key_length), str_slice(b->key, b->key_length));
 }
 
-/* Copies under the locks and renders outside them: a slow scrape holds nobody up. */
-static void take_scrape(struct scrape *scrape)
+void metrics_scrape_take(struct scrape *scrape)
 {
     *scrape = (struct scrape){NULL, 0, 0};
     for (size_t i = 0; i < SHARD_COUNT; i++) {
@@ -409,147 +378,11 @@ static void take_scrape(struct scrape *scrape)
         qsort(scrape->copies, scrape->count, sizeof *scrape->copies, compare_series);
 }
 
-static void finish_scrape(struct scrape *scrape)
+void metrics_scrape_finish(struct scrape *scrape)
 {
     for (size_t i = 0; i < scrape->count; i++) {
         free(scrape->copies[i].key);
         free(scrape->copies[i].bucket);
     }
     free(scrape->copies);
-}
-
-static void append_escaped(struct buffer *out, struct str value, bool in_quotes)
-{
-    for (size_t i = 0; i < value.length; i++) {
-        char c = value.bytes[i];
-        if (c == '\n')
-            buffer_append(out, STR("\\n"));
-        else if (c == '\\' || (c == '"' && in_quotes))
-            buffer_append_format(out, "\\%c", c);
-        else
-            buffer_append_char(out, c);
-    }
-}
-
-static void append_number(struct buffer *out, double value)
-{
-    if (isnan(value))
-        buffer_append(out, STR("NaN"));
-    else if (isinf(value))
-        buffer_append_text(out, value > 0 ? "+Inf" : "-Inf");
-    else if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value)
-        buffer_append_format(out, "%.0f", value);
-    else
-        buffer_append_format(out, "%.17g", value);
-}
-
-/* "{a="1",b="2"}", with `le` as one more label when it is not NULL; nothing without labels. */
-static void append_labels(struct buffer *out, const struct series *series, const char *le)
-{
-    struct str name, value;
-    struct str names = str_from(families[series->metric].labels);
-    struct str values = str_slice(series->key + 1, series->key_length - 1);
-    char before = '{';
-    while (names.length > 0) {
-        str_cut(names, ',', &name, &names);
-        str_cut(values, KEY_SEPARATOR, &value, &values);
-        buffer_append_format(out, "%c%.*s=\"", before, STR_ARGS(name));
-        append_escaped(out, value, true);
-        buffer_append_char(out, '"');
-        before = ',';
-    }
-    if (le) {
-        buffer_append_format(out, "%cle=\"%s\"", before, le);
-        before = ',';
-    }
-    if (before == ',')
-        buffer_append_char(out, '}');
-}
-
-static void append_sample(struct buffer *out, const struct series *series, const char *suffix,
-                          const char *le, double value)
-{
-    buffer_append_format(out, PREFIX "%s%s", families[series->metric].name, suffix);
-    append_labels(out, series, le);
-    buffer_append_char(out, ' ');
-    append_number(out, value);
-    buffer_append_char(out, '\n');
-}
-
-static void append_histogram(struct buffer *out, const struct series *series, bool open_metrics)
-{
-    const struct family *family = &families[series->metric];
-    uint64_t below = 0;
-    for (size_t i = 0; i < family->bucket_count; i++) {
-        struct buffer bound;
-        buffer_init(&bound);
-        append_number(&bound, family->buckets[i]);
-        if (open_metrics) /* which wants a bound to look like a float */
-            buffer_append(&bound, STR(".0"));
-        char *le = buffer_take(&bound, NULL);
-        below += series->bucket[i];
-        append_sample(out, series, "_bucket", le, (double)below);
-        free(le);
-    }
-    append_sample(out, series, "_bucket", "+Inf", (double)series->count);
-    append_sample(out, series, "_sum", NULL, series->value);
-    append_sample(out, series, "_count", NULL, (double)series->count);
-}
-
-/* In OpenMetrics a counter's family goes without the `_total` that its samples end in. */
-static struct str family_name(const struct family *family, bool open_metrics)
-{
-    struct str name = str_from(family->name);
-    if (open_metrics && family->kind == COUNTER)
-        name.length -= sizeof "_total" - 1;
-    return name;
-}
-
-static void append_heading(struct buffer *out, const struct family *family, bool open_metrics)
-{
-    struct str name = family_name(family, open_metrics);
-    buffer_append_format(out, "# HELP " PREFIX "%.*s ", STR_ARGS(name));
-    append_escaped(out, str_from(family->help), open_metrics);
-    buffer_append_format(out, "\n# TYPE " PREFIX "%.*s %s\n", STR_ARGS(name),
-                         kind_names[family->kind]);
-}
-
-void metrics_write(struct buffer *out, bool open_metrics)
-{
-    struct scrape scrape;
-    take_scrape(&scrape);
-    size_t next = 0;
-    for (int metric = 0; metric < METRIC_COUNT; metric++) {
-        append_heading(out, &families[metric], open_metrics);
-        for (; next < scrape.count && (int)scrape.copies[next].metric == metric; next++) {
-            if (families[metric].kind == HISTOGRAM)
-                append_histogram(out, &scrape.copies[next], open_metrics);
-            else
-                append_sample(out, &scrape.copies[next], "", NULL, scrape.copies[next].value);
-        }
-    }
-    if (open_metrics)
-        buffer_append(out, STR("# EOF\n"));
-    finish_scrape(&scrape);
-}
-
-void metrics_write_reference(struct buffer *out)
-{
-    buffer_append(out, STR("| Name | Type | Labels | Meaning |\n|---|---|---|---|\n"));
-    for (int metric = 0; metric < METRIC_COUNT; metric++) {
-        const struct family *family = &families[metric];
-        buffer_append_format(out, "| `" PREFIX "%s` | %s | ", family->name,
-                             kind_names[family->kind]);
-        struct str name, rest = str_from(family->labels);
-        for (const char *before = ""; rest.length > 0; before = ", ") {
-            str_cut(rest, ',', &name, &rest);
-            buffer_append_format(out, "%s`%.*s`", before, STR_ARGS(name));
-        }
-        buffer_append_format(out, " | %s", family->help);
-        for (size_t i = 0; i < family->bucket_count; i++) {
-            buffer_append_text(out, i == 0 ? " Buckets: " : ", ");
-            append_number(out, family->buckets[i]);
-        }
-        buffer_append(out, STR(" |\n"));
-    }
 }
