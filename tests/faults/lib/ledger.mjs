@@ -1,0 +1,126 @@
+// What everybody outside the gateway has been told about each task, and whether the gateway stands by it.
+import assert from 'node:assert/strict';
+
+export const TERMINAL = ['completed', 'failed', 'rejected', 'cancelled', 'expired'];
+const progress = (state) => ({ pending: 0, approved: 1, executing: 2 })[state] ?? 3;
+
+/** A client cannot tell a rejected or expired task from a failed one. */
+const seenByClient = { pending: 'input_required', approved: 'working', executing: 'working', completed: 'completed', failed: 'failed', rejected: 'failed', expired: 'failed', cancelled: 'cancelled' };
+const clientProgress = { input_required: 0, working: 1 };
+
+/** Every task carries a marker of its own in its arguments, by which the upstream's calls are counted. */
+export class Ledger {
+  constructor() {
+    this.lastMarker = 0;
+    this.calls = new Map(); // marker → how often upstream was called
+    this.sent = new Map(); // marker → {forwarded, verbs: Set of the decisions that somebody has at least sent}
+    this.tasks = new Map(); // id → what its client and operators have been told
+  }
+
+  /** A marker for a call that is about to be sent. */
+  mark({ forwarded = false } = {}) {
+    const marker = ++this.lastMarker;
+    this.sent.set(marker, { forwarded, verbs: new Set() });
+    return marker;
+  }
+
+  /** Upstream was called; throws at once on what must never happen. */
+  called(marker) {
+    const sent = this.sent.get(marker);
+    assert.ok(sent, `upstream was called with ${marker}, which nobody has sent`);
+    const count = (this.calls.get(marker) ?? 0) + 1;
+    this.calls.set(marker, count);
+    assert.equal(count, 1, `upstream was called ${count} times with ${marker}`);
+    assert.ok(sent.forwarded || sent.verbs.has('approve'), `upstream was called with ${marker}, which nobody has approved`);
+  }
+
+  /** A decision is about to be sent. */
+  deciding(marker, verb) {
+    const sent = this.sent.get(marker);
+    assert.ok(sent, `the store holds a task with ${marker}, which nobody has sent`);
+    sent.verbs.add(verb);
+  }
+
+  /** Its client has the id. An operator may have seen it before. */
+  created(id, marker, client) {
+    const task = this.known(id, marker);
+    assert.equal(task.client, undefined, `the id ${id} was given twice`);
+    task.client = client;
+  }
+
+  known(id, marker) {
+    if (!this.tasks.has(id)) this.tasks.set(id, { id, marker, client: undefined, progress: 0, state: undefined, status: undefined, text: undefined });
+    const task = this.tasks.get(id);
+    assert.ok(marker === undefined || task.marker === marker, `${id} is the task of ${task.marker}, and was shown as that of ${marker}`);
+    return task;
+  }
+
+  /** Somebody was told of `state` in the operators' words; clients are told no marker. */
+  toldState(id, marker, state) {
+    const task = this.known(id, marker);
+    task.progress = Math.max(task.progress, progress(state));
+    if (TERMINAL.includes(state)) task.state = this.same(task, 'state', task.state, state);
+  }
+
+  /** Its client was told of `status` in the protocol's words. */
+  toldStatus(id, status) {
+    const task = this.tasks.get(id);
+    task.progress = Math.max(task.progress, clientProgress[status] ?? 3);
+    if (clientProgress[status] === undefined) task.status = this.same(task, 'status', task.status, status);
+  }
+
+  /** Its client was given the result. */
+  toldResult(id, text) {
+    const task = this.tasks.get(id);
+    this.toldState(id, undefined, 'completed');
+    task.text = this.same(task, 'result', task.text, text);
+  }
+
+  same(task, what, before, now) {
+    assert.ok(before === undefined || before === now, `the ${what} of ${task.id} was ${before} and is ${now}`);
+    return now;
+  }
+
+  /** All tasks as the gateway has them now (a Map by id), with nothing under way, against all that was told. */
+  check(tasks) {
+    for (const told of this.tasks.values()) {
+      const task = tasks.get(told.id);
+      assert.ok(task, `${told.id} was shown to somebody and is not there any more`);
+      assert.equal(task.arguments.marker, told.marker, told.id);
+      assert.ok(progress(task.state) >= told.progress, `${told.id} is ${task.state}, and somebody has seen it further than that`);
+      if (told.state) assert.equal(task.state, told.state, told.id);
+      if (told.status) assert.equal(seenByClient[task.state], told.status, told.id);
+    }
+    for (const task of tasks.values()) this.checkMoves(task);
+  }
+
+  /** Nobody is told of a state that nobody has asked for. */
+  checkMoves(task) {
+    const { marker } = task.arguments;
+    const sent = this.sent.get(marker);
+    assert.ok(sent && !sent.forwarded, `the task ${task.id} with ${marker} was sent by nobody`);
+    const calls = this.calls.get(marker) ?? 0;
+    const needs = { approved: 'approve', executing: 'approve', completed: 'approve', failed: 'approve', rejected: 'reject', cancelled: 'cancel' }[task.state];
+    assert.ok(needs === undefined || sent.verbs.has(needs), `${task.id} is ${task.state}, and nobody has sent ${needs}`);
+    if (task.state === 'completed') assert.equal(calls, 1, `${task.id} is completed, and upstream was called ${calls} times`);
+    if (['pending', 'approved', 'rejected', 'expired'].includes(task.state)) assert.equal(calls, 0, `${task.id} is ${task.state}, and upstream was called`);
+  }
+
+  counts(tasks) {
+    const states = {};
+    for (const task of tasks.values()) states[task.state] = (states[task.state] ?? 0) + 1;
+    return states;
+  }
+}
+
+/** Every task of the store, page by page. */
+export async function allTasks(admin) {
+  const tasks = new Map();
+  let cursor;
+  do {
+    const page = await admin.list({ limit: '100', ...(cursor ? { cursor } : {}) });
+    for (const task of page.tasks) tasks.set(task.id, task);
+    cursor = page.nextCursor;
+  } while (cursor);
+  return tasks;
+}
