@@ -140,23 +140,31 @@ static void on_change(void *context, struct task *task, bool created)
 
 static void tell_store(struct notifier *notifier);
 
+static void note_dropped(int64_t count)
+{
+    metrics_add(METRIC_NOTIFICATIONS, (double)count, METRIC_LABELS(STR("dropped")));
+    log_warn("Notifications for endpoints that are no longer configured were dropped",
+             LOG_NUMBER("count", count));
+}
+
 static void on_configured(void *context, const struct store_reply *reply)
 {
     struct notifier *notifier = context;
     if (notifier->is_closed)
         return;
     notifier->is_configuring = false;
-    if (reply->dropped > 0) {
-        metrics_add(METRIC_NOTIFICATIONS, (double)reply->dropped, METRIC_LABELS(STR("dropped")));
-        log_warn("Notifications for endpoints that are no longer configured were dropped",
-                 LOG_NUMBER("count", reply->dropped));
-    }
-    if (reply->status != STORE_OK)
+    if (reply->dropped > 0)
+        note_dropped(reply->dropped);
+    if (reply->status != STORE_OK) {
         loop_timer_start(&notifier->configure_again, STORE_RETRY_MS);
-    else if (notifier->is_stale)
+    } else if (notifier->is_stale) {
         tell_store(notifier);
-    else
+    } else {
+        if (notifier->config->notify_count > 0)
+            log_info("Endpoints are told of tasks",
+                     LOG_NUMBER("endpoints", (int64_t)notifier->config->notify_count));
         look_everywhere(notifier);
+    }
 }
 
 static void tell_store(struct notifier *notifier)

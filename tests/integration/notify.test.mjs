@@ -182,6 +182,17 @@ test('an endpoint that never answers delays no call, and few deliveries are unde
   assert.equal(receiver.mostOpen, 4);
 });
 
+test('an endpoint that falls silent is asked again', async (t) => {
+  const receiver = await startReceiver(t);
+  receiver.answer = () => (receiver.deliveries.length === 1 ? undefined : 200);
+  const { admin, connect } = await stage(t, [told(receiver)]);
+  const client = await connect();
+  await client.createTask('write');
+  const [first, second] = [await receiver.received(1), await receiver.received(2, 20_000)];
+  assert.equal(second.id, first.id);
+  await until(async () => (await outcomes(admin))('delivered') === 1, 'one delivered');
+});
+
 test('an endpoint that answers without end is as good as its status', async (t) => {
   const receiver = await startReceiver(t);
   receiver.answer = () => ({ status: 200, body: 'x'.repeat(1 << 20) });
@@ -226,7 +237,7 @@ test('reload changes whom to tell; what waits for an endpoint that is gone is dr
   assert.deepEqual(second.heard(), ['created:pending', 'ended:completed']);
   gateway.writeConfig({ config: { notify: [told(second), told(first)] } });
   gateway.hangUp();
-  await until(() => gateway.logs.filter((e) => e.msg === 'Configuration reloaded').length === 2, 'the second reload');
+  await gateway.logged((e) => e.msg === 'Endpoints are told of tasks' && e.endpoints === 2);
   const last = await client.createTask('write', { n: 4 });
   await first.received(1);
   await second.received(3);
