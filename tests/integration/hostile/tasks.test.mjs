@@ -18,7 +18,7 @@ test('session fixation and foreign session ids: upstream decides, no tg_ task sh
   const fixer = stage.raw({ headers: { 'mcp-session-id': 'chosen-by-the-attacker' } });
   const fixed = await fixer.initialize();
   assert.notEqual(fixed.headers['mcp-session-id'], 'chosen-by-the-attacker');
-  for (const session of ['chosen-by-the-attacker', randomUUID(), '', `${victim.session}x`, victim.session.slice(0, -1), victim.session.toUpperCase(), ` ${victim.session}x`, `${victim.session}, ${victim.session}`]) {
+  for (const session of ['chosen-by-the-attacker', randomUUID(), `${victim.session}x`, victim.session.slice(0, -1), victim.session.toUpperCase(), ` ${victim.session}x`, `${victim.session}, ${victim.session}`]) {
     const attacker = stage.raw();
     attacker.session = session;
     attacker.initialized = true;

@@ -1,0 +1,86 @@
+// At each limit: a clear refusal, nothing of it upstream, and what was there before goes on.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sample } from '../lib/admin.mjs';
+import { socketTo } from '../lib/http.mjs';
+import { defer } from '../lib/lifetime.mjs';
+import { until } from '../lib/wait.mjs';
+import { bytes, call, head, hostileScene, lives } from './stage.mjs';
+
+const limited = (t, limits) => hostileScene(t, { config: { limits } });
+
+test('connections: one too many waits or is closed, the old ones go on, and room is made again', async (t) => {
+  const stage = await limited(t, { connections: 20 });
+  const client = await stage.connect();
+  const sockets = await Promise.all(Array.from({ length: 60 }, () => socketTo(stage.gateway.port)));
+  defer(t, () => sockets.forEach((socket) => socket.destroy()));
+  for (let i = 0; i < 5; i++) assert.ok(await client.result('tools/call', { name: 'read' }));
+  assert.equal((await stage.admin.get('/health')).status, 200, 'the operators are not shut out');
+  sockets.forEach((socket) => socket.destroy());
+  const late = await stage.connect();
+  assert.ok(await late.result('tools/call', { name: 'read' }));
+});
+
+test('sessions: the one not seen for longest makes room, its tasks stay', async (t) => {
+  const stage = await limited(t, { sessions: 8 });
+  const client = await stage.connect({ token: 'A' });
+  const { taskId } = await client.createTask('delete_user');
+  for (let i = 0; i < 40; i++) await stage.connect({ token: `t${i}` });
+  assert.equal((await client.result('tasks/get', { taskId })).status, 'input_required');
+  await stage.admin.approve(taskId);
+  await until(async () => (await client.result('tasks/get', { taskId })).status === 'completed', 'the execution');
+  assert.equal(stage.upstream.calls.length, 1);
+});
+
+for (const [limit, tokens] of [['pending_per_principal', ['A', 'A', 'A']], ['pending_total', ['A', 'B', 'C']]]) {
+  test(`${limit}: -32013 with retry_after, counted, and the old tasks can be decided`, async (t) => {
+    const stage = await limited(t, { [limit]: 2 });
+    const clients = [];
+    for (const token of tokens) clients.push(await stage.connect({ token }));
+    const { taskId } = await clients[0].createTask('delete_user');
+    await clients[1].createTask('delete_user');
+    const error = await clients[2].error('tools/call', { name: 'delete_user', task: {} });
+    assert.equal(error.code, -32013);
+    assert.ok(error.data.retry_after > 0);
+    assert.ok(sample(await stage.admin.metrics(), 'thoughtgate_errors_total', { error_type: error.data.error_type }) >= 1);
+    await stage.admin.approve(taskId);
+    await stage.admin.inState(taskId, 'completed');
+    await clients[2].createTask('delete_user');
+    await lives(stage, clients[2]);
+  });
+}
+
+test('bytes of a body and of headers: refused before upstream hears of them, on a connection of their own', async (t) => {
+  const stage = await limited(t, { body_bytes: 1000 });
+  const client = await stage.connect();
+  const at = (length) => call(`{"name":"read","arguments":{"x":"${'x'.repeat(length - call('{"name":"read","arguments":{"x":""}}').length)}"}}`);
+  assert.equal((await client.post(at(1000))).status, 200, 'exactly the limit passes');
+  const before = stage.upstream.requests.length;
+  assert.equal((await client.post(at(1001))).status, 413);
+  const huge = await bytes(t, stage.gateway.port, head([`X-A: ${'a'.repeat(300_000)}`, 'Content-Length: 2']) + '{}');
+  assert.ok([0, 400, 413, 431].includes(huge.status));
+  assert.equal(stage.upstream.requests.length, before);
+  await lives(stage, client);
+});
+
+test('bytes of a result: the task fails, and the gateway keeps none of it', async (t) => {
+  const stage = await limited(t, { result_bytes: 65_536 });
+  const client = await stage.connect();
+  stage.upstream.handlers['tools/call'] = ({ reply, params }) => reply.result({ content: [{ type: 'text', text: 'x'.repeat(params.name === 'read' ? 10 : 5_000_000) }] });
+  const { taskId } = await client.createTask('delete_user');
+  await stage.admin.approve(taskId);
+  assert.equal((await stage.admin.inState(taskId, 'failed', 'completed')).state, 'failed');
+  assert.equal((await client.error('tasks/result', { taskId })).code, -32002);
+  await lives(stage, client);
+});
+
+test('request rate: 429 with Retry-After, and a peer that slows down is served again', async (t) => {
+  const stage = await limited(t, { requests_per_second: 20 });
+  const client = await stage.connect();
+  const before = stage.upstream.calls.length;
+  const answers = await Promise.all(Array.from({ length: 100 }, () => client.send('tools/call', { name: 'read' })));
+  const refused = answers.filter((a) => a.status === 429);
+  assert.ok(refused.length > 0 && refused.every((a) => Number(a.headers['retry-after']) > 0));
+  assert.equal(stage.upstream.calls.length - before + refused.length, 100);
+  await until(async () => (await client.send('tools/call', { name: 'read' })).status === 200, 'to be served again');
+});
