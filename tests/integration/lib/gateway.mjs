@@ -50,7 +50,7 @@ export const workflow = (timeout, more = {}) => ({ default: { destination: { typ
 
 /**
  * Starts the gateway. Options: those of `configuration`, `yaml` (text instead), `env`, `args`, `adminToken` (null for none),
- * `awaitUpstream` (false: do not wait for the start-up fetch).
+ * `awaitUpstream` (false: do not wait for the start-up fetch), `wrapper` (a command, as words, that executes the gateway).
  * It is stopped with SIGTERM after the test; another exit code than 0 or a sanitizer report fails the test.
  */
 export async function startGateway(t, options) {
@@ -110,7 +110,8 @@ export class Gateway {
 
   async launch() {
     assert.ok(fs.existsSync(BINARY), `the gateway's binary ${BINARY} is missing: build it, or set TASKGATE_BIN`);
-    this.child = new Child(BINARY, ['serve', '--config', this.configPath, ...(this.options.args ?? [])], {
+    const [command, ...args] = [...(this.options.wrapper ?? []), BINARY, 'serve', '--config', this.configPath, ...(this.options.args ?? [])];
+    this.child = new Child(command, args, {
       env: this.environment(),
       cwd: this.folder,
       name: 'taskgate',
