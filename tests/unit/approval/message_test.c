@@ -46,13 +46,13 @@ static const char text[] = "schema: 1\n"
 static struct task *make_task(void)
 {
     struct task *task = task_create(TASK_REJECTED);
-    strcpy(task->id, "tg_1");
+    memcpy(task->id, "tg_1", 5);
     task_set_text(&task->source, STR("up"));
     task_set_text(&task->tool, STR("drop\"\n"));
     task_set_text(&task->principal, STR("agent"));
     task_set_text(&task->workflow, STR("ops"));
     task_set_text(&task->arguments, STR("{\"password\": \"x\", \"n\": 1.50}"));
-    strcpy(task->arguments_digest, "d1");
+    memcpy(task->arguments_digest, "d1", 3);
     task_set_text(&task->decided_by, STR("alice"));
     task_set_text(&task->status_message, STR("Rejected by alice"));
     task->created_ms = 1768257000000;

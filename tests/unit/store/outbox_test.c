@@ -312,7 +312,7 @@ START_TEST(a_failed_attempt_is_due_again_when_it_was_put_off_to)
     ck_assert_int_eq(seen.next_due_ms, INT64_MAX);
     ck_assert_str_ne(seen.deliveries[0].id, seen.deliveries[1].id);
     char id[33];
-    strcpy(id, seen.deliveries[0].id);
+    memcpy(id, seen.deliveries[0].id, sizeof id);
     int64_t first = seen.deliveries[0].sequence, second = seen.deliveries[1].sequence;
     int64_t later_ms = clock_now_ms() + 3600000;
     seen_finish(&seen);
@@ -373,7 +373,7 @@ START_TEST(what_waits_survives_a_restart)
     struct seen seen;
     look("aa", 16, &seen);
     char id[33];
-    strcpy(id, seen.deliveries[0].id);
+    memcpy(id, seen.deliveries[0].id, sizeof id);
     postpone(seen.deliveries[0].sequence, 1);
     seen_finish(&seen);
     reopen();
