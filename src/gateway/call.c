@@ -163,6 +163,15 @@ struct store_call call_to_store(struct call *call, store_callback callback)
     return (struct store_call){call->worker->loop, callback, call_ref(call)};
 }
 
+/* By what upstream last said; no session but one in memory knows better. */
+static bool lacks_resources(const struct call *call)
+{
+    struct mcp_capabilities last;
+    return catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
+                                &last) &&
+           !last.resources;
+}
+
 static void use_source_values(struct call *call)
 {
     struct mcp_capabilities last;
@@ -170,6 +179,7 @@ static void use_source_values(struct call *call)
     call->facts = (struct session_facts){
         .upstream_tasks = last.tasks,
         .upstream_task_status = last.task_status,
+        .upstream_lacks_resources = lacks_resources(call),
     };
 }
 
@@ -188,6 +198,7 @@ static void on_session(void *context, const struct store_reply *reply)
                 .known = true,
                 .upstream_tasks = stored->upstream_tasks,
                 .upstream_task_status = stored->upstream_sse,
+                .upstream_lacks_resources = lacks_resources(call),
                 .declares_tasks =
                     stored->client_capabilities &&
                     json_member(str_from(stored->client_capabilities), "tasks").length > 0,

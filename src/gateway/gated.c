@@ -1,5 +1,6 @@
 /* prompts/get, resources/read, resources/subscribe: `expose` and the rules on a name or URI.
  * Nothing can wait for a human here, so approve and policy mean no (contract "Proxy"). */
+#include "diagrams.h"
 #include "relay.h"
 
 #include "taskgate/core/metrics.h"
@@ -10,19 +11,29 @@ static void refuse(struct call *call, enum jsonrpc_error error, const char *gate
     call_answer_error(call, error, STR_EMPTY, &data);
 }
 
-void gated_handle(struct call *call)
+/* The client was told that there are resources, so it may ask for one; upstream would say that it
+ * does not know the method. */
+static bool say_not_found(struct call *call, struct str error, struct buffer *message)
+{
+    struct jsonrpc_error_data data = {.details = call->envelope.uri.text};
+    if (!diagrams_replace(call, error))
+        return false;
+    jsonrpc_write_error(message, call->envelope.id, JSONRPC_RESOURCE_NOT_FOUND, STR_EMPTY, &data);
+    return true;
+}
+
+/* Only then is the answer read on its way; what upstream has may be large, and streams through. */
+static bool may_know_no_resources(const struct call *call)
+{
+    return call->method->treatment == MCP_GATED_URI && call->facts.upstream_lacks_resources;
+}
+
+static void judge(struct call *call)
 {
     bool by_uri = call->method->treatment == MCP_GATED_URI;
     struct str name = by_uri ? call->envelope.uri.text : call->envelope.name.text;
     struct policy_request request = {call->source, name, call->envelope.arguments.raw};
     struct policy_decision decision;
-    if (!name.bytes) {
-        call_answer_error(call, JSONRPC_INVALID_PARAMS,
-                          by_uri ? STR("params.uri must be a string")
-                                 : STR("params.name must be a string"),
-                          NULL);
-        return;
-    }
     if (!policy_is_visible(call->snapshot->policy, call->source, name)) {
         metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
         refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
@@ -35,5 +46,42 @@ void gated_handle(struct call *call)
         return;
     }
     struct relay_options options = {0};
+    if (may_know_no_resources(call))
+        options.replace_error = say_not_found;
     relay_start(call, &options);
+}
+
+/* ---- resources: some are the gateway's own ---- */
+
+static void answer_own(struct call *call)
+{
+    struct buffer result;
+    buffer_init(&result);
+    if (str_equal(call->envelope.method, STR("resources/read")))
+        diagrams_write_contents(&result, call->envelope.uri.text);
+    else
+        buffer_append(&result, STR("{}")); /* a subscription: they never change */
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+}
+
+static void judge_resource(struct call *call)
+{
+    if (diagrams_are_offered(call) && diagrams_have(call->envelope.uri.text))
+        answer_own(call);
+    else
+        judge(call);
+}
+
+void gated_handle(struct call *call)
+{
+    bool by_uri = call->method->treatment == MCP_GATED_URI;
+    if (by_uri && !call->envelope.uri.text.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.uri must be a string"), NULL);
+    else if (!by_uri && !call->envelope.name.text.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    else if (by_uri)
+        call_with_facts(call, judge_resource);
+    else
+        judge(call);
 }

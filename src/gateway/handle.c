@@ -157,7 +157,7 @@ static void dispatch(struct call *call)
         [MCP_TOOLS_LIST] = tools_list_handle,
         [MCP_TOOLS_CALL] = tools_call_handle,
         [MCP_RESOURCES_LIST] = resources_list_handle,
-        [MCP_RESOURCES_TEMPLATES_LIST] = relay_plainly,
+        [MCP_RESOURCES_TEMPLATES_LIST] = resources_templates_list_handle,
         [MCP_PROMPTS_LIST] = prompts_list_handle,
         [MCP_GATED_URI] = gated_handle,
         [MCP_GATED_NAME] = gated_handle,

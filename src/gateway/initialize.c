@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "diagrams.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -41,7 +42,8 @@ static void keep_session(struct call *call, struct str result,
         .known = true,
         .upstream_tasks = upstream->tasks,
         .upstream_task_status = upstream->task_status,
-        .declares_tasks = mcp_client_declares_tasks(params),
+        .upstream_lacks_resources = !upstream->resources,
+        .declares_tasks = call->facts.declares_tasks,
     };
     int64_t limit = call->snapshot->config->limits.sessions;
     struct str source = str_from(call->source->id), session = str_from(handshake->session);
@@ -70,12 +72,26 @@ static void keep_session(struct call *call, struct str result,
                        (struct store_call){call->worker->loop, NULL, NULL});
 }
 
+static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
+                   struct buffer *out)
+{
+    struct buffer injected;
+    buffer_init(&injected);
+    mcp_capabilities_inject(&injected, result, upstream);
+    if (!upstream->resources && diagrams_are_offered(call))
+        mcp_capabilities_offer_resources(out, buffer_str(&injected));
+    else
+        buffer_append(out, buffer_str(&injected));
+    buffer_finish(&injected);
+}
+
 static void rewrite(struct call *call, struct str result, struct buffer *out)
 {
     struct handshake *handshake = call->state;
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
     mcp_capabilities_detect(result, &upstream);
+    call->facts.declares_tasks = mcp_client_declares_tasks(call->envelope.params);
     char *line =
         memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
                       upstream.task_status ? "true" : "false");
@@ -85,7 +101,7 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
         catalog_announce_all(catalog, call->snapshot);
     if (handshake->session[0])
         keep_session(call, result, &upstream);
-    mcp_capabilities_inject(out, result, &upstream);
+    inject(call, result, &upstream, out);
 }
 
 static void drop_handshake(struct call *call)

@@ -120,6 +120,7 @@ void initialize_handle(struct call *call);
 void tools_list_handle(struct call *call);
 void tools_call_handle(struct call *call);
 void resources_list_handle(struct call *call);
+void resources_templates_list_handle(struct call *call);
 void prompts_list_handle(struct call *call);
 void gated_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
 void tasks_get_handle(struct call *call);

@@ -2,6 +2,7 @@
  * answered from what the owner fetched before when upstream fails (seed 002 F-003, NF-002.2). */
 #include <stdlib.h>
 
+#include "diagrams.h"
 #include "fetch.h"
 #include "relay.h"
 #include "taskgate/core/log.h"
@@ -64,10 +65,33 @@ static bool judge_name(void *context, struct str name)
     return policy_is_visible(call->snapshot->policy, call->source, name);
 }
 
+/* A resource of ours is ours even where upstream has one of the same URI. */
+static bool judge_resource(void *context, struct str uri)
+{
+    struct call *call = context;
+    return judge_name(call, uri) && !(diagrams_are_offered(call) && diagrams_have(uri));
+}
+
+/* Ours come behind upstream's, on the first page. */
+static void write_resources(struct call *call, struct str result, struct buffer *out)
+{
+    struct buffer theirs, ours;
+    buffer_init(&theirs);
+    buffer_init(&ours);
+    mcp_list_filter(&theirs, result, "resources", "uri", judge_resource, call);
+    diagrams_write_entries(&ours);
+    if (diagrams_are_offered(call) && call->envelope.cursor.raw.length == 0)
+        mcp_list_append(out, buffer_str(&theirs), "resources", buffer_str(&ours));
+    else
+        buffer_append(out, buffer_str(&theirs));
+    buffer_finish(&ours);
+    buffer_finish(&theirs);
+}
+
 static void rewrite_resources(struct call *call, struct str result, struct buffer *out)
 {
     keep(call, result);
-    mcp_list_filter(out, result, "resources", "uri", judge_name, call);
+    write_resources(call, result, out);
 }
 
 static void rewrite_prompts(struct call *call, struct str result, struct buffer *out)
@@ -94,7 +118,7 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
         if (call->method->treatment == MCP_TOOLS_LIST)
             mcp_tools_rewrite(&result, list, judge_tool, call);
         else if (call->method->treatment == MCP_RESOURCES_LIST)
-            mcp_list_filter(&result, list, "resources", "uri", judge_name, call);
+            write_resources(call, list, &result);
         else
             mcp_list_filter(&result, list, "prompts", "name", judge_name, call);
         call_answer_result(call, buffer_str(&result));
@@ -105,14 +129,20 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
     return found;
 }
 
-static void relay_list(struct call *call,
-                       void (*rewrite)(struct call *, struct str, struct buffer *))
+static struct relay_options
+list_options(const struct call *call, void (*rewrite)(struct call *, struct str, struct buffer *))
 {
-    struct relay_options options = {
+    return (struct relay_options){
         .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
         .rewrite = rewrite,
         .failed = answer_kept,
     };
+}
+
+static void relay_list(struct call *call,
+                       void (*rewrite)(struct call *, struct str, struct buffer *))
+{
+    struct relay_options options = list_options(call, rewrite);
     relay_start(call, &options);
 }
 
@@ -126,9 +156,50 @@ void tools_list_handle(struct call *call)
     call_with_facts(call, relay_tools);
 }
 
+/* Where upstream does not know the method, there are ours alone. */
+static bool replace_resources(struct call *call, struct str error, struct buffer *message)
+{
+    struct buffer result;
+    if (!diagrams_replace(call, error))
+        return false;
+    buffer_init(&result);
+    write_resources(call, STR("{\"resources\":[]}"), &result);
+    jsonrpc_write_result(message, call->envelope.id, buffer_str(&result));
+    buffer_finish(&result);
+    return true;
+}
+
+static bool replace_templates(struct call *call, struct str error, struct buffer *message)
+{
+    if (!diagrams_replace(call, error))
+        return false;
+    jsonrpc_write_result(message, call->envelope.id, STR("{\"resourceTemplates\":[]}"));
+    return true;
+}
+
+static void relay_resources(struct call *call)
+{
+    struct relay_options options = list_options(call, rewrite_resources);
+    options.replace_error = replace_resources;
+    relay_start(call, &options);
+}
+
 void resources_list_handle(struct call *call)
 {
-    relay_list(call, rewrite_resources);
+    call_with_facts(call, relay_resources);
+}
+
+static void relay_templates(struct call *call)
+{
+    struct relay_options options = {0};
+    if (call->facts.upstream_lacks_resources)
+        options.replace_error = replace_templates;
+    relay_start(call, &options);
+}
+
+void resources_templates_list_handle(struct call *call)
+{
+    call_with_facts(call, relay_templates);
 }
 
 void prompts_list_handle(struct call *call)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "relay_rewrite.h"
 #include "stream.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -279,10 +280,10 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_from_response(&headers, items, count);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
-    bool must_read = relay->options.rewrite && status == 200;
-    if (must_read && headers_find(&headers, "content-encoding").length > 0) {
+    bool reads = relay_rewrites(&relay->options) && status == 200;
+    if (reads && headers_find(&headers, "content-encoding").length > 0) {
         fail(relay, RELAY_UNREADABLE);
-    } else if (must_read && !is_event_stream(&headers)) {
+    } else if (reads && !is_event_stream(&headers)) {
         relay->mode = RELAY_WHOLE;
         headers_from_response(&relay->headers, items, count);
     } else {
@@ -290,23 +291,6 @@ static void on_head(void *context, int status, const struct http_header *items, 
         start_stream(relay, &headers);
     }
     headers_finish(&headers);
-}
-
-/* A rewritten copy of a message that is the response to this call, else false. */
-static bool rewrite_message(struct relay *relay, struct str message, struct buffer *out)
-{
-    struct call *call = relay->call;
-    if (!json_check(message, NULL) || json_type(message) != JSON_OBJECT)
-        return false;
-    struct str result = json_member(message, "result");
-    if (result.length == 0 || !str_equal(json_member(message, "id"), call->envelope.id))
-        return false;
-    struct buffer rewritten;
-    buffer_init(&rewritten);
-    relay->options.rewrite(call, result, &rewritten);
-    json_write_with_member(out, message, "result", buffer_str(&rewritten));
-    buffer_finish(&rewritten);
-    return true;
 }
 
 /* One whole event of a reply that must be read. */
@@ -317,7 +301,8 @@ static void send_event_rewritten(struct relay *relay, struct str raw)
     sse_event_read(&event, raw);
     buffer_init(&message);
     buffer_init(&changed);
-    if (event.has_data && rewrite_message(relay, buffer_str(&event.data), &message)) {
+    if (event.has_data &&
+        relay_rewrite(relay->call, &relay->options, buffer_str(&event.data), &message)) {
         sse_write_with_data(&changed, raw, buffer_str(&message));
         send_down(relay, buffer_str(&changed));
     } else {
@@ -331,7 +316,7 @@ static void send_event_rewritten(struct relay *relay, struct str raw)
 /* Whole events, one after the other. */
 static void send_events(struct relay *relay, struct str events)
 {
-    if (!relay->options.rewrite) {
+    if (!relay_rewrites(&relay->options)) {
         send_down(relay, events);
         return;
     }
@@ -368,7 +353,7 @@ static void relay_events(struct relay *relay, struct str bytes)
     if (bytes.length == 0)
         return;
     buffer_append(&relay->held, bytes);
-    if (!relay->options.rewrite && relay->held.length > HELD_EVENT_BYTES) {
+    if (!relay_rewrites(&relay->options) && relay->held.length > HELD_EVENT_BYTES) {
         send_down(relay, buffer_str(&relay->held));
         buffer_clear(&relay->held);
         relay->inside_event = true;
@@ -405,7 +390,7 @@ static void answer_whole(struct relay *relay)
 {
     struct buffer message;
     buffer_init(&message);
-    if (!rewrite_message(relay, buffer_str(&relay->held), &message)) {
+    if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->held), &message)) {
         /* An error of upstream's goes down as it is; what cannot be read does not. */
         struct str text = buffer_str(&relay->held);
         if (!json_check(text, NULL) || json_member(text, "error").length == 0) {

@@ -24,9 +24,12 @@ struct relay_options {
     bool open_stream;   /* an SSE reply is the client's stream for what comes unasked */
     /* Sees the response's status and headers before anything goes down. May be NULL. */
     void (*head)(struct call *call, int status, const struct headers *headers);
-    /* Writes the JSON-RPC response message anew; `result` is its result's JSON text. Responses
-     * with an error go down as they are. NULL: everything streams through untouched. */
+    /* Writes the JSON-RPC response message anew; `result` is its result's JSON text.
+     * NULL: results stream through untouched. */
     void (*rewrite)(struct call *call, struct str result, struct buffer *new_result);
+    /* Writes a whole JSON-RPC response in place of one with this error; false lets it go down as
+     * it is. NULL: all of them go. */
+    bool (*replace_error)(struct call *call, struct str error, struct buffer *message);
     /* Answers in upstream's place; returns false to let the ordinary error be answered. */
     bool (*failed)(struct call *call, enum relay_failure failure);
 };

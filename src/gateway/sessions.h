@@ -19,6 +19,7 @@ struct session_facts {
     bool known;
     bool upstream_tasks; /* meaning only when known; else the source's last value counts */
     bool upstream_task_status;
+    bool upstream_lacks_resources; /* known to offer none */
     bool declares_tasks; /* the client's own capabilities */
     char version[SESSION_VERSION_BYTES];
     char client_name[SESSION_NAME_BYTES];

@@ -113,6 +113,22 @@ void mcp_capabilities_inject(struct buffer *out, struct str result,
     buffer_finish(&text);
 }
 
+static void write_resources(struct buffer *out, struct str present)
+{
+    json_write_with_member(out, present, "resources",
+                           object_or_empty(json_member(present, "resources")));
+}
+
+void mcp_capabilities_offer_resources(struct buffer *out, struct str result)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append(&text, result);
+    rewrite_member(&text, "capabilities", write_resources);
+    buffer_append(out, buffer_str(&text));
+    buffer_finish(&text);
+}
+
 bool mcp_client_declares_tasks(struct str params)
 {
     return is_offer(json_path(params, "capabilities", "tasks"));

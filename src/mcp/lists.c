@@ -151,6 +151,23 @@ void mcp_list_filter(struct buffer *out, struct str result, const char *list, co
     rewrite_list(out, result, list, write_named, &(struct name_judgement){key, judge, context});
 }
 
+void mcp_list_append(struct buffer *out, struct str result, const char *list, struct str items)
+{
+    struct buffer whole;
+    struct str present = json_member(result, list);
+    buffer_init(&whole);
+    if (json_type(present) == JSON_ARRAY && json_count(present) > 0) {
+        buffer_append(&whole, str_slice(present.bytes, present.length - 1));
+        buffer_append_char(&whole, ',');
+    } else {
+        buffer_append_char(&whole, '[');
+    }
+    buffer_append(&whole, items);
+    buffer_append_char(&whole, ']');
+    json_write_with_member(out, result, list, buffer_str(&whole));
+    buffer_finish(&whole);
+}
+
 struct str mcp_next_cursor(struct str result)
 {
     struct str cursor = json_member(result, "nextCursor");

@@ -88,6 +88,20 @@ const char *task_move_name(enum task_state from, enum task_state to)
     return move ? move->name : NULL;
 }
 
+bool task_next_move(size_t *position, struct task_move *move)
+{
+    while (*position < (size_t)TASK_STATE_COUNT * TASK_STATE_COUNT) {
+        enum task_state from = (enum task_state)(*position / TASK_STATE_COUNT);
+        enum task_state to = (enum task_state)(*position % TASK_STATE_COUNT);
+        (*position)++;
+        if (!task_can_move(from, to))
+            continue;
+        *move = (struct task_move){from, to, moves[from][to].name};
+        return true;
+    }
+    return false;
+}
+
 bool task_state_is_terminal(enum task_state state)
 {
     for (unsigned to = 0; to < TASK_STATE_COUNT; to++) {

@@ -28,5 +28,7 @@ void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabil
  * is no offer); every other member stays. */
 void mcp_capabilities_inject(struct buffer *out, struct str result,
                              const struct mcp_capabilities *upstream);
+/* Writes `result` with capabilities.resources an object; one that is there stays. */
+void mcp_capabilities_offer_resources(struct buffer *out, struct str result);
 /* Whether the client's `initialize` params declare capabilities.tasks. */
 bool mcp_client_declares_tasks(struct str params);

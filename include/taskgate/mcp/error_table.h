@@ -19,6 +19,7 @@ ERROR_ROW(OUTCOME_UNKNOWN, -32603, "outcome_unknown", "The outcome of the call i
 ERROR_ROW(UPSTREAM_FAILED, -32000, "upstream_connection_failed", "Upstream connection failed", "Upstream refused the connection or went away.")
 ERROR_ROW(UPSTREAM_TIMEOUT, -32001, "upstream_timeout", "UpstreamTimeout", "Upstream was silent for longer than the limit.")
 ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "Upstream's reply could not be read.")
+ERROR_ROW(RESOURCE_NOT_FOUND, -32002, "resource_not_found", "Resource not found", "resources/read where the server has no resources, and it is none of the gateway's.")
 ERROR_ROW(POLICY_DENIED, -32003, "policy_denied", "Policy denied", "The policy engine rejected the call.")
 ERROR_ROW(TASK_EXPIRED, -32005, "task_expired", "Task expired", "Approved, but not run in time.")
 ERROR_ROW(TASK_CANCELLED, -32006, "task_cancelled", "Task cancelled", "tasks/result of a cancelled task.")

@@ -35,5 +35,8 @@ bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context);
 /* `list` is "resources" or "prompts", `key` "uri" or "name". */
 void mcp_list_filter(struct buffer *out, struct str result, const char *list, const char *key,
                      mcp_name_judge judge, void *context);
+/* Writes `result` with `items` (JSON values with commas between them) at the end of its list,
+ * which is begun where there is none. */
+void mcp_list_append(struct buffer *out, struct str result, const char *list, struct str items);
 /* result.nextCursor as JSON text; empty when absent or null. */
 struct str mcp_next_cursor(struct str result);

@@ -102,6 +102,12 @@ bool task_id_is_ours(struct str id);
 bool task_can_move(enum task_state from, enum task_state to);
 /* What the audit trail calls it: "approve", "expire" …; NULL when there is no such move. */
 const char *task_move_name(enum task_state from, enum task_state to);
+struct task_move {
+    enum task_state from, to;
+    const char *name;
+};
+/* Walks the table, by state of origin: start with *position 0; false at its end. */
+bool task_next_move(size_t *position, struct task_move *move);
 /* What holds for every task in its state, after creation and after each move. false: `error`
  * says what does not. */
 bool task_check(const struct task *task, struct error *error);

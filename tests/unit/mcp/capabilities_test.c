@@ -163,6 +163,25 @@ START_TEST(clients_declare_tasks_by_an_object)
 END_TEST
 
 /* Whatever strict JSON comes in, strict JSON with the injection goes out. */
+START_TEST(resources_are_offered_once)
+{
+    static const char *const cases[][2] = {
+        {"{\"capabilities\":{\"tools\":{}},\"x\": 1.0}",
+         "{\"capabilities\":{\"tools\":{},\"resources\":{}},\"x\": 1.0}"},
+        {"{\"capabilities\":{\"resources\":{ \"subscribe\": true }}}",
+         "{\"capabilities\":{\"resources\":{ \"subscribe\": true }}}"},
+        {"{\"capabilities\":{\"resources\":false}}", "{\"capabilities\":{\"resources\":{}}}"},
+        {"{}", "{\"capabilities\":{\"resources\":{}}}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out;
+        buffer_init(&out);
+        mcp_capabilities_offer_resources(&out, str_from(cases[i][0]));
+        expect_written(&out, cases[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(mutated_replies_stay_json_and_get_the_injection)
 {
     struct chance chance = {7};
@@ -204,6 +223,7 @@ Suite *capabilities_suite(void)
     tcase_add_test(tests, status_is_not_advertised_when_upstream_has_it_not);
     tcase_add_loop_test(tests, detection, 0, (int)(sizeof rows / sizeof rows[0]));
     tcase_add_test(tests, clients_declare_tasks_by_an_object);
+    tcase_add_test(tests, resources_are_offered_once);
     tcase_add_test(tests, mutated_replies_stay_json_and_get_the_injection);
     suite_add_tcase(suite, tests);
     return suite;

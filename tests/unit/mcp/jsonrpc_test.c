@@ -23,6 +23,7 @@ static const struct {
     {JSONRPC_UPSTREAM_FAILED, -32000, "upstream_connection_failed"},
     {JSONRPC_UPSTREAM_TIMEOUT, -32001, "upstream_timeout"},
     {JSONRPC_UPSTREAM_ERROR, -32002, "upstream_error"},
+    {JSONRPC_RESOURCE_NOT_FOUND, -32002, "resource_not_found"},
     {JSONRPC_POLICY_DENIED, -32003, "policy_denied"},
     {JSONRPC_TASK_EXPIRED, -32005, "task_expired"},
     {JSONRPC_TASK_CANCELLED, -32006, "task_cancelled"},

@@ -147,6 +147,26 @@ START_TEST(a_null_cursor_is_none)
 }
 END_TEST
 
+START_TEST(items_are_appended_and_the_rest_stays)
+{
+    static const char *const cases[][2] = {
+        {"{\"resources\":[]}", "{\"resources\":[{\"a\":1},2]}"},
+        {"{ \"x\": 1.0, \"resources\" : [ {\"u\" : 1 } ] , \"nextCursor\":\"c\" }",
+         "{ \"x\": 1.0, \"resources\" : [ {\"u\" : 1 } ,{\"a\":1},2] , \"nextCursor\":\"c\" }"},
+        {"{\"resources\":[ ]}", "{\"resources\":[{\"a\":1},2]}"},
+        {"{\"resources\":null}", "{\"resources\":[{\"a\":1},2]}"},
+        {"{}", "{\"resources\":[{\"a\":1},2]}"},
+        {"{\"b\":2}", "{\"b\":2,\"resources\":[{\"a\":1},2]}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out;
+        buffer_init(&out);
+        mcp_list_append(&out, str_from(cases[i][0]), "resources", STR("{\"a\":1},2"));
+        expect_written(&out, cases[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(mutated_lists_stay_json_and_hide_what_is_hidden)
 {
     struct chance chance = {11};
@@ -188,6 +208,7 @@ Suite *lists_suite(void)
     tcase_add_test(tests, readers_get_the_tools_own_bytes);
     tcase_add_test(tests, resources_and_prompts_are_filtered);
     tcase_add_test(tests, a_null_cursor_is_none);
+    tcase_add_test(tests, items_are_appended_and_the_rest_stays);
     tcase_add_test(tests, mutated_lists_stay_json_and_hide_what_is_hidden);
     suite_add_tcase(suite, tests);
     return suite;

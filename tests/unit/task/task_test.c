@@ -100,6 +100,23 @@ START_TEST(every_pair_of_states_is_as_the_design_says)
 }
 END_TEST
 
+START_TEST(a_walk_meets_every_move_once)
+{
+    bool met[TASK_STATE_COUNT][TASK_STATE_COUNT] = {{false}};
+    size_t position = 0, count = 0;
+    struct task_move move;
+    while (task_next_move(&position, &move)) {
+        ck_assert(!met[move.from][move.to]);
+        met[move.from][move.to] = true;
+        ck_assert_int_ne(allowed[move.from][move.to], '.');
+        ck_assert_str_eq(move.name, task_move_name(move.from, move.to));
+        count++;
+    }
+    ck_assert_uint_eq(count, 13);
+    ck_assert(!task_next_move(&position, &move));
+}
+END_TEST
+
 START_TEST(states_outside_the_enum_move_nowhere)
 {
     ck_assert(!task_can_move((enum task_state)8, TASK_PENDING));
@@ -396,6 +413,7 @@ int main(void)
     TCase *table = tcase_create("transitions");
     tcase_add_loop_test(table, every_pair_of_states_is_as_the_design_says, 0,
                         TASK_STATE_COUNT * TASK_STATE_COUNT);
+    tcase_add_test(table, a_walk_meets_every_move_once);
     tcase_add_test(table, states_outside_the_enum_move_nowhere);
     tcase_add_test(table, terminal_states_are_the_five_ends);
     tcase_add_test(table, names_go_both_ways);
