@@ -1,10 +1,17 @@
 // Operators' endpoints: signed, retried, lost by no crash, and never in the way of a call.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { sample } from './lib/admin.mjs';
-import { workflow } from './lib/gateway.mjs';
+import { Child } from './lib/child.mjs';
+import { temporaryFolder, workflow } from './lib/gateway.mjs';
+import { exchange } from './lib/http.mjs';
+import { defer } from './lib/lifetime.mjs';
+import { freePort } from './lib/ports.mjs';
 import { SECRET, startReceiver } from './lib/receiver.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -270,4 +277,33 @@ test('neither secrets nor URLs are in the log or the store', async (t) => {
     assert.ok(!gateway.child.output().includes(text), `${text} is in the log`);
     for (const file of files) assert.ok(!file.includes(text), `${text} is in the store`);
   }
+});
+
+test('the receiver in docs/notifications.md takes what is genuine, once, and nothing else', { skip: spawnSync('python3', ['--version']).error && 'python3 is not installed' }, async (t) => {
+  const text = fs.readFileSync(fileURLToPath(new URL('../../docs/notifications.md', import.meta.url)), 'utf8');
+  const script = path.join(temporaryFolder(t), 'receiver.py');
+  fs.writeFileSync(script, /```python\n(.*?)```/s.exec(text)[1]);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/taskgate`;
+  const receiver = new Child('python3', [script, String(port)], { env: { NOTIFY_SECRET: SECRET }, name: 'receiver.py' });
+  defer(t, () => receiver.stop('SIGTERM'));
+  const { admin, connect } = await stage(t, [{ url, secret_env: 'NOTIFY_SECRET' }]);
+  const client = await connect();
+  const { taskId } = await client.createTask('write');
+  await admin.reject(taskId);
+  const lines = [`created ${taskId} write\n`, `decided ${taskId} write\n`];
+  await until(() => receiver.stdout === lines.join(''), () => `both lines\n${receiver.output()}`);
+
+  const body = JSON.stringify({ event: 'created', delivery: 'd1', task: { id: 'tg_1', tool: 'forged' } });
+  const post = (seconds, secret) => {
+    const timestamp = String(Math.floor(Date.now() / 1000) - seconds);
+    const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+    return exchange(url, { method: 'POST', headers: { 'x-taskgate-timestamp': timestamp, 'x-taskgate-signature': `v1=${signature}`, 'x-taskgate-delivery': 'd1' }, body });
+  };
+  assert.equal((await post(0, 'another secret')).status, 403);
+  assert.equal((await post(400, SECRET)).status, 403);
+  assert.equal((await exchange(url, { method: 'POST', body })).status, 403);
+  for (let times = 0; times < 2; times++) assert.equal((await post(0, SECRET)).status, 204);
+  lines.push('created tg_1 forged\n');
+  await until(() => receiver.stdout === lines.join(''), () => `one more line\n${receiver.output()}`);
 });
