@@ -73,6 +73,7 @@ struct store *store_open(const char *path, struct error *error)
     return store;
 
 opened:
+    error_prefix(error, path);
     database_close(&store->database);
 failed:
     release(store);

@@ -116,6 +116,16 @@ START_TEST(what_cannot_be_opened_is_said)
 }
 END_TEST
 
+START_TEST(a_broken_table_is_said_with_the_file)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    bench_close(&bench);
+    ck_assert_int_eq(scratch_execute(&scratch, "PRAGMA foreign_keys = OFF; DROP TABLE task"), 0);
+    expect_refused(scratch.path, "no such table");
+}
+END_TEST
+
 /* ---- the lock ---- */
 
 START_TEST(a_second_process_is_told_who_has_the_database)
@@ -325,6 +335,7 @@ int main(void)
     tcase_add_test(tests, a_closed_database_is_one_file);
     tcase_add_test(tests, an_idle_moment_empties_the_log);
     tcase_add_test(tests, what_cannot_be_opened_is_said);
+    tcase_add_test(tests, a_broken_table_is_said_with_the_file);
     tcase_add_test(tests, a_second_process_is_told_who_has_the_database);
     tcase_add_loop_test(tests, every_older_version_is_brought_up, 0, 5);
     tcase_add_test(tests, tasks_of_an_older_version_are_kept);
