@@ -1,0 +1,243 @@
+// The benchmark: every round runs every row over every subject in turn, so that what else the machine does meets all alike.
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { once } from 'node:events';
+import { parseArgs } from 'node:util';
+import { ADMIN_TOKEN, SESSION, cpuSeconds, hasNginx, program, rssKb, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
+
+const { values: options } = parseArgs({
+  options: { smoke: { type: 'boolean' }, rounds: { type: 'string' }, earlier: { type: 'string' }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+});
+if (options.help) {
+  console.log(`Usage: tests/bench/run [--rounds N] [--earlier BINARY] [--json FILE] [--smoke]
+
+Measures no proxy, nginx and taskgate in N interleaved rounds (5) on loopback, and prints medians
+with their spread. --earlier measures another taskgate binary beside; --json also writes the
+numbers; --smoke only shows, in seconds, that everything works: its numbers mean nothing.`);
+  process.exit(0);
+}
+const smoke = options.smoke === true;
+const rounds = Number(options.rounds ?? (smoke ? 1 : 5));
+const MS = smoke ? 150 : 1500; // at most, for each measurement
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-bench-'));
+
+// ---- questions ----
+
+let files = 0;
+/** A file with the bytes of one request; `size` pads the arguments until the body has so many bytes. */
+function question(method, params, { size = 0, verb = 'POST', headers = [] } = {}) {
+  const body = () => (verb === 'GET' ? '' : JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  if (size) params.arguments.padding = 'p'.repeat(Math.max(0, size - body().length));
+  const text = body();
+  const lines = [`${verb} /mcp HTTP/1.1`, 'Host: localhost', 'Accept: application/json, text/event-stream', `Mcp-Session-Id: ${SESSION}`, 'MCP-Protocol-Version: 2025-11-25', ...(text ? ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`] : []), ...headers];
+  const file = path.join(folder, `question-${files++}`);
+  fs.writeFileSync(file, `${lines.join('\r\n')}\r\n\r\n${text}`);
+  return file;
+}
+const call = (name, size) => question('tools/call', { name, arguments: { padding: '' } }, { size });
+
+// ---- measuring ----
+
+async function load(port, connections, requests, file, ms = MS) {
+  const child = spawn(program('load'), [port, connections, requests, ms, file].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (more) => (text += more));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`the load program ended with ${code} on port ${port}: ${text}`);
+  return JSON.parse(text);
+}
+
+const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+const results = new Map(); // row => subject => list of measurements
+
+function record(row, subject, numbers) {
+  if (!results.has(row)) results.set(row, new Map());
+  const subjects = results.get(row);
+  if (!subjects.has(subject)) subjects.set(subject, []);
+  subjects.get(subject).push(numbers);
+}
+
+async function measure(row, subject, connections, file, requests = 10_000_000) {
+  const before = cpuSeconds(subject.pids);
+  const seen = await load(subject.port, connections, Math.min(requests, 400_000), file);
+  const cpu = cpuSeconds(subject.pids) - before;
+  record(row, subject.name, { rps: seen.answers / seen.seconds, p50: seen.p50_us, p99: seen.p99_us, cpu: subject.pids.length ? (cpu / seen.answers) * 100_000 : undefined, failed: seen.failed });
+}
+
+async function rpc(subject, message, headers = {}) {
+  const response = await fetch(`http://127.0.0.1:${subject.port}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...(message.method === 'initialize' ? {} : { 'mcp-session-id': SESSION }), ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }),
+  });
+  const text = await response.text();
+  return text ? JSON.parse(text.startsWith('{') ? text : /^data: (.*)$/m.exec(text.slice(text.lastIndexOf('data: ')))[1]) : undefined;
+}
+
+const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: { tasks: {} }, clientInfo: { name: 'bench', version: '1' } };
+const handshake = (subject) => rpc(subject, { method: 'initialize', params: INITIALIZE });
+const createTask = async (subject) => (await rpc(subject, { method: 'tools/call', params: { name: 'delete_x', arguments: {}, task: { ttl: 3_600_000 } } })).result.taskId;
+
+// ---- rows ----
+
+async function forwardRows(subjects) {
+  for (const connections of smoke ? [1, 16] : [1, 16, 64, 256]) {
+    const file = call('read', 600);
+    for (const subject of subjects) await measure(`600 B call, 300 B reply, ${connections} connections`, subject, connections, file);
+  }
+  for (const [name, size, connections] of [['10 KB call', 10_000, 16], ['1 MB call', 1_000_000, 4]]) {
+    const file = call('read', size);
+    for (const subject of subjects) if (!/100 rules/.test(subject.name)) await measure(`${name}, ${connections} connections`, subject, connections, file);
+  }
+  const file = call('bytes-1000000');
+  for (const subject of subjects) if (!/100 rules/.test(subject.name)) await measure('1 MB reply, 4 connections', subject, 4, file);
+  // A new session each, as clients begin: no session header is sent.
+  const begin = question('initialize', INITIALIZE);
+  fs.writeFileSync(begin, fs.readFileSync(begin, 'utf8').replace(/Mcp-Session-Id:.*\r\n/, ''));
+  for (const subject of subjects) if (/direct|10 rules/.test(subject.name)) await measure('initialize, 1 connection', subject, 1, begin, 2000);
+}
+
+async function listRows(sets) {
+  const file = question('tools/list', {});
+  for (const [tools, subjects] of sets) for (const subject of subjects) await measure(`tools/list of ${tools}, 1 connection`, subject, 1, file);
+}
+
+async function taskRows(gateway) {
+  for (const clients of [1, 64]) {
+    const rows = smoke ? 50 : clients === 1 ? 500 : 5000;
+    const file = question('tools/call', { name: 'delete_x', arguments: { padding: '' }, task: { ttl: 3_600_000 } }, { size: 600 });
+    await measure(`durable creates, ${clients} clients`, gateway, clients, file, rows);
+    const database = path.join(folder, `plain-${files++}.db`);
+    const plain = JSON.parse(execFileSync(program('plain_sqlite'), [database, rows, clients].map(String), { encoding: 'utf8' }));
+    record(`durable creates, ${clients} clients`, 'plain SQLite', { rps: plain.rows / plain.seconds });
+  }
+  const taskId = await createTask(gateway);
+  await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), smoke ? 200 : 10_000);
+  const times = [];
+  for (let i = 0; i < (smoke ? 3 : 30); i++) {
+    const id = await createTask(gateway);
+    const waiting = rpc(gateway, { method: 'tasks/result', params: { taskId: id } });
+    const began = performance.now();
+    await fetch(`http://127.0.0.1:${gateway.adminPort}/api/v1/tasks/${id}/approve`, { method: 'POST', headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }, body: '{}' });
+    if (!(await waiting).result) throw new Error('an approved task has no result');
+    times.push((performance.now() - began) * 1000);
+  }
+  record('from approval to result', gateway.name, { p50: median(times) });
+}
+
+/** RSS for each of many open streams: `file` is asked once on each connection, and stays open. */
+async function idleRow(row, upstream, file, count, prepare = async () => {}) {
+  const gateway = await startTaskgate(folder, upstream);
+  await handshake(gateway);
+  await rpc(gateway, { method: 'tools/call', params: { name: 'read' } });
+  const question = await prepare(gateway, file);
+  const before = rssKb(gateway.child.pid);
+  const child = spawn(program('load'), [gateway.port, count, count, 60_000, question, 'hold'].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => { throw new Error(`${row}: the streams did not open`); })]);
+  record(row, gateway.name, { kb: (rssKb(gateway.child.pid) - before) / count });
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  await stop(gateway.child);
+}
+
+async function processRows(upstream) {
+  for (const rules of [10, 1000]) {
+    const gateway = await startTaskgate(folder, upstream, { rules });
+    record('cold start to ready (ms)', gateway.name, { ms: gateway.readyMs });
+    await handshake(gateway);
+    record('RSS idle (KB)', gateway.name, { kb: rssKb(gateway.child.pid) });
+    await stop(gateway.child);
+  }
+}
+
+// ---- the report ----
+
+const number = (value, digits = 0) => value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits, useGrouping: false });
+
+function summary() {
+  const rows = [];
+  for (const [row, subjects] of results) {
+    for (const [subject, list] of subjects) {
+      const entry = { row, subject };
+      for (const key of ['rps', 'p50', 'p99', 'cpu', 'kb', 'ms']) {
+        const values = list.map((x) => x[key]).filter((x) => x !== undefined);
+        if (values.length === 0) continue;
+        entry[key] = median(values);
+        entry[`${key}_spread`] = [Math.min(...values), Math.max(...values)];
+      }
+      rows.push(entry);
+    }
+  }
+  return rows;
+}
+
+function print(rows) {
+  console.log('| Row | Subject | requests/s (least–most) | p50 µs | p99 µs | CPU s / 100,000 | other |');
+  console.log('|---|---|---|---|---|---|---|');
+  for (const r of rows) {
+    const rate = r.rps === undefined ? '' : `${number(r.rps)} (${r.rps_spread.map((x) => number(x)).join('–')})`;
+    const other = r.kb !== undefined ? `${number(r.kb, 1)} KB` : r.ms !== undefined ? `${number(r.ms, 1)} ms` : '';
+    console.log(`| ${r.row} | ${r.subject} | ${rate} | ${r.p50 === undefined ? '' : number(r.p50)} | ${r.p99 === undefined ? '' : number(r.p99)} | ${r.cpu === undefined ? '' : number(r.cpu, 2)} | ${other} |`);
+  }
+}
+
+/** The targets, as ratios of this run; a row that is missing leaves its target out. */
+function judge(rows) {
+  const find = (row, subject) => rows.find((r) => r.row === row && r.subject === subject) ?? {};
+  const at64 = smoke ? '600 B call, 300 B reply, 16 connections' : '600 B call, 300 B reply, 64 connections';
+  const at1 = '600 B call, 300 B reply, 1 connections';
+  const [nginx, few, many] = [find(at64, 'nginx'), find(at64, 'taskgate, 10 rules'), find(at64, 'taskgate, 1000 rules')];
+  const [direct1, nginx1, many1] = [find(at1, 'direct'), find(at1, 'nginx'), find(at1, 'taskgate, 1000 rules')];
+  const creates = (clients, subject) => find(`durable creates, ${clients} clients`, subject).rps;
+  const targets = [
+    ['requests per CPU second, 1000 rules, over nginx', '>= 1.0', nginx.cpu / many.cpu, (x) => x >= 1],
+    ['added p50 over direct, over what nginx adds (1 connection)', '<= 1.1', (many1.p50 - direct1.p50) / (nginx1.p50 - direct1.p50), (x) => x <= 1.1],
+    ['CPU of 1000 rules over 10 rules', '< 1.03', many.cpu / few.cpu, (x) => x < 1.03],
+    ['durable creates at 64 clients over plain SQLite', '>= 0.5', creates(64, 'taskgate, 10 rules') / creates(64, 'plain SQLite'), (x) => x >= 0.5],
+    ['RSS idle (MB)', '< 12', find('RSS idle (KB)', 'taskgate, 10 rules').kb / 1024, (x) => x < 12],
+    ['KB for each idle proxied stream', '<= 12', find('idle proxied streams', 'taskgate, 10 rules').kb, (x) => x <= 12],
+    ['cold start with 1000 rules (ms)', '< 50', find('cold start to ready (ms)', 'taskgate, 1000 rules').ms, (x) => x < 50],
+    ['tools/list of 100 added (ms)', '< 5', (find('tools/list of 100, 1 connection', 'taskgate, 10 rules').p50 - find('tools/list of 100, 1 connection', 'direct').p50) / 1000, (x) => x < 5],
+    ['initialize added (ms)', '< 1', (find('initialize, 1 connection', 'taskgate, 10 rules').p50 - find('initialize, 1 connection', 'direct').p50) / 1000, (x) => x < 1],
+  ];
+  console.log('\n| Target | Wanted | This run | |\n|---|---|---|---|');
+  for (const [name, wanted, value, holds] of targets) if (Number.isFinite(value)) console.log(`| ${name} | ${wanted} | ${number(value, 2)} | ${holds(value) ? 'holds' : '**falls short**'} |`);
+}
+
+// ---- the run ----
+
+if (!hasNginx()) {
+  console.log('bench: skipped, nginx is not installed; on Debian: apt-get install nginx-light');
+  process.exit(0);
+}
+try {
+  const upstream = await startUpstream();
+  const lists = await Promise.all([100, 1000].map((tools) => startUpstream(tools)));
+  const subjects = [upstream, await startNginx(folder, upstream)];
+  for (const rules of [10, 100, 1000]) subjects.push(await startTaskgate(folder, upstream, { rules }));
+  if (options.earlier) subjects.push(await startTaskgate(folder, upstream, { rules: 1000, binary: path.resolve(options.earlier), name: 'earlier, 1000 rules' }));
+  const sets = [];
+  for (const [i, tools] of [100, 1000].entries()) sets.push([tools, [lists[i], await startTaskgate(folder, lists[i])]]);
+  for (const subject of [...subjects, ...sets.flatMap(([, list]) => list)]) await handshake(subject);
+  for (let round = 1; round <= rounds; round++) {
+    if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
+    await forwardRows(round % 2 ? subjects : [...subjects].reverse());
+    await listRows(sets);
+    await taskRows(subjects[2]);
+    await processRows(upstream);
+    const count = smoke ? 50 : 2000;
+    await idleRow('idle proxied streams', upstream, null, count, async () => question(undefined, undefined, { verb: 'GET' }));
+    await idleRow('waiting tasks/result', upstream, null, count, async (gateway) => question('tasks/result', { taskId: await createTask(gateway) }));
+  }
+  const rows = summary();
+  console.log(`${os.cpus().length} × ${os.cpus()[0]?.model.trim()}, Linux ${os.release()}, ${rounds} rounds of ${MS} ms, ${new Date().toISOString().slice(0, 10)}\n`);
+  print(rows);
+  judge(rows);
+  if (options.json) fs.writeFileSync(options.json, `${JSON.stringify({ date: new Date().toISOString(), machine: { cpu: os.cpus()[0]?.model, count: os.cpus().length, kernel: os.release() }, rounds, rows }, null, 2)}\n`);
+  if (smoke) console.log('\nbench: works; the numbers of a smoke run mean nothing');
+} finally {
+  await stopAll();
+  fs.rmSync(folder, { recursive: true, force: true });
+}
