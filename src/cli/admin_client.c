@@ -150,7 +150,7 @@ static void set_options(CURL *curl, const struct admin_request *request, const c
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, STREAM_SILENCE_S);
     } else {
-        curl_easy_setopt(curl, CURLOPT_TIMEOUT, WHOLE_TIMEOUT_S);
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT, WHOLE_TIMEOUT_S + (long)(request->wait_ms / 1000));
     }
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "taskgate/core/buffer.h"
 
@@ -20,6 +21,7 @@ struct admin_request {
     const char *path;          /* "/api/v1/tasks?limit=5" */
     struct str body;           /* JSON, with POST */
     const char *last_event_id; /* for a stream; may be NULL */
+    int64_t wait_ms;           /* how long the endpoint is asked to hold the answer back */
     /* For a stream: takes what comes; false ends it. NULL: the body is collected. */
     bool (*received)(void *context, struct str bytes);
     void *context;

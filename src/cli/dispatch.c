@@ -15,6 +15,7 @@ static const struct {
     {"check", "read the configuration and say everything that is wrong with it", cli_check},
     {"explain", "say what the rules come to for one tool, and why", cli_explain},
     {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
+    {"call", "call a tool through a running gateway, under its rules", cli_call},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 

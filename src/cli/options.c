@@ -96,7 +96,7 @@ static bool is_help(const char *argument)
 }
 
 enum options_outcome options_read(const struct command *command, int argc, char **argv,
-                                  const char *operands[OPTIONS_OPERANDS_MAX])
+                                  const char **operands)
 {
     size_t count = 0;
     bool options_ended = false;

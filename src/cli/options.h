@@ -24,16 +24,15 @@ struct command {
     const char *operand_name; /* "TOOL": what is missing when there are too few */
 };
 
-#define OPTIONS_OPERANDS_MAX 1
-
 enum options_outcome {
     OPTIONS_READ,
     OPTIONS_HELPED, /* --help was asked for and is written to stdout: exit 0 */
     OPTIONS_WRONG,  /* said on stderr: exit 2 */
 };
 
-/* Options and operands may stand in any order; "--" ends the options. */
+/* Options and operands may stand in any order; "--" ends the options. `operands` has room for
+ * operands_max. */
 enum options_outcome options_read(const struct command *command, int argc, char **argv,
-                                  const char *operands[OPTIONS_OPERANDS_MAX]);
+                                  const char **operands);
 /* "taskgate: what; hint" on stderr. Returns CLI_USAGE. */
 int options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,4 +1,4 @@
-/* taskgate tasks: list, show, approve, reject, cancel, watch, over the admin endpoint. */
+/* taskgate tasks: list, show, result, approve, reject, cancel, watch, over the admin endpoint. */
 #include "tasks.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 struct arguments {
     const char *id;
     const char *state, *source, *tool, *limit, *cursor;
-    const char *reason;
+    const char *reason, *wait;
     bool json;
 };
 
@@ -24,7 +24,7 @@ struct subcommand {
     const char *name, *operands, *help;
     int (*run)(struct admin_client *client, const struct subcommand *self,
                const struct arguments *arguments);
-    enum { WITH_NOTHING, WITH_FILTERS, WITH_ID, WITH_DECISION } with;
+    enum { WITH_NOTHING, WITH_FILTERS, WITH_ID, WITH_DECISION, WITH_WAIT } with;
 };
 
 static int run_list(struct admin_client *client, const struct subcommand *self,
@@ -35,10 +35,13 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
                         const struct arguments *arguments);
 static int run_watch(struct admin_client *client, const struct subcommand *self,
                      const struct arguments *arguments);
+static int run_result(struct admin_client *client, const struct subcommand *self,
+                      const struct arguments *arguments);
 
 static const struct subcommand subcommands[] = {
     {"list", "[FILTERS]", "list tasks, newest first", run_list, WITH_FILTERS},
     {"show", "ID", "show one task with its arguments", run_show, WITH_ID},
+    {"result", "ID [--wait D]", "print what the call has come to", run_result, WITH_WAIT},
     {"approve", "ID [--reason TEXT]", "let the call be executed", run_decision, WITH_DECISION},
     {"reject", "ID [--reason TEXT]", "refuse the call; the agent is told the reason", run_decision,
      WITH_DECISION},
@@ -172,6 +175,16 @@ static int run_watch(struct admin_client *client, const struct subcommand *self,
     return tasks_watch(client, arguments->json);
 }
 
+static int run_result(struct admin_client *client, const struct subcommand *self,
+                      const struct arguments *arguments)
+{
+    (void)self;
+    int64_t wait_ms;
+    if (!tasks_read_duration("wait", arguments->wait, &wait_ms))
+        return CLI_USAGE;
+    return tasks_result(client, arguments->id, wait_ms, arguments->json);
+}
+
 /* ---- finding and reading ---- */
 
 static void write_usage(FILE *out)
@@ -218,19 +231,26 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     };
     const struct option decision[] = {
         {"reason", "TEXT", "why; kept with the decision", &arguments.reason, NULL}, json};
-    const struct option *options = self->with == WITH_FILTERS    ? filters
-                                   : self->with == WITH_DECISION ? decision
-                                                                 : &json;
-    bool has_id = self->with == WITH_ID || self->with == WITH_DECISION;
+    const struct option wait[] = {
+        {"wait", "DURATION", "how long to wait for it, such as 30s", &arguments.wait, NULL}, json};
+    const struct {
+        const struct option *options;
+        size_t count;
+    } sets[] = {
+        [WITH_NOTHING] = {&json, 1},
+        [WITH_ID] = {&json, 1},
+        [WITH_FILTERS] = {filters, sizeof filters / sizeof *filters},
+        [WITH_DECISION] = {decision, sizeof decision / sizeof *decision},
+        [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
+    };
+    bool has_id = self->with != WITH_NOTHING && self->with != WITH_FILTERS;
     char *usage = memory_format("taskgate tasks %s %s%s[--json]", self->name, self->operands,
                                 *self->operands ? " " : "");
     const struct command command = {
         .usage = usage,
         .synopsis = self->help,
-        .options = options,
-        .option_count = self->with == WITH_FILTERS    ? sizeof filters / sizeof *filters
-                        : self->with == WITH_DECISION ? sizeof decision / sizeof *decision
-                                                      : 1,
+        .options = sets[self->with].options,
+        .option_count = sets[self->with].count,
         .operands_min = has_id,
         .operands_max = has_id,
         .operand_name = "ID",

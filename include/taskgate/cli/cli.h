@@ -1,5 +1,5 @@
 /*
- * The command line: taskgate serve|check|explain|tasks. Contract "Process".
+ * The command line: taskgate serve|check|explain|tasks|call. Contract "Process".
  */
 #pragma once
 
@@ -21,3 +21,4 @@ int cli_serve(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
+int cli_call(int argc, char **argv);

@@ -1,0 +1,140 @@
+/* taskgate call: a tool is called through a running gateway, by an operator's token. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#include "admin_client.h"
+#include "options.h"
+#include "tasks.h"
+#include "terminal.h"
+
+struct arguments {
+    const char *operands[2]; /* the tool; its arguments, or NULL */
+    const char *source, *ttl, *wait;
+    bool json;
+    int64_t ttl_ms, wait_ms;
+};
+
+static int read_arguments(struct arguments *arguments)
+{
+    struct error error = {""};
+    const char *json = arguments->operands[1];
+    if (!arguments->operands[0][0])
+        return options_complain("the tool's name is empty");
+    if (json && !json_check(str_from(json), &error))
+        return options_complain("the arguments are not JSON: %s", error.message);
+    if (json && json_type(str_from(json)) != JSON_OBJECT)
+        return options_complain("the arguments must be a JSON object, such as '{\"id\": 1}'");
+    if (!tasks_read_duration("ttl", arguments->ttl, &arguments->ttl_ms) ||
+        !tasks_read_duration("wait", arguments->wait, &arguments->wait_ms))
+        return CLI_USAGE;
+    if (arguments->ttl && arguments->ttl_ms == 0)
+        return options_complain("--ttl must be longer than nothing");
+    return CLI_DONE;
+}
+
+static void write_body(struct buffer *body, const struct arguments *arguments)
+{
+    buffer_append(body, STR("{\"tool\":"));
+    buffer_append_json_string(body, str_from(arguments->operands[0]));
+    if (arguments->operands[1]) {
+        buffer_append(body, STR(",\"arguments\":"));
+        buffer_append_text(body, arguments->operands[1]);
+    }
+    if (arguments->source) {
+        buffer_append(body, STR(",\"source\":"));
+        buffer_append_json_string(body, str_from(arguments->source));
+    }
+    if (arguments->ttl)
+        buffer_append_format(body, ",\"ttl\":%" PRId64, arguments->ttl_ms);
+    buffer_append_char(body, '}');
+}
+
+static int show_task(struct str task, bool json)
+{
+    struct buffer text;
+    buffer_init(&text);
+    if (json) {
+        terminal_append_json(&text, task);
+        buffer_append_char(&text, '\n');
+    } else {
+        tasks_append_change(&text, task);
+    }
+    bool written = terminal_write(&text);
+    buffer_finish(&text);
+    return written ? CLI_DONE : CLI_FAILURE;
+}
+
+/* The id goes to stderr first: whoever stops waiting can still ask for the result. */
+static int await_result(struct admin_client *client, const struct arguments *arguments,
+                        struct str task)
+{
+    struct buffer line, id;
+    buffer_init(&line);
+    buffer_init(&id);
+    tasks_append_member(&line, task, "id");
+    fprintf(stderr, "taskgate: task %.*s\n", STR_ARGS(buffer_str(&line)));
+    json_decode_string(json_member(task, "id"), &id);
+    buffer_append_char(&id, '\0');
+    int code = tasks_result(client, id.bytes, arguments->wait_ms, arguments->json);
+    buffer_finish(&id);
+    buffer_finish(&line);
+    return code;
+}
+
+static int send_call(struct admin_client *client, const struct arguments *arguments)
+{
+    struct buffer call, task;
+    buffer_init(&call);
+    buffer_init(&task);
+    write_body(&call, arguments);
+    struct admin_request request = {
+        .method = "POST", .path = "/api/v1/calls", .body = buffer_str(&call)};
+    int code = admin_client_send(client, &request, &task);
+    if (code == CLI_DONE && arguments->wait)
+        code = await_result(client, arguments, buffer_str(&task));
+    else if (code == CLI_DONE)
+        code = show_task(buffer_str(&task), arguments->json);
+    buffer_finish(&task);
+    buffer_finish(&call);
+    return code;
+}
+
+int cli_call(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    const struct option options[] = {
+        {"source", "ID", "the server that has the tool; needed when there are several",
+         &arguments.source, NULL},
+        {"ttl", "DURATION", "how long the task may wait for a decision, such as 10m",
+         &arguments.ttl, NULL},
+        {"wait", "DURATION", "wait for the result for so long, and print it", &arguments.wait,
+         NULL},
+        {"json", NULL, "print JSON", NULL, &arguments.json},
+    };
+    const struct command command = {
+        .usage = "taskgate call TOOL [JSON] [--source ID] [--ttl DURATION] [--wait DURATION] "
+                 "[--json]",
+        .synopsis =
+            "Calls a tool through a running gateway, under the rules that hold for agents, too,\n"
+            "with a token of the role caller, and prints the task that it has become.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .operands_min = 1,
+        .operands_max = 2,
+        .operand_name = "TOOL",
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, arguments.operands);
+    if (outcome != OPTIONS_READ)
+        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+    if (read_arguments(&arguments) != CLI_DONE)
+        return CLI_USAGE;
+    struct admin_client *client = admin_client_create();
+    int code = client ? send_call(client, &arguments) : CLI_USAGE;
+    admin_client_destroy(client);
+    return code;
+}

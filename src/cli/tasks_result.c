@@ -1,0 +1,120 @@
+/* What became of a task: its result, or why there is none. */
+#include "tasks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/config/duration.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#include "options.h"
+#include "terminal.h"
+
+bool tasks_read_duration(const char *option, const char *text, int64_t *ms)
+{
+    struct error error = {""};
+    *ms = 0;
+    if (!text || duration_parse(str_from(text), ms, &error))
+        return true;
+    options_complain("--%s: %s", option, error.message);
+    return false;
+}
+
+static void write_line(FILE *out, struct buffer *line)
+{
+    buffer_append_char(line, '\n');
+    fwrite(line->bytes, 1, line->length, out);
+    buffer_finish(line);
+}
+
+static void complain_of_error(struct str answer)
+{
+    struct buffer line;
+    struct str error = json_member(answer, "error");
+    buffer_init(&line);
+    buffer_append(&line, STR("taskgate: the task is "));
+    tasks_append_member(&line, answer, "state");
+    buffer_append(&line, STR(": "));
+    tasks_append_member(&line, error, "message");
+    buffer_append(&line, STR(" ("));
+    terminal_append_text(&line, json_member(error, "code"));
+    buffer_append_char(&line, ')');
+    write_line(stderr, &line);
+}
+
+static void say_open(struct str answer, const char *id)
+{
+    struct buffer line;
+    buffer_init(&line);
+    buffer_append(&line, STR("taskgate: there is no result yet, the task is "));
+    tasks_append_member(&line, answer, "state");
+    buffer_append(&line, STR("; ask again: taskgate tasks result "));
+    terminal_append_text(&line, str_from(id));
+    buffer_append(&line, STR(" --wait 5m"));
+    write_line(stderr, &line);
+}
+
+/* With 200 the task has ended, with 202 not yet. */
+static int show(struct str answer, const char *id, bool has_ended, bool json)
+{
+    struct str result = json_member(answer, "result");
+    struct buffer text;
+    buffer_init(&text);
+    if (json) {
+        terminal_append_json(&text, answer);
+    } else if (result.length > 0) {
+        terminal_append_pretty(&text, result, 0);
+    } else if (has_ended) {
+        complain_of_error(answer);
+    }
+    if (!has_ended && !json)
+        say_open(answer, id);
+    if (text.length > 0)
+        buffer_append_char(&text, '\n');
+    bool written = terminal_write(&text);
+    buffer_finish(&text);
+    if (!has_ended)
+        return CLI_CONFLICT;
+    return written && json_string_equals(json_member(answer, "state"), STR("completed"))
+               ? CLI_DONE
+               : CLI_FAILURE;
+}
+
+/* Asks once; *is_open when there may be a result later, and it is worth asking again. */
+static int ask(struct admin_client *client, const char *encoded_id, int64_t wait_ms,
+               struct buffer *body, bool *is_open)
+{
+    char *path = memory_format("/api/v1/tasks/%s/result?wait=%" PRId64 "ms", encoded_id, wait_ms);
+    struct admin_request request = {.method = "GET", .path = path, .wait_ms = wait_ms};
+    int64_t asked_ms = clock_monotonic_ms();
+    int code = admin_client_send(client, &request, body);
+    /* An answer before its time is a gateway that stops: there is no use in asking on. */
+    *is_open = code == CLI_DONE && admin_client_status(client) == 202 &&
+               clock_monotonic_ms() - asked_ms >= wait_ms;
+    free(path);
+    return code;
+}
+
+int tasks_result(struct admin_client *client, const char *id, int64_t wait_ms, bool json)
+{
+    int64_t left_ms = wait_ms;
+    char *encoded = admin_client_encode(client, id);
+    struct buffer body;
+    bool is_open;
+    int code;
+    buffer_init(&body);
+    do {
+        int64_t piece_ms = left_ms < TASKS_WAIT_MAX_MS ? left_ms : TASKS_WAIT_MAX_MS;
+        code = ask(client, encoded, piece_ms, &body, &is_open);
+        left_ms -= piece_ms;
+    } while (is_open && left_ms > 0);
+    if (code == CLI_DONE)
+        code = show(buffer_str(&body), id, admin_client_status(client) != 202, json);
+    buffer_finish(&body);
+    free(encoded);
+    return code;
+}
