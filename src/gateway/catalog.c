@@ -14,6 +14,10 @@
 
 #define KEPT_LISTS 1000
 #define KEPT_LIST_BYTES ((size_t)1024 * 1024) /* a longer list is not kept */
+#define KEPT_LISTS_BYTES ((size_t)64 * 1024 * 1024)
+/* What is remembered of one source; tools beyond it are judged and relayed all the same. */
+#define SOURCE_TOOLS 20000
+#define TOOL_NAME_BYTES 1024
 
 struct tool_entry {
     char *name;
@@ -33,8 +37,8 @@ struct source_entry {
 };
 
 struct kept_list {
-    struct list node; /* in catalog.recent, the oldest first */
-    char *key;
+    struct list node;           /* in catalog.recent, the oldest first */
+    char key[DIGEST_HEX_BYTES]; /* clients make up cursors of any length */
     char *result;
     size_t length;
 };
@@ -44,6 +48,7 @@ struct catalog {
     struct map *sources;
     struct map *lists;
     struct list recent;
+    size_t kept_bytes;
     long counts[3]; /* visible tools by annotation */
 };
 
@@ -74,7 +79,6 @@ static void source_destroy(void *context)
 static void kept_destroy(void *context)
 {
     struct kept_list *kept = context;
-    free(kept->key);
     free(kept->result);
     free(kept);
 }
@@ -178,6 +182,11 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
     struct source_entry *entry = source_of(catalog, str_from(source->id));
     struct tool_entry *known = map_get(entry->tools, tool->name);
     bool is_discovery = !known && entry->filled;
+    bool fits = tool->name.length <= TOOL_NAME_BYTES && map_count(entry->tools) < SOURCE_TOOLS;
+    if (!known && !fits) {
+        pthread_mutex_unlock(&catalog->lock);
+        return;
+    }
     if (!known) {
         known = memory_alloc(sizeof *known);
         known->name = memory_copy_str(tool->name);
@@ -306,32 +315,42 @@ bool catalog_all_reachable(struct catalog *catalog)
 
 /* ---- kept lists ---- */
 
+/* Under the lock. Takes it off its list alone: the map has lost it already. */
+static void drop_kept(struct catalog *catalog, struct kept_list *kept)
+{
+    catalog->kept_bytes -= kept->length;
+    list_remove(&kept->node);
+    kept_destroy(kept);
+}
+
 void catalog_keep_list(struct catalog *catalog, struct str key, struct str result)
 {
     if (result.length > KEPT_LIST_BYTES)
         return;
     struct kept_list *kept = memory_alloc(sizeof *kept);
-    kept->key = memory_copy_str(key);
+    digest_sha256_hex(key, kept->key);
     kept->result = memory_copy_str(result);
     kept->length = result.length;
     pthread_mutex_lock(&catalog->lock);
-    struct kept_list *old = map_put(catalog->lists, key, kept);
+    struct kept_list *old = map_put(catalog->lists, str_from(kept->key), kept);
     list_append(&catalog->recent, &kept->node);
-    if (!old && map_count(catalog->lists) > KEPT_LISTS) {
+    catalog->kept_bytes += kept->length;
+    if (old)
+        drop_kept(catalog, old);
+    while (map_count(catalog->lists) > KEPT_LISTS || catalog->kept_bytes > KEPT_LISTS_BYTES) {
         old = LIST_ENTRY(catalog->recent.next, struct kept_list, node);
         map_remove(catalog->lists, str_from(old->key));
-    }
-    if (old) {
-        list_remove(&old->node);
-        kept_destroy(old);
+        drop_kept(catalog, old);
     }
     pthread_mutex_unlock(&catalog->lock);
 }
 
 bool catalog_kept_list(struct catalog *catalog, struct str key, struct buffer *result)
 {
+    char digest[DIGEST_HEX_BYTES];
+    digest_sha256_hex(key, digest);
     pthread_mutex_lock(&catalog->lock);
-    struct kept_list *kept = map_get(catalog->lists, key);
+    struct kept_list *kept = map_get(catalog->lists, str_from(digest));
     if (kept)
         buffer_append(result, str_slice(kept->result, kept->length));
     pthread_mutex_unlock(&catalog->lock);
