@@ -73,6 +73,11 @@ void admin_shut_down(struct admin *admin, loop_callback idle, void *context)
     http_server_drain(admin->server, idle, context);
 }
 
+void admin_close(struct admin *admin)
+{
+    admin->closed = true;
+}
+
 void admin_destroy(struct admin *admin)
 {
     if (!admin)

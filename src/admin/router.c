@@ -170,10 +170,13 @@ static void route_request(struct request *request)
         route->handle(request);
 }
 
-void router_handle(struct http_exchange *exchange, void *admin)
+void router_handle(struct http_exchange *exchange, void *context)
 {
+    struct admin *admin = context;
     struct request request = {.admin = admin, .exchange = exchange, .snapshot = snapshot_current()};
-    if (request.snapshot)
+    if (admin->closed)
+        reply_error(exchange, REPLY_UNAVAILABLE, "the process ends", NULL);
+    else if (request.snapshot)
         route_request(&request);
     else
         reply_error(exchange, REPLY_UNAVAILABLE, "no configuration is in force", NULL);

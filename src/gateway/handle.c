@@ -207,7 +207,10 @@ static void handle_post(struct call *call)
 static void open_stream(struct call *call)
 {
     struct relay_options options = {.open_stream = true};
-    relay_start(call, &options);
+    if (atomic_load(&call->worker->gateway->shutting_down))
+        call_answer_status(call, 503, STR_EMPTY);
+    else
+        relay_start(call, &options);
 }
 
 /* The metadata lives on upstream's own origin, whatever path its MCP endpoint has. */
@@ -250,6 +253,11 @@ void gateway_handle(struct http_exchange *exchange, void *context)
     if (!get && (metadata || (!post && !str_equal(method, STR("DELETE"))))) {
         struct http_header allow = {STR("allow"), metadata ? STR("GET") : STR("GET, POST, DELETE")};
         http_respond(exchange, 405, &allow, 1, STR_EMPTY);
+        snapshot_unref(snapshot);
+        return;
+    }
+    if (!post && atomic_load(&worker->gateway->shutting_down)) {
+        refuse(exchange, 503, "The gateway is shutting down.");
         snapshot_unref(snapshot);
         return;
     }

@@ -62,6 +62,11 @@ void relay_cancel(struct relay *relay)
     relay_destroy(relay);
 }
 
+bool relay_is_opening(const struct relay *relay)
+{
+    return relay && relay->options.open_stream && relay->mode == RELAY_WAITING;
+}
+
 /* Takes the relay off its call, which is about to be answered. */
 static struct call *relay_finish(struct relay *relay)
 {

@@ -38,6 +38,9 @@ struct relay_options {
 void relay_start(struct call *call, const struct relay_options *options);
 /* Drops it without an answer; NULL is allowed. */
 void relay_cancel(struct relay *relay);
+/* Whether it is to open a client's GET stream and upstream has not answered yet. NULL is
+ * allowed. */
+bool relay_is_opening(const struct relay *relay);
 /* The ordinary answer to a failure: -32000, -32001 or -32002 for a request, else 502. */
 void relay_answer_failure(struct call *call, enum relay_failure failure);
 enum relay_failure relay_failure_of(enum upstream_result result);

@@ -121,4 +121,9 @@ void stream_end_all(struct gateway_worker *worker)
         call_ended(call);
         http_stream_end(exchange);
     }
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        if (relay_is_opening(call->relay))
+            call_answer_status(call, 503, STR_EMPTY);
+    }
 }

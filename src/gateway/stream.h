@@ -22,5 +22,5 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task);
 void stream_tell_owner(struct gateway_worker *worker, struct task *task, struct str message);
 /* notifications/tools/list_changed to every stream of the worker. */
 void stream_tell_list_changed(struct gateway_worker *worker, struct task *unused, struct str none);
-/* Ends every stream of the worker. */
+/* Ends every stream of the worker, and those that are about to be opened. */
 void stream_end_all(struct gateway_worker *worker);

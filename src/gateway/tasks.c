@@ -117,8 +117,8 @@ static void on_result(void *context, const struct store_reply *reply)
         waiting_answer(call, buffer_str(&message));
         buffer_finish(&message);
     } else if (task) {
-        waiting_open(call);
         execution_offer(call, task, true);
+        waiting_open(call);
     }
     call_unref(call);
 }

@@ -63,6 +63,12 @@ static void on_sign_of_life(void *context)
     http_stream_write(call->exchange, STR(":ping\n\n"));
 }
 
+static void answer_shutting_down(struct call *call)
+{
+    struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
+    waiting_answer_error(call, JSONRPC_UNAVAILABLE, &data);
+}
+
 void waiting_open(struct call *call)
 {
     struct waiting *waiting = call->state;
@@ -70,6 +76,10 @@ void waiting_open(struct call *call)
         {STR("content-type"), STR("text/event-stream")},
         {STR("cache-control"), STR("no-cache")},
     };
+    if (atomic_load(&call->worker->gateway->shutting_down)) {
+        answer_shutting_down(call);
+        return;
+    }
     if (waiting->is_stream || call->envelope.id.length == 0 || !accepts_events(call))
         return;
     waiting->is_stream = true;
@@ -198,8 +208,7 @@ void waiting_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
         if (call->abandoned == forget)
-            waiting_answer_error(call, JSONRPC_UNAVAILABLE, &data);
+            answer_shutting_down(call);
     }
 }

@@ -10,7 +10,8 @@
  * not missed, so begin before the task is read. */
 void waiting_begin(struct call *call, struct str task_id);
 /* The task has been read: it is this client's, and has not ended. From now on the wait shows
- * signs of life, as SSE, if the client accepts it. */
+ * signs of life, as SSE, if the client accepts it; or the call is answered at once, because the
+ * process ends. */
 void waiting_open(struct call *call);
 /* Whether an owner waits for the task on this worker. */
 bool waiting_exists(struct gateway_worker *worker, const struct task *task);

@@ -198,7 +198,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .port = port,
         .reuse_port = workers > 1,
         .max_body_bytes = (size_t)config->limits.body_bytes,
-        .max_connections = (int)(config->limits.connections / workers),
+        .max_connections = (int)((config->limits.connections + workers - 1) / workers),
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .transport = "http",
@@ -308,30 +308,37 @@ static bool start(struct server *server, const char *config_path, struct config 
 
 /* ---- the end, in reverse ---- */
 
+static void deliver_messages(struct server *server)
+{
+    for (size_t i = 0; i < server->worker_count; i++) {
+        if (server->workers[i].loop)
+            loop_run_once(server->workers[i].loop, 0);
+    }
+}
+
 static void finish(struct server *server)
 {
+    if (server->signal_watch) {
+        loop_timer_stop(&server->drain);
+        loop_timer_stop(&server->uptime);
+        loop_watch_destroy(server->signal_watch); /* a signal from now on finds nothing to do */
+    }
     reload_stop(server->reload);
     stop_loops(server);
     for (size_t i = 0; i < server->worker_count; i++) {
         if (server->workers[i].has_thread)
             pthread_join(server->workers[i].thread, NULL);
     }
+    deliver_messages(server); /* while all they speak to is there */
     for (size_t i = 0; i < server->worker_count; i++) {
         if (server->workers[i].gateway)
             gateway_worker_close(server->workers[i].gateway);
     }
+    if (server->admin)
+        admin_close(server->admin);
     notifier_close(server->notifier);
     store_close(server->store);
-    /* What the store has sent is delivered, so that what it owns is freed. */
-    for (size_t i = 0; i < server->worker_count; i++) {
-        if (server->workers[i].loop)
-            loop_run_once(server->workers[i].loop, 0);
-    }
-    if (server->signal_watch) {
-        loop_timer_stop(&server->drain);
-        loop_timer_stop(&server->uptime);
-        loop_watch_destroy(server->signal_watch);
-    }
+    deliver_messages(server); /* what the store has sent, so that what it owns is freed */
     notifier_destroy(server->notifier);
     admin_destroy(server->admin);
     for (size_t i = 0; i < server->worker_count; i++)
