@@ -300,6 +300,14 @@ test('a session that cannot be opened fails the call, and says that nothing was 
   assert.equal(upstream.calls.length, 0);
 });
 
+test('with several workers a call still runs once', async (t) => {
+  const { upstream, admin, ci } = await stage(t, { config: { workers: 3, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } } });
+  const tasks = await Promise.all(Array.from({ length: 10 }, (_, i) => called(ci, { tool: i % 2 ? 'read' : 'delete_user' })));
+  await Promise.all(tasks.filter((task) => task.tool === 'delete_user').map((task) => admin.approve(task.id)));
+  for (const task of tasks) assert.equal((await result(ci, task.id, '20s')).json.state, 'completed');
+  assert.equal(upstream.calls.length, 10);
+});
+
 test('upstreams without session ids are called all the same', async (t) => {
   const { upstream, ci } = await stage(t, { upstream: { tools: TOOLS, sessions: false } });
   assert.equal((await result(ci, (await called(ci, { tool: 'read' })).id, '20s')).json.state, 'completed');
