@@ -20,6 +20,8 @@ static void bind(struct task *task, const struct task_origin *origin,
     task_set_text(&task->owner, str_from(origin->owner));
     task_set_text(&task->session, str_from(origin->session));
     task_set_text(&task->principal, str_from(origin->principal));
+    task_set_text(&task->client_name, str_from(origin->client_name));
+    task_set_text(&task->client_version, str_from(origin->client_version));
     task_set_text(&task->tool, envelope->name.text);
     if (!task->accelerated && decision->workflow)
         task_set_text(&task->workflow, str_from(decision->workflow->name));

@@ -14,6 +14,7 @@ struct task_origin {
     const char *owner;     /* contract "Sessions, owners", or TASK_BIND_ADMIN and a name */
     const char *session;   /* digest, or "" */
     const char *principal; /* what operators see */
+    const char *client_name, *client_version; /* as the client calls itself; may be NULL */
 };
 
 /* Owners that are tokens of the admin endpoint: the gateway itself executes for them. */

@@ -107,6 +107,8 @@ static void create(struct call *call)
         .owner = call->owner,
         .session = call->session,
         .principal = principal,
+        .client_name = call->facts.client_name,
+        .client_version = call->facts.client_version,
     };
     struct task *task =
         task_bind(&origin, &creation.decision, &creation.tool, creation.accelerated);

@@ -148,6 +148,10 @@ const char *const migration_scripts[] = {
     "CREATE TRIGGER outbox_notice_is_told AFTER DELETE ON outbox_delivery"
     " WHEN NOT EXISTS (SELECT 1 FROM outbox_delivery WHERE notice = OLD.notice) BEGIN"
     " DELETE FROM outbox_notice WHERE sequence = OLD.notice; END;",
+
+    /* 4 -> 5: what the client of a task calls itself, for policies that are asked again */
+    "ALTER TABLE task ADD COLUMN client_name TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN client_version TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -53,6 +53,8 @@ struct task *task_rows_read(sqlite3_stmt *row)
     take(&task->upstream_task, row, 27);
     task->failure = (enum task_failure)sqlite3_column_int(row, 28);
     task->outcome = (enum task_outcome)sqlite3_column_int(row, 29);
+    take(&task->client_name, row, 30);
+    take(&task->client_version, row, 31);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     return task;
 }
@@ -127,7 +129,9 @@ static bool insert_task(struct database *database, const struct task *task)
     sqlite3_bind_int(row, index++, (int)task->failure);
     sqlite3_bind_int(row, index++, (int)task->outcome);
     database_bind_time(row, index++, task_next_deadline_ms(task));
-    database_bind_time(row, index, task_purge_ms(task));
+    database_bind_time(row, index++, task_purge_ms(task));
+    database_bind_text(row, index++, task->client_name);
+    database_bind_text(row, index, task->client_version);
     return database_run(row);
 }
 

@@ -11,8 +11,9 @@
     " task.progress_token, task.on_result, task.accelerated, task.keep_task, task.ttl_ms,"         \
     " task.poll_interval_ms, task.created_ms, task.decide_by_ms, task.updated_ms,"                 \
     " task.execute_by_ms, task.decided_ms, task.ended_ms, task.decided_by, task.reason,"           \
-    " task.status_message, task.upstream_task, task.failure, task.outcome"
-#define TASK_COLUMN_COUNT 30
+    " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
+    " task.client_version"
+#define TASK_COLUMN_COUNT 32
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 

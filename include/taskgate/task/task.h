@@ -48,10 +48,11 @@ struct task {
     char *owner;     /* opaque: "auth:<hex>", "session:<hex>" or "anonymous" */
     char *session;   /* hex digest of the session id, or "" */
     char *principal; /* what operators see: client name and a short owner digest */
-    char *tool;      /* may hold NUL? no: refused before */
-    char *workflow;  /* or "" for an accelerated task */
-    char *action;    /* the policy outcome it was created under: "approve", "forward" */
-    char *request;   /* the client's body, byte for byte */
+    char *client_name, *client_version; /* as the client called itself, or "" */
+    char *tool;                         /* may hold NUL? no: refused before */
+    char *workflow;                     /* or "" for an accelerated task */
+    char *action;  /* the policy outcome it was created under: "approve", "forward" */
+    char *request; /* the client's body, byte for byte */
     size_t request_length;
     char *arguments;            /* JSON text of params.arguments, "{}" when absent */
     char arguments_digest[65];  /* canonical SHA-256 */

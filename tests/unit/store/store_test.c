@@ -40,6 +40,8 @@ START_TEST(every_field_survives_a_restart)
     struct task *task = new_task("auth:ab");
     task_set_text(&task->session, STR("5e55"));
     task_set_text(&task->principal, STR("inspector (ab12)"));
+    task_set_text(&task->client_name, STR("inspector"));
+    task_set_text(&task->client_version, STR("0.9"));
     task_set_text(&task->workflow, STR("dba"));
     task_set_text(&task->action, STR("approve"));
     task_set_text(&task->progress_token, STR("\"p\""));
@@ -60,6 +62,8 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_str_eq(read->owner, "auth:ab");
     ck_assert_str_eq(read->session, "5e55");
     ck_assert_str_eq(read->principal, "inspector (ab12)");
+    ck_assert_str_eq(read->client_name, "inspector");
+    ck_assert_str_eq(read->client_version, "0.9");
     ck_assert_str_eq(read->tool, "delete_database");
     ck_assert_str_eq(read->workflow, "dba");
     ck_assert_str_eq(read->action, "approve");
