@@ -118,13 +118,15 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
 int cli_check(int argc, char **argv)
 {
     const char *path = NULL;
-    bool json = false;
+    bool json = false, strict = false;
+    size_t warnings;
     const struct option options[] = {
         {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
         {"json", NULL, "print the rules as JSON", NULL, &json},
+        {"strict", NULL, "count warnings as errors", NULL, &strict},
     };
     const struct command command = {
-        .usage = "taskgate check [--config FILE] [--json]",
+        .usage = "taskgate check [--config FILE] [--strict] [--json]",
         .synopsis = "Reads the configuration and says everything that is wrong with it, as\n"
                     "FILE:LINE:COLUMN, on stderr. Nothing is started.",
         .options = options,
@@ -138,9 +140,13 @@ int cli_check(int argc, char **argv)
     case OPTIONS_READ:
         break;
     }
-    struct snapshot *snapshot = judgement_load(path);
+    struct snapshot *snapshot = judgement_load(path, &warnings);
     if (!snapshot)
         return CLI_USAGE;
+    if (strict && warnings > 0) {
+        snapshot_unref(snapshot);
+        return CLI_USAGE;
+    }
     struct buffer text;
     buffer_init(&text);
     if (json)

@@ -124,7 +124,7 @@ int cli_explain(int argc, char **argv)
     case OPTIONS_READ:
         break;
     }
-    struct snapshot *snapshot = judgement_load(path);
+    struct snapshot *snapshot = judgement_load(path, NULL);
     if (!snapshot)
         return CLI_USAGE;
     int code = explain(snapshot, tool, source, json);

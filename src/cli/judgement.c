@@ -15,22 +15,19 @@ void judgement_of_rule(const struct config *config, const struct config_rule *ru
         decision->workflow = config_workflow_of(config, rule);
 }
 
-struct snapshot *judgement_load(const char *path)
+struct snapshot *judgement_load(const char *path, size_t *warnings)
 {
     struct config_problems problems = {NULL, 0, 0};
     struct config *config = config_load(path, NULL, &problems);
+    struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
     struct buffer text;
     buffer_init(&text);
     config_problems_write(&problems, &text);
     fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
     buffer_finish(&text);
+    if (warnings)
+        *warnings = problems.count - problems.errors;
     config_problems_finish(&problems);
-    if (!config)
-        return NULL;
-    struct error error = {""};
-    struct snapshot *snapshot = snapshot_create(config, &error);
-    if (!snapshot)
-        fprintf(stderr, "taskgate: %s\n", error.message);
     return snapshot;
 }
 

@@ -5,8 +5,8 @@
 #include "taskgate/gateway/snapshot.h"
 
 /* Loads the configuration for a command; every problem is written to stderr. NULL after errors
- * (exit 2). The caller releases it. */
-struct snapshot *judgement_load(const char *path);
+ * (exit 2). The caller releases it. `warnings` (may be NULL): how many there were. */
+struct snapshot *judgement_load(const char *path, size_t *warnings);
 
 /* {tool, source, rule, action, workflow, annotation, reason}; contract "Process". `source`
  * is JSON text. */

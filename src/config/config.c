@@ -120,6 +120,14 @@ static void finish_lists(struct config *config)
         finish_secret(config->notify[i].url);
         finish_secret(config->notify[i].secret);
     }
+    for (size_t i = 0; i < config->policy_count; i++) {
+        free(config->policies[i].name);
+        free(config->policies[i].text);
+    }
+    for (size_t i = 0; i < config->file_count; i++)
+        free(config->files[i].path);
+    free(config->policies);
+    free(config->files);
     free(config->notify);
     free(config->sources);
     free(config->rules);
@@ -150,6 +158,14 @@ void config_unref(struct config *config)
     free(config->proxy_bind);
     free(config->admin_bind);
     free(holder);
+}
+
+void config_add_file(struct config *config, const char *path, const struct config_file *file)
+{
+    config->files = memory_grow_array(config->files, config->file_count + 1, sizeof *config->files);
+    struct config_file *added = &config->files[config->file_count++];
+    *added = *file;
+    added->path = memory_copy_text(path);
 }
 
 void config_compile(struct config *config)
@@ -186,7 +202,8 @@ const struct config_workflow *config_workflow_of(const struct config *config,
         return config_workflow_find(config, str_from(rule->approval));
     if (config->workflow_count == 1)
         return &config->workflows[0];
-    return rule ? NULL : config_workflow_find(config, STR("default"));
+    bool takes_default = !rule || rule->action == ACTION_POLICY;
+    return takes_default ? config_workflow_find(config, STR("default")) : NULL;
 }
 
 const struct config_client *config_client_find(const struct config *config, struct str client_name)

@@ -17,5 +17,7 @@ struct config_holder {
 
 /* Zeroed, with one reference. */
 struct config *config_create(void);
+/* Remembers a file that was read, as `file` has it. */
+void config_add_file(struct config *config, const char *path, const struct config_file *file);
 /* Compiles what lookups need; called once, when everything is known to be valid. */
 void config_compile(struct config *config);

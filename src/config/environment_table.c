@@ -10,6 +10,8 @@
 const struct variable environment_table[] = {
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_CONFIG", 0}}, .help = "Path of the configuration file."},
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_ADMIN_TOKEN", 0}}, .help = "An approver token named `admin`."},
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_POLICY_FILE", 0}}, .sets = "cedar.policies", .help = "A file of Cedar policies. If nothing names one, `/etc/thoughtgate/policies.cedar` is read if it exists."},
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_POLICIES", 0}}, .sets = "cedar.policies", .help = "Cedar policies themselves; `THOUGHTGATE_POLICY_FILE` wins over it."},
     {VARIABLE_UPSTREAM, {{"THOUGHTGATE_UPSTREAM", 0}}, .sets = "sources[].url", .help = "URL of the only source. With several sources it is an error."},
 
     {VARIABLE_NUMBER, {{"THOUGHTGATE_OUTBOUND_PORT", 1}}, AT(proxy_port), RANGE(0, 65535), .default_text = "7467", .help = "Port of the proxy; 0 lets the system choose."},
@@ -45,8 +47,6 @@ const struct variable environment_table[] = {
     {VARIABLE_REFUSED, {{"THOUGHTGATE_APPROVAL_ADAPTER", 0}}, .allowed = "admin slack", .help = "Not `mock`: it would switch approval off. `slack` has no effect yet."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_ON_TIMEOUT", 0}}, .allowed = "deny", .help = "Only `deny`: a call that nobody decided is never executed."},
 
-    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_POLICIES", 0}}, .help = "Cedar policies are not evaluated yet"},
-    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_POLICY_FILE", 0}}, .help = "Cedar policies are not evaluated yet"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_SLACK_BOT_TOKEN", 0}}, .help = "Slack is not supported yet"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_TELEMETRY_ENABLED", 0}}, .help = "telemetry does not exist yet"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_UPSTREAM_TIMEOUT_SECS", 0}}, .help = "use THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS"},

@@ -22,6 +22,8 @@ CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slac
 CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
 CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
         {"on_result", EXECUTION_ON_RESULT});
+CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
+        {"skip", ON_POLICY_ERROR_SKIP});
 CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
         {"input_required", PENDING_STATUS_INPUT_REQUIRED}, {"working", PENDING_STATUS_WORKING});
 CHOICES(client_tasks, "an answer", {"auto", CLIENT_TASKS_AUTO}, {"yes", CLIENT_TASKS_YES},
@@ -55,8 +57,9 @@ const struct key config_keys[] = {
      .help = "What happens to each call."},
     {"", "approval", KEY_NAMED, ITEMS(config, workflows, workflow_count, config_workflow),
      .help = "Approval workflows by name. Without any there is one, `default`: 10m, then deny."},
-    {"", "cedar", KEY_MAPPING,
-     .help = "Cedar policies. Loaded with a warning: the engine does not exist yet."},
+    {"", "cedar", KEY_MAPPING, .help = "Cedar policies, for `action: policy`."},
+    {"", "on_policy_error", KEY_CHOICE, AT(config, on_policy_error), .choices = &policy_errors,
+     .help = "As `cedar.on_policy_error`, over which it wins; for policies that come by a variable."},
     {"", "task_annotation_overrides", KEY_MAPPING,
      .help = "Exceptions from what the rules make of a tool's `taskSupport`."},
     {"", "telemetry", KEY_MAPPING,
@@ -111,10 +114,10 @@ const struct key config_keys[] = {
     {"governance.rules[]", "match", KEY_TEXT, AT(config_rule, match), .is_required = true, .check = check_glob, .rule = "V-009",
      .help = "Glob on the tool's name, the prompt's name or the resource's URI."},
     {"governance.rules[]", "action", KEY_CHOICE, AT(config_rule, action), .is_required = true, .choices = &actions,
-     .help = "`forward` the call, `deny` it, or `approve`: a human decides. `policy` is refused until its engine exists."},
+     .help = "`forward` the call, `deny` it, or `approve`: a human decides. `policy`: Cedar policies decide."},
     {"governance.rules[]", "source", KEY_TEXT_OR_TEXTS, AT(config_rule, sources),
      .help = "The sources the rule is for. Without it: all."},
-    {"governance.rules[]", "policy_id", KEY_TEXT, AT(config_rule, policy_id), .help = "For `action: policy`."},
+    {"governance.rules[]", "policy_id", KEY_TEXT, AT(config_rule, policy_id), .help = "For `action: policy`, where it must be given: of the policies with an `@id`, those with this one are asked."},
     {"governance.rules[]", "approval", KEY_TEXT, AT(config_rule, approval),
      .help = "The workflow that decides. May be left out while there is only one."},
     {"governance.rules[]", "description", KEY_TEXT, AT(config_rule, description), .help = "For people."},
@@ -138,8 +141,10 @@ const struct key config_keys[] = {
     {"approval.*.destination", "token_env", KEY_TEXT, .check = check_variable_name, .help = "For `slack`."},
     {"approval.*.destination", "mention", KEY_TEXTS, .help = "For `slack`."},
 
-    {"cedar", "policies", KEY_TEXTS, .is_required = true, .check = check_file, .rule = "V-013", .help = "Policy files."},
-    {"cedar", "schema", KEY_TEXT, .check = check_file, .rule = "V-013", .help = "Schema file."},
+    {"cedar", "policies", KEY_TEXTS, .is_required = true, .check = check_file, .rule = "V-013", .help = "Policy files. `THOUGHTGATE_POLICY_FILE` and `THOUGHTGATE_POLICIES` win over them."},
+    {"cedar", "schema", KEY_TEXT, .check = check_file, .rule = "V-013", .help = "Accepted for old files; has no effect."},
+    {"cedar", "on_policy_error", KEY_CHOICE, AT(config, on_policy_error), .choices = &policy_errors, .default_text = "deny",
+     .help = "What a `forbid` that cannot be evaluated comes to: `deny` as if it applied, or `skip` it, as the language has it."},
 
     {"task_annotation_overrides", "force_required", KEY_TEXTS, AT(config, force_required), .check = check_not_empty,
      .help = "Tools that are announced as `required`, whatever else applies to them."},

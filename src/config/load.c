@@ -1,17 +1,15 @@
 /* From a file to a configuration: find, read, substitute, parse, check, compile. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config_private.h"
 #include "environment.h"
+#include "file.h"
 #include "read.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
-
-#define MAX_FILE_BYTES ((size_t)8 << 20)
 
 static const char *const search_path[] = {"/etc/thoughtgate/config.yaml", "./config.yaml"};
 
@@ -50,10 +48,10 @@ static void fill(const struct draft *draft)
     validate_schema(draft);
     validate_sources(draft);
     validate_workflows(draft);
+    validate_cedar(draft);
     validate_rules(draft);
     validate_tokens(draft);
     validate_notify(draft);
-    validate_cedar(draft);
     validate_telemetry(draft);
 }
 
@@ -100,22 +98,6 @@ struct config *config_parse(struct str text, const char *name, config_getenv env
     return NULL;
 }
 
-/* The file of that name into `text`; false with errno. */
-static bool read_file(const char *path, struct buffer *text)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    char chunk[65536];
-    ssize_t count;
-    while ((count = read(file, chunk, sizeof chunk)) > 0 && text->length <= MAX_FILE_BYTES)
-        buffer_append(text, str_slice(chunk, (size_t)count));
-    int saved = errno;
-    close(file);
-    errno = text->length > MAX_FILE_BYTES ? EFBIG : saved;
-    return count == 0;
-}
-
 /* The name of the file to read; one that nobody named only if it exists. */
 static const char *find_file(const char *path, config_getenv environment,
                              struct config_problems *problems)
@@ -144,12 +126,15 @@ struct config *config_load(const char *path, config_getenv environment,
     path = find_file(path, environment, problems);
     if (!path)
         return NULL;
+    struct config_file file;
     buffer_init(&text);
-    if (read_file(path, &text))
+    if (file_read(path, &text, &file))
         config = config_parse(buffer_str(&text), path, environment, problems);
     else
         problems_error(problems, (struct place){.file = path}, NULL, NULL,
                        "the configuration file cannot be read: %s", strerror(errno));
     buffer_finish(&text);
+    if (config)
+        config_add_file(config, path, &file);
     return config;
 }

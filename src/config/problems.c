@@ -48,6 +48,16 @@ void problems_warning(struct config_problems *problems, struct place place, cons
     va_end(arguments);
 }
 
+void config_problems_add(struct config_problems *problems, bool is_warning, const char *file,
+                         int line, int column, const char *message)
+{
+    struct place place = {file, line, column};
+    if (is_warning)
+        problems_warning(problems, place, NULL, NULL, "%s", message);
+    else
+        problems_error(problems, place, NULL, NULL, "%s", message);
+}
+
 char *problems_quote(const char *text)
 {
     struct str shown = str_from(text);

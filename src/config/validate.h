@@ -19,9 +19,10 @@ struct draft {
 void validate_sources(const struct draft *draft);
 /* Adds the workflow `default` where there is none. */
 void validate_workflows(const struct draft *draft);
+/* Reads the Cedar policies; before the rules are looked at. */
+void validate_cedar(const struct draft *draft);
 void validate_rules(const struct draft *draft);
 void validate_tokens(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 void validate_notify(const struct draft *draft);
-void validate_cedar(const struct draft *draft);
 void validate_telemetry(const struct draft *draft);

@@ -1,4 +1,4 @@
-/* Rules about everything else: the schema's number, operators' tokens, Cedar, telemetry. */
+/* Rules about everything else: the schema's number, operators' tokens, telemetry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,14 +19,6 @@ void validate_schema(const struct draft *draft)
     if (is_text(schema) && parse_integer(str_from(schema->text), &version) && version != 1)
         report_error(&draft->report, schema, "schema", "write schema: 1",
                      "schema version %lld is not supported", (long long)version);
-}
-
-void validate_cedar(const struct draft *draft)
-{
-    const struct node *cedar = node_get(draft->root, "cedar");
-    if (cedar)
-        report_warning(&draft->report, cedar, "cedar", NULL,
-                       "Cedar policies are not evaluated yet, the block has no effect");
 }
 
 void validate_telemetry(const struct draft *draft)

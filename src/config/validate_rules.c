@@ -152,9 +152,9 @@ static void check_action(const struct rule_view *view, enum config_action action
     bool has_policy_id = view->rule && view->rule->policy_id;
     if (!*text_of(node_get(view->node, "action")))
         return;
-    if (action == ACTION_POLICY)
-        complain(view, false, "action", "use approve until then",
-                 "\"policy\" is refused: the policy engine does not exist yet");
+    if (action == ACTION_POLICY && view->draft->config->policy_count == 0)
+        complain(view, true, "action", "name policy files in cedar.policies",
+                 "there are no Cedar policies, so every call is rejected");
     if (view->rule && action == ACTION_POLICY && !has_policy_id)
         complain(view, false, "policy_id", "add it", "V-005 missing policy_id for action: policy");
     if (has_policy_id && action != ACTION_POLICY)
@@ -176,7 +176,9 @@ void validate_rules(const struct draft *draft)
         struct config_rule *rule = &config->rules[i];
         char *path = memory_format("governance.rules[%zu]", i);
         struct rule_view view = {draft, rules->values[i], rule, path};
-        rule->line = source_text_place(draft->report.source, view.node->start).line;
+        struct place place = source_text_place(draft->report.source, view.node->start);
+        rule->line = place.line;
+        rule->column = place.column;
         check_rule_sources(&view);
         check_action(&view, rule->action);
         free(path);

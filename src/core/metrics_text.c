@@ -1,5 +1,6 @@
 /* The text of metrics for Prometheus, and the table as Markdown. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,12 +25,16 @@ static void append_escaped(struct buffer *out, struct str value, bool in_quotes)
 
 static void append_number(struct buffer *out, double value)
 {
+    char text[32];
+    snprintf(text, sizeof text, "%.15g", value);
     if (isnan(value))
         buffer_append(out, STR("NaN"));
     else if (isinf(value))
         buffer_append_text(out, value > 0 ? "+Inf" : "-Inf");
     else if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value)
         buffer_append_format(out, "%.0f", value);
+    else if (strtod(text, NULL) == value)
+        buffer_append_text(out, text); /* 0.1 and not 0.10000000000000001 */
     else
         buffer_append_format(out, "%.17g", value);
 }
@@ -75,7 +80,8 @@ static void append_histogram(struct buffer *out, const struct series *series, bo
         struct buffer bound;
         buffer_init(&bound);
         append_number(&bound, family->buckets[i]);
-        if (open_metrics) /* which wants a bound to look like a float */
+        bool is_whole = !memchr(bound.bytes, '.', bound.length);
+        if (open_metrics && is_whole) /* which wants a bound to look like a float */
             buffer_append(&bound, STR(".0"));
         char *le = buffer_take(&bound, NULL);
         below += series->bucket[i];

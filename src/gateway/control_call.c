@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consult.h"
 #include "execution.h"
 #include "task_bind.h"
 #include "taskgate/core/log.h"
@@ -145,6 +146,16 @@ static void create(struct control *control, const char *name,
                       (struct store_call){control->worker->loop, on_stored, control});
 }
 
+static void consult_policies(const struct control *control, const char *name,
+                             const struct policy_request *request, const struct catalog_tool *tool,
+                             struct policy_decision *decision)
+{
+    char *owner = memory_format(TASK_BIND_ADMIN "%s", name);
+    const struct policy_principal principal = {.owner = str_from(owner)};
+    consult(control->snapshot, request, &principal, tool, decision);
+    free(owner);
+}
+
 /* The gates of tools_call.c in their order. What may be forwarded runs as a task at once: there
  * is nobody on a connection to whom upstream's answer could be streamed. */
 static void judge(struct control *control, const char *name)
@@ -174,6 +185,11 @@ static void judge(struct control *control, const char *name)
                          &upstream);
     if (!upstream.tasks)
         tool.has_own = false; /* what it says of tasks means nothing then */
+    consult_policies(control, name, &request, &tool, &decision);
+    if (decision.action == ACTION_DENY) {
+        refuse_as(control, CONTROL_DENIED, JSONRPC_POLICY_DENIED);
+        return;
+    }
     create(control, name, &decision, &tool);
 }
 

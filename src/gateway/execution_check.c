@@ -1,6 +1,7 @@
 /* What was approved must still be what would be allowed (design invariant 5). */
 #include <string.h>
 
+#include "consult.h"
 #include "execution_internal.h"
 #include "taskgate/json/canonical.h"
 
@@ -24,19 +25,25 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     const struct policy *policy = execution->snapshot->policy;
     struct policy_request request = {execution->source, str_from(task->tool),
                                      str_from(task->arguments)};
+    const struct policy_principal principal = {
+        .owner = str_from(task->owner),
+        .client_name = str_from(task->client_name),
+        .client_version = str_from(task->client_version),
+    };
     struct policy_decision decision;
     struct catalog_tool tool;
     *error = JSONRPC_POLICY_DRIFT;
     if (!execution->source || !execution->source->enabled ||
         !policy_is_visible(policy, execution->source, request.name))
         return false;
+    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
+                      &tool);
     policy_decide(policy, &request, &decision);
+    consult(execution->snapshot, &request, &principal, &tool, &decision);
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
     if (decision.action != ACTION_FORWARD && !same_workflow)
         return false;
-    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
-                      &tool);
     *error = JSONRPC_TRANSFORM_DRIFT;
     return request_is_intact(task) && (!tool.digest[0] || !task->definition_digest[0] ||
                                        strcmp(tool.digest, task->definition_digest) == 0);

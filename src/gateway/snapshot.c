@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 
 static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct snapshot *current; /* under current_mutex; holds one reference */
 
-struct snapshot *snapshot_create(struct config *config, struct error *error)
+struct snapshot *snapshot_create(struct config *config, struct config_problems *problems)
 {
-    struct policy *policy = policy_create(config, error);
+    struct policy *policy = policy_create(config, problems);
     if (!policy) {
         config_unref(config);
         return NULL;
@@ -52,5 +53,7 @@ void snapshot_install(struct snapshot *snapshot)
     struct snapshot *previous = current;
     current = snapshot;
     pthread_mutex_unlock(&current_mutex);
+    if (snapshot)
+        metrics_set(METRIC_CEDAR_POLICIES_LOADED, (double)policy_count(snapshot->policy), NULL);
     snapshot_unref(previous);
 }

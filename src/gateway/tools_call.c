@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consult.h"
 #include "relay.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -50,47 +51,76 @@ static void refuse_task_forbidden(struct call *call)
     call_answer_error(call, JSONRPC_TASK_FORBIDDEN, STR_EMPTY, &data);
 }
 
-/* Gates 1 and 2 come before any look at the task field; then its form; then the matrices. */
-static void judge(struct call *call)
+static void consult_policies(const struct call *call, const struct policy_request *request,
+                             const struct catalog_tool *tool, struct policy_decision *decision)
 {
-    struct gateway *gateway = call->worker->gateway;
+    const struct policy_principal principal = {
+        .owner = str_from(call->owner),
+        .client_name = str_from(call->facts.client_name),
+        .client_version = str_from(call->facts.client_version),
+    };
+    consult(call->snapshot, request, &principal, tool, decision);
+}
+
+/* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
+ * answered. */
+static bool passes_rules(struct call *call, const struct policy_request *request,
+                         struct policy_decision *decision)
+{
     const struct policy *policy = call->snapshot->policy;
-    struct str name = call->envelope.name.text;
-    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
-    struct policy_decision decision;
-    struct catalog_tool tool;
-    if (!policy_is_visible(policy, call->source, name)) {
+    struct str task = call->envelope.task.raw;
+    int64_t ttl_ms;
+    if (!policy_is_visible(policy, call->source, request->name)) {
         metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
         refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
-        return;
+        return false;
     }
-    policy_decide(policy, &request, &decision);
-    count_decision(decision.action);
-    if (decision.action == ACTION_DENY) {
+    policy_decide(policy, request, decision);
+    count_decision(decision->action);
+    if (decision->action == ACTION_DENY) {
         refuse(call, JSONRPC_RULE_DENIED, "governance");
-        return;
+        return false;
     }
-    bool has_task = call->envelope.task.raw.length > 0;
-    int64_t ttl_ms;
-    if (has_task &&
-        dialect_read_ttl(call->envelope.task.raw, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
+    if (task.length > 0 && dialect_read_ttl(task, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS,
                           STR("params.task must be an object, and its ttl a positive integer of "
                               "milliseconds"),
                           NULL);
-        return;
+        return false;
     }
-    catalog_find_tool(gateway->catalog, str_from(call->source->id), name, &tool);
+    return true;
+}
+
+/* Who can be told that the task field is missing is told so before any policy is asked (seed
+ * 002 F-004, F-005). */
+static void judge(struct call *call)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct policy_request request = {call->source, call->envelope.name.text,
+                                     call->envelope.arguments.raw};
+    bool has_task = call->envelope.task.raw.length > 0;
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    if (!passes_rules(call, &request, &decision))
+        return;
+    catalog_find_tool(gateway->catalog, str_from(call->source->id), request.name, &tool);
     if (!call->facts.upstream_tasks)
         tool.has_own = false; /* what it says of tasks means nothing then */
     enum policy_annotation announced =
         policy_annotate(&decision, call->facts.upstream_tasks, tool.has_own, tool.own);
+    if (has_task || !call_knows_tasks(call))
+        consult_policies(call, &request, &tool, &decision);
+    if (decision.by_policies && !has_task) /* the client knows of no announcement */
+        announced = policy_annotate(&decision, call->facts.upstream_tasks, tool.has_own, tool.own);
     switch (policy_route(&decision, announced, has_task, tool.has_own, tool.own)) {
     case ROUTE_FORWARD:
         forward(call);
         break;
     case ROUTE_DENIED:
         refuse(call, JSONRPC_RULE_DENIED, "governance");
+        break;
+    case ROUTE_REJECTED:
+        refuse(call, JSONRPC_POLICY_DENIED, "policy");
         break;
     case ROUTE_APPROVAL:
         task_create_from_call(call, &decision, &tool, false, TASK_ANSWER_CREATED);

@@ -60,12 +60,27 @@ static bool read_annotation(struct str value, enum policy_annotation *annotation
     return is_known;
 }
 
+static struct policy_hints read_hints(struct str annotations)
+{
+    struct policy_hints hints = {0, 0};
+    for (unsigned i = 0; i < HINT_COUNT; i++) {
+        struct str value = json_member(annotations, policy_hint_name((enum policy_hint)i));
+        enum json_type type = json_type(value);
+        if (type == JSON_TRUE || type == JSON_FALSE)
+            hints.given |= 1U << i;
+        if (type == JSON_TRUE)
+            hints.truth |= 1U << i;
+    }
+    return hints;
+}
+
 /* `name` holds the decoded name. False when the item has none that can be read. */
 static bool read_tool(struct mcp_tool *tool, struct str item, struct buffer *name)
 {
     if (!json_decode_string(json_member(item, "name"), name))
         return false;
     *tool = (struct mcp_tool){.name = buffer_str(name), .raw = item};
+    tool->hints = read_hints(json_member(item, "annotations"));
     tool->has_own = read_annotation(json_path(item, "execution", "taskSupport"), &tool->own) ||
                     read_annotation(json_path(item, "annotations", "taskSupport"), &tool->own);
     return true;

@@ -49,7 +49,7 @@ enum policy_route policy_route(const struct policy_decision *decision,
 {
     /* Denied first: a call that can never be made needs no lesson about its task. */
     if (decision->action == ACTION_DENY)
-        return ROUTE_DENIED;
+        return decision->by_policies ? ROUTE_REJECTED : ROUTE_DENIED;
     if (has_task && announced == ANNOTATION_FORBIDDEN)
         return ROUTE_TASK_FORBIDDEN;
     if (!has_task && announced == ANNOTATION_REQUIRED)

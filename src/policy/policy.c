@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine.h"
 #include "index.h"
 #include "taskgate/config/glob.h"
 #include "taskgate/core/map.h"
@@ -22,6 +23,7 @@ struct policy {
     struct patterns *expose;         /* beside config.sources */
     struct patterns methods;
     struct map *force_required; /* name → any pointer */
+    struct engine *engine;
 };
 
 static void patterns_finish(struct patterns *patterns)
@@ -86,8 +88,9 @@ static void filters_init(struct policy *policy)
     }
 }
 
-struct policy *policy_create(struct config *config, struct error *error)
+struct policy *policy_create(struct config *config, struct config_problems *problems)
 {
+    struct error error = {""};
     struct policy *policy = memory_alloc(sizeof *policy);
     policy->config = config_ref(config);
     policy->force_required = map_create();
@@ -95,11 +98,15 @@ struct policy *policy_create(struct config *config, struct error *error)
         map_put(policy->force_required, str_from(config->force_required.items[i]), policy);
     policy->expose = memory_alloc_array(config->source_count, sizeof *policy->expose);
     filters_init(policy);
-    bool is_valid =
-        rules_init(policy, error) && patterns_init(&policy->methods, &config->methods_allow, error);
+    bool is_valid = rules_init(policy, &error) &&
+                    patterns_init(&policy->methods, &config->methods_allow, &error);
     for (size_t i = 0; is_valid && i < config->source_count; i++)
-        is_valid = patterns_init(&policy->expose[i], &config->sources[i].expose, error);
+        is_valid = patterns_init(&policy->expose[i], &config->sources[i].expose, &error);
     if (is_valid)
+        policy->engine = engine_create(config, problems);
+    else
+        config_problems_add(problems, false, config->path, 0, 0, error.message);
+    if (policy->engine)
         return policy;
     policy_destroy(policy);
     return NULL;
@@ -118,8 +125,14 @@ void policy_destroy(struct policy *policy)
     patterns_finish(&policy->rules);
     patterns_finish(&policy->methods);
     map_destroy(policy->force_required, NULL);
+    engine_destroy(policy->engine);
     config_unref(policy->config);
     free(policy);
+}
+
+size_t policy_count(const struct policy *policy)
+{
+    return engine_policy_count(policy->engine);
 }
 
 /* The source's number in this policy's configuration, also when the caller's comes from
@@ -153,6 +166,14 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
     }
     if (decision->action == ACTION_APPROVE || decision->action == ACTION_POLICY)
         decision->workflow = config_workflow_of(config, decision->rule);
+}
+
+void policy_consult(const struct policy *policy, const struct policy_request *request,
+                    const struct policy_facts *facts, struct policy_trace *trace,
+                    struct policy_decision *decision)
+{
+    if (decision->action == ACTION_POLICY)
+        engine_decide(policy->engine, &(struct inquiry){request, facts, trace}, decision);
 }
 
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,

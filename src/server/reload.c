@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "taskgate/core/buffer.h"
@@ -17,39 +16,53 @@
 
 #define LOOK_EVERY_S 1
 
-/* What tells one version of the file from another. stat() follows symlinks, so a swap of the
- * link shows as another inode. */
-struct file_mark {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec modified;
-};
-
 struct reload {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool asked, stopping;
-    char *config_path; /* or NULL */
-    char *file;        /* the one that was found */
-    struct file_mark mark;
+    char *config_path;         /* or NULL */
+    char *file;                /* the one that was found */
+    struct config_file *files; /* all that are watched, as they were when last read or looked at */
+    size_t file_count;
     reload_callback callback;
     void *context;
 };
 
-static struct file_mark mark_of(const char *file)
+static void forget_files(struct reload *reload)
 {
-    struct stat status;
-    if (stat(file, &status) != 0)
-        return (struct file_mark){0}; /* in the middle of a swap, or gone */
-    return (struct file_mark){status.st_dev, status.st_ino, status.st_size, status.st_mtim};
+    for (size_t i = 0; i < reload->file_count; i++)
+        free(reload->files[i].path);
+    free(reload->files);
 }
 
-static bool same_mark(const struct file_mark *a, const struct file_mark *b)
+/* From now on these are watched, from how they were when they were read. */
+static void watch_files(struct reload *reload, const struct config *config)
 {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
+    forget_files(reload);
+    reload->file_count = config->file_count;
+    reload->files = memory_alloc_array(config->file_count, sizeof *reload->files);
+    for (size_t i = 0; i < config->file_count; i++) {
+        reload->files[i] = config->files[i];
+        reload->files[i].path = memory_copy_text(config->files[i].path);
+    }
+}
+
+/* Whether a file has changed since; one that is gone is in the middle of a swap. */
+static bool look_at_files(struct reload *reload)
+{
+    bool changed = false;
+    for (size_t i = 0; i < reload->file_count; i++) {
+        struct config_file *seen = &reload->files[i], now = *seen;
+        config_file_look(&now);
+        if (now.inode == 0)
+            continue;
+        changed = changed || now.device != seen->device || now.inode != seen->inode ||
+                  now.size != seen->size || now.modified.tv_sec != seen->modified.tv_sec ||
+                  now.modified.tv_nsec != seen->modified.tv_nsec;
+        *seen = now;
+    }
+    return changed;
 }
 
 /* What only a restart can change is said, not ignored. */
@@ -70,6 +83,14 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
     }
 }
 
+/* Counted only where there are Cedar policies, before or now. */
+static void count_policies(const struct snapshot *old, const struct snapshot *new)
+{
+    bool has_policies = policy_count(old->policy) > 0 || (new &&policy_count(new->policy) > 0);
+    if (has_policies)
+        metrics_count(METRIC_CEDAR_RELOADS, new ? STR("success") : STR("error"));
+}
+
 static void refuse(struct reload *reload, const char *why)
 {
     log_error("Configuration not reloaded, the one before stays in force", LOG_TEXT("error", why));
@@ -77,33 +98,44 @@ static void refuse(struct reload *reload, const char *why)
     reload->callback(reload->context, why);
 }
 
+static void accept(struct reload *reload, struct snapshot *snapshot, const char *warnings)
+{
+    struct snapshot *old = snapshot_current();
+    warn_of_fixed(old->config, snapshot->config);
+    count_policies(old, snapshot);
+    snapshot_unref(old);
+    snapshot_install(snapshot);
+    metrics_count(METRIC_CONFIG_LOADS, STR("success"));
+    metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
+    if (*warnings)
+        log_warn("The configuration has warnings", LOG_TEXT("warnings", warnings));
+    log_info("Configuration reloaded", LOG_TEXT("file", reload->file));
+    reload->callback(reload->context, NULL);
+}
+
 static void load(struct reload *reload)
 {
     struct config_problems problems = {0};
-    struct error error = {""};
+    struct buffer text;
     struct config *config = config_load(reload->config_path, NULL, &problems);
-    struct snapshot *snapshot = config ? snapshot_create(config, &error) : NULL;
+    /* Also when its policies turn out to be wrong: mending them must be seen. */
+    if (config)
+        watch_files(reload, config);
+    struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
+    buffer_init(&text);
+    config_problems_write(&problems, &text);
+    while (text.length > 0 && text.bytes[text.length - 1] == '\n')
+        text.length--;
+    buffer_append_char(&text, '\0');
     if (snapshot) {
-        struct snapshot *old = snapshot_current();
-        warn_of_fixed(old->config, snapshot->config);
-        snapshot_unref(old);
-        snapshot_install(snapshot);
-        metrics_count(METRIC_CONFIG_LOADS, STR("success"));
-        metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
-        log_info("Configuration reloaded", LOG_TEXT("file", reload->file));
-        reload->callback(reload->context, NULL);
+        accept(reload, snapshot, text.bytes);
     } else {
-        struct buffer text;
-        buffer_init(&text);
-        config_problems_write(&problems, &text);
-        if (error.message[0])
-            buffer_append_text(&text, error.message);
-        while (text.length > 0 && text.bytes[text.length - 1] == '\n')
-            text.length--;
-        buffer_append_char(&text, '\0');
+        struct snapshot *old = snapshot_current();
+        count_policies(old, NULL);
+        snapshot_unref(old);
         refuse(reload, text.bytes);
-        buffer_finish(&text);
     }
+    buffer_finish(&text);
     config_problems_finish(&problems);
 }
 
@@ -120,12 +152,9 @@ static void *watch(void *context)
         bool asked = reload->asked, stopping = reload->stopping;
         reload->asked = false;
         pthread_mutex_unlock(&reload->lock);
-        struct file_mark now = mark_of(reload->file);
-        bool changed = now.inode != 0 && !same_mark(&now, &reload->mark);
-        if (!stopping && (asked || changed)) {
-            reload->mark = now;
+        bool changed = look_at_files(reload);
+        if (!stopping && (asked || changed))
             load(reload);
-        }
         pthread_mutex_lock(&reload->lock);
     }
     pthread_mutex_unlock(&reload->lock);
@@ -138,7 +167,7 @@ struct reload *reload_start(const char *config_path, const struct config *config
     struct reload *reload = memory_alloc(sizeof *reload);
     reload->config_path = memory_copy_text(config_path);
     reload->file = memory_copy_text(config->path);
-    reload->mark = mark_of(reload->file);
+    watch_files(reload, config);
     reload->callback = callback;
     reload->context = context;
     pthread_mutex_init(&reload->lock, NULL);
@@ -149,6 +178,7 @@ struct reload *reload_start(const char *config_path, const struct config *config
     error_set(error, "the reload thread could not be started: %s", strerror(failure));
     pthread_cond_destroy(&reload->wake);
     pthread_mutex_destroy(&reload->lock);
+    forget_files(reload);
     free(reload->file);
     free(reload->config_path);
     free(reload);
@@ -174,6 +204,7 @@ void reload_stop(struct reload *reload)
     pthread_join(reload->thread, NULL);
     pthread_cond_destroy(&reload->wake);
     pthread_mutex_destroy(&reload->lock);
+    forget_files(reload);
     free(reload->file);
     free(reload->config_path);
     free(reload);

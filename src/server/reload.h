@@ -1,7 +1,8 @@
 /*
- * Reload: a thread of its own reads the configuration again on SIGHUP and when the file has
- * changed (ConfigMap symlink swaps too), within 5 s (contract "Process"). A bad file leaves
- * the old configuration in force and says why.
+ * Reload: a thread of its own reads the configuration again on SIGHUP and when its file, or one
+ * of the policy files that it names, has changed (ConfigMap symlink swaps too), within 5 s
+ * (contract "Process"). A bad file leaves the old configuration in force, policies included,
+ * and says why.
  */
 #pragma once
 

@@ -360,16 +360,13 @@ static struct snapshot *load(const char *config_path)
 {
     struct config_problems problems = {0};
     struct buffer text;
-    struct error error = {""};
     struct config *config = config_load(config_path, NULL, &problems);
+    struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
     buffer_init(&text);
     config_problems_write(&problems, &text);
     fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
     buffer_finish(&text);
     config_problems_finish(&problems);
-    struct snapshot *snapshot = config ? snapshot_create(config, &error) : NULL;
-    if (config && !snapshot)
-        fprintf(stderr, "taskgate: %s\n", error.message);
     return snapshot;
 }
 

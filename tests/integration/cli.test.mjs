@@ -119,7 +119,8 @@ const bad = {
   'a workflow under 5 s (V-015)': [`${GOOD}approval:\n  default:\n    timeout: 4s\n`, /timeout.*5/],
   'approve without a name among several workflows (V-006b)': [`${GOOD}approval:\n  a: {timeout: 10m}\n  b: {timeout: 10m}\n`, /approval|workflow/],
   'an unknown top-level key': [`${GOOD}governence: {}\n`, /did you mean "?governance/],
-  'action: policy, until the engine exists': [GOOD.replace('action: deny', 'action: policy\n      policy_id: p'), /policy/],
+  'action: policy without a policy_id (V-005)': [GOOD.replace('action: deny', 'action: policy'), /policy_id/],
+  'a policy file that is not there (V-013)': [`${GOOD}cedar:\n  policies: [/nonexistent/x.cedar]\n`, /V-013/],
   'on_timeout: approve': [`${GOOD}approval:\n  default:\n    on_timeout: approve\n`, /on_timeout/],
   'a key twice': [GOOD.replace('governance:', 'schema: 1\ngovernance:'), /schema/],
 };

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
@@ -31,6 +33,8 @@ enum config_pending_status {
     PENDING_STATUS_INPUT_REQUIRED,
     PENDING_STATUS_WORKING
 };
+/* What a `forbid` that cannot be evaluated counts as: applying, or as if it were not there. */
+enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
 enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
 enum config_role { ROLE_VIEWER = 1, ROLE_APPROVER = 2, ROLE_CALLER = 4 }; /* bits */
 
@@ -66,7 +70,7 @@ struct config_rule {
     char *description;             /* or NULL */
     bool has_execution;
     enum config_execution execution;
-    int line; /* of the rule in its file */
+    int line, column; /* of the rule in its file */
 };
 
 struct config_workflow {
@@ -105,6 +109,22 @@ struct config_notify {
     char *secret;    /* resolved from the environment at load; never logged */
     unsigned events; /* NOTIFY_… bits */
     bool include_arguments;
+};
+
+/* Cedar policies as they were read. */
+struct config_policy_text {
+    char *name; /* of the file, or of the variable that holds the text */
+    char *text;
+    size_t length;
+};
+
+/* A file that was read, and what tells that version of it from another. */
+struct config_file {
+    char *path;
+    dev_t device;
+    ino_t inode; /* 0: it was not there */
+    off_t size;
+    struct timespec modified;
 };
 
 struct config_limits {
@@ -150,6 +170,11 @@ struct config {
     struct config_client *clients;
     size_t client_count;
     struct config_strings methods_allow; /* globs */
+    struct config_policy_text *policies;
+    size_t policy_count;
+    enum config_on_policy_error on_policy_error;
+    struct config_file *files; /* all that were read; not the text of config_parse() */
+    size_t file_count;
     struct config_notify *notify;
     size_t notify_count;
     struct config_limits limits;
@@ -171,6 +196,10 @@ struct config_problems {
     size_t count, errors; /* errors: those that are no warnings */
 };
 
+/* Adds what another layer found in a file of the configuration. `file` may be NULL when the
+ * message says where. */
+void config_problems_add(struct config_problems *problems, bool is_warning, const char *file,
+                         int line, int column, const char *message);
 void config_problems_finish(struct config_problems *problems);
 /* "FILE:LINE:COLUMN: key.path: what is wrong; hint\n" for each, warnings with "warning: ". */
 void config_problems_write(const struct config_problems *problems, struct buffer *out);
@@ -187,6 +216,8 @@ struct config *config_load(const char *path, config_getenv environment,
 /* As config_load() on text already in memory; `name` stands for the file. */
 struct config *config_parse(struct str text, const char *name, config_getenv environment,
                             struct config_problems *problems);
+/* Fills all but the path with what the file is now; inode 0 when it is not there. */
+void config_file_look(struct config_file *file);
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config); /* NULL is allowed */
 
@@ -194,7 +225,8 @@ void config_unref(struct config *config); /* NULL is allowed */
 const struct config_source *config_source_find(const struct config *config, struct str id);
 const struct config_workflow *config_workflow_find(const struct config *config, struct str name);
 /* The workflow an approve decision of `rule` (NULL: the default action) runs through: the
- * one it names, else the only one; the default action's is `default` among several. NULL only
+ * one it names, else the only one; among several the default action and a rule that asks
+ * policies take `default`. NULL only
  * where config_load() would have refused (V-006, V-006b). */
 const struct config_workflow *config_workflow_of(const struct config *config,
                                                  const struct config_rule *rule);

@@ -1,7 +1,7 @@
 /*
  * The table of metrics: METRIC_ROW(symbol, type, name without prefix, labels, help, buckets…).
  * Included many times; no guard on purpose. Labels are one string, comma-separated, "" for
- * none; buckets are a brace-free list of whole numbers, for histograms alone. A counter's name
+ * none; buckets are a brace-free list of numbers, for histograms alone. A counter's name
  * ends in `_total`. Names: reference §7.2.
  */
 /* clang-format off */
@@ -9,6 +9,7 @@
 #error "define METRIC_ROW before including this table"
 #endif
 #define BUCKETS_REQUEST_MS 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000
+#define BUCKETS_CEDAR_MS 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5, 10
 #define BUCKETS_UPSTREAM_MS 1, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 10000
 #define BUCKETS_WAIT_S 1, 5, 10, 30, 60, 300, 900, 1800, 3600
 #define BUCKETS_BYTES 128, 512, 1024, 4096, 16384, 65536, 262144, 1048576
@@ -19,12 +20,16 @@ METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outco
 METRIC_ROW(UPSTREAM_REQUESTS, COUNTER, "upstream_requests_total", "target,status_code", "Calls to upstream servers.")
 METRIC_ROW(TASKS_CREATED, COUNTER, "tasks_created_total", "task_type", "Tasks created: approval or accelerated.")
 METRIC_ROW(TASKS_COMPLETED, COUNTER, "tasks_completed_total", "task_type,outcome", "Tasks that ended, by final state.")
+METRIC_ROW(CEDAR_EVALUATIONS, COUNTER, "cedar_evaluations_total", "decision,policy_id", "Calls that Cedar policies decided: forward, approve or reject.")
+METRIC_ROW(CEDAR_POLICY_ERRORS, COUNTER, "cedar_policy_errors_total", "policy,effect", "Policies that could not be evaluated.")
+METRIC_ROW(CEDAR_RELOADS, COUNTER, "cedar_reload_total", "status", "Reloads of Cedar policies: success or error.")
 METRIC_ROW(CONFIG_LOADS, COUNTER, "config_load_total", "status", "Configuration loads: success or error.")
 METRIC_ROW(RULE_MATCHES, COUNTER, "rule_matches_total", "action", "Tool calls by the action that applied.")
 METRIC_ROW(TASK_VALIDATION_ERRORS, COUNTER, "task_validation_errors_total", "error", "Calls refused for their task field: required or forbidden.")
 METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts to tell operators' endpoints, by outcome: delivered, retried, given_up or dropped.")
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport, over all sources.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
+METRIC_ROW(CEDAR_POLICIES_LOADED, GAUGE, "cedar_policies_loaded", "", "Cedar policies in force.")
 METRIC_ROW(CONNECTIONS_ACTIVE, GAUGE, "connections_active", "transport", "Open client connections.")
 METRIC_ROW(ACTIVE_REQUESTS, GAUGE, "active_requests", "", "Requests under way.")
 METRIC_ROW(UPTIME, GAUGE, "uptime_seconds", "", "Seconds since the start.")
@@ -32,6 +37,7 @@ METRIC_ROW(CONFIG_RELOAD_TIMESTAMP, GAUGE, "config_reload_timestamp", "", "When 
 METRIC_ROW(STARTUP_DURATION, GAUGE, "startup_duration_seconds", "", "Seconds from start to ready.")
 METRIC_ROW(UPSTREAM_HEALTH, GAUGE, "upstream_health", "status", "1 for the upstream's present status.")
 METRIC_ROW(REQUEST_DURATION, HISTOGRAM, "request_duration_ms", "method,tool_name", "Milliseconds from request to response.", BUCKETS_REQUEST_MS)
+METRIC_ROW(CEDAR_EVALUATION_DURATION, HISTOGRAM, "cedar_evaluation_duration_ms", "decision", "Milliseconds of a decision by Cedar policies.", BUCKETS_CEDAR_MS)
 METRIC_ROW(UPSTREAM_DURATION, HISTOGRAM, "upstream_duration_ms", "target", "Milliseconds of calls to upstream.", BUCKETS_UPSTREAM_MS)
 METRIC_ROW(APPROVAL_WAIT, HISTOGRAM, "approval_wait_duration_s", "channel,outcome", "Seconds from creation to decision.", BUCKETS_WAIT_S)
 METRIC_ROW(REQUEST_PAYLOAD, HISTOGRAM, "request_payload_size_bytes", "direction,method", "Size of request bodies.", BUCKETS_BYTES)

@@ -14,8 +14,9 @@ struct snapshot {
     int references; /* atomic; of snapshot.c alone */
 };
 
-/* Takes over the reference to `config`; NULL with `error` when it cannot be compiled. */
-struct snapshot *snapshot_create(struct config *config, struct error *error);
+/* Takes over the reference to `config`; NULL with errors in `problems` when it cannot be
+ * compiled. Warnings may be there in any case. */
+struct snapshot *snapshot_create(struct config *config, struct config_problems *problems);
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* NULL is allowed */
 

@@ -2,16 +2,16 @@
  * The policy: which action a tool, prompt or resource gets, and what a tool is announced as.
  *
  * Compiled once from a configuration, immutable, any thread. policy_decide() is the one
- * place where a decision is made; what decides by attributes later stands behind it. Source:
- * seed 002 §5.3, F-005; reference §1.3, §2.
+ * place where a rule decides, policy_consult() the one where Cedar policies do.
+ * Source: seed 002 §5.3, F-005; reference §1.3, §2, §6.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "taskgate/config/config.h"
-#include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
 /* `taskSupport`: what a tool is announced as, in both spellings of the protocol. */
@@ -22,23 +22,48 @@ bool policy_annotation_parse(struct str name, enum policy_annotation *annotation
 
 struct policy;
 
-/* Holds a reference to `config`. NULL with `error` only for globs that config_load() would
- * have refused. Destroy takes NULL. */
-struct policy *policy_create(struct config *config, struct error *error);
+/* Holds a reference to `config`. NULL with errors in `problems` when a Cedar policy is wrong:
+ * all of its errors, each with its place; warnings may be there in any case. Destroy takes
+ * NULL. */
+struct policy *policy_create(struct config *config, struct config_problems *problems);
 void policy_destroy(struct policy *policy);
+/* How many Cedar policies there are. */
+size_t policy_count(const struct policy *policy);
+
+/* Who asks. */
+struct policy_principal {
+    struct str owner; /* "auth:<hex>", "session:<hex>", "admin:<name>" or "anonymous" */
+    struct str client_name, client_version; /* as the client calls itself; nobody vouches for it */
+};
+
+/* What upstream says of a tool; bits 1 << enum policy_hint. */
+enum policy_hint { HINT_READ_ONLY, HINT_DESTRUCTIVE, HINT_IDEMPOTENT, HINT_OPEN_WORLD, HINT_COUNT };
+struct policy_hints {
+    unsigned given, truth;
+};
+/* "readOnlyHint" … */
+const char *policy_hint_name(enum policy_hint hint);
+
+/* What Cedar policies may ask about beyond name and arguments. */
+struct policy_facts {
+    struct policy_principal principal;
+    struct policy_hints hints;
+    int64_t now_ms; /* wall clock, read once for the whole request */
+};
 
 /* What is asked for. */
 struct policy_request {
     const struct config_source *source;
     struct str name;      /* tool or prompt name, or resource URI */
-    struct str arguments; /* JSON text; for engines that look inside */
+    struct str arguments; /* JSON text that json_check() has accepted; empty counts as {} */
 };
 
 struct policy_decision {
     enum config_action action;
+    bool by_policies;                       /* Cedar policies made it of ACTION_POLICY */
     const struct config_rule *rule;         /* NULL: the default action */
     size_t rule_index;                      /* meaning only with a rule */
-    const struct config_workflow *workflow; /* for ACTION_APPROVE and ACTION_POLICY, else NULL */
+    const struct config_workflow *workflow; /* for ACTION_APPROVE and ACTION_POLICY; else NULL */
     bool force_required;                    /* the name is in force_required */
     enum config_execution execution;
 };
@@ -47,6 +72,14 @@ struct policy_decision {
  * rules: names are looked up in an index by literal prefix. Allocates nothing. */
 void policy_decide(const struct policy *policy, const struct policy_request *request,
                    struct policy_decision *decision);
+
+struct policy_trace;
+/* Asks the Cedar policies when `decision` is ACTION_POLICY, and makes it ACTION_FORWARD,
+ * ACTION_APPROVE with the workflow that they or the rule name, or ACTION_DENY; any other
+ * decision stays as it is. `trace` may be NULL. */
+void policy_consult(const struct policy *policy, const struct policy_request *request,
+                    const struct policy_facts *facts, struct policy_trace *trace,
+                    struct policy_decision *decision);
 
 /* Whether `expose` and `enabled` of the source let clients see the name at all. */
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,
@@ -61,6 +94,7 @@ enum policy_annotation policy_annotate(const struct policy_decision *decision, b
 enum policy_route {
     ROUTE_FORWARD,        /* the client's bytes go up as they are */
     ROUTE_DENIED,         /* -32014 */
+    ROUTE_REJECTED,       /* -32003 */
     ROUTE_APPROVAL,       /* a task that waits for a human */
     ROUTE_ACCELERATED,    /* a task that starts approved */
     ROUTE_TASK_REQUIRED,  /* -32009 */
@@ -69,6 +103,29 @@ enum policy_route {
 enum policy_route policy_route(const struct policy_decision *decision,
                                enum policy_annotation announced, bool has_task, bool has_own,
                                enum policy_annotation own);
+
+/* Why policies decided as they did, for people; the texts live as long as the policy. */
+enum policy_finding_kind {
+    FINDING_PERMIT, /* it applied, and nothing forbade */
+    FINDING_FORBID,
+    FINDING_ERROR, /* it could not be evaluated */
+};
+struct policy_finding {
+    enum policy_finding_kind kind;
+    const char *action; /* that was asked about: "Forward", "Approve" or "tools/call" */
+    struct str policy;  /* its @id, else "policy0" … by place */
+    bool is_forbid;
+    const char *file;
+    unsigned line, column;
+    char *error; /* of FINDING_ERROR: a sentence without any value of the request; else NULL */
+};
+struct policy_trace {
+    struct policy_finding *items;
+    size_t count;
+    const char *failure; /* why none could be asked, or NULL */
+};
+/* Zeroed before the first use. */
+void policy_trace_finish(struct policy_trace *trace);
 
 /* Whether a method beyond the closed table is allowed by `methods.allow`. */
 bool policy_allows_method(const struct policy *policy, struct str method);

@@ -39,7 +39,6 @@ static const char *environment(const char *name)
 void scene_configure(bool has_viewer, const char *approval)
 {
     struct config_problems problems = {0};
-    struct error error = {""};
     char *text = memory_format(CONFIGURATION "%s%s", has_viewer ? VIEWER : "", approval);
     struct config *config = config_parse(str_from(text), "test.yaml", environment, &problems);
     if (!config) {
@@ -48,10 +47,10 @@ void scene_configure(bool has_viewer, const char *approval)
         config_problems_write(&problems, &out);
         ck_abort_msg("%.*s", STR_ARGS(buffer_str(&out)));
     }
-    config_problems_finish(&problems);
     free(text);
-    struct snapshot *snapshot = snapshot_create(config, &error);
-    ck_assert_msg(snapshot != NULL, "%s", error.message);
+    struct snapshot *snapshot = snapshot_create(config, &problems);
+    ck_assert_ptr_nonnull(snapshot);
+    config_problems_finish(&problems);
     snapshot_install(snapshot);
 }
 

@@ -136,13 +136,16 @@ static const struct {
     {"THOUGHTGATE_APPROVAL_ADAPTER=slack", "THOUGHTGATE_ON_TIMEOUT=deny", ""},
     {"THOUGHTGATE_PROFILE=", "THOUGHTGATE_DEV_MODE=", ""},
     {"THOUGHTGATE_ADMIN_TOKEN=anything", "THOUGHTGATE_ADMIN_URL=http://127.0.0.1:7469", ""},
+    /* where Cedar policies come from */
+    {"THOUGHTGATE_POLICIES=permit(principal,action,resource);", NULL, ""},
+    {"THOUGHTGATE_POLICY_FILE=/dev/null", NULL, ""},
+    {"THOUGHTGATE_POLICY_FILE=/nonexistent/x", NULL,
+     "THOUGHTGATE_POLICY_FILE: V-013 the policy file /nonexistent/x cannot be read: No such file "
+     "or "
+     "directory\n"},
+    {"THOUGHTGATE_POLICY_FILE=/dev/null", "THOUGHTGATE_POLICIES=forbid(principal,action,resource);",
+     "THOUGHTGATE_POLICIES: warning: THOUGHTGATE_POLICY_FILE is set as well and wins\n"},
     /* what others read, and this program does not yet */
-    {"THOUGHTGATE_POLICIES=permit(principal,action,resource);", NULL,
-     "THOUGHTGATE_POLICIES: warning: the variable has no effect; Cedar policies are not evaluated "
-     "yet\n"},
-    {"THOUGHTGATE_POLICY_FILE=/x", NULL,
-     "THOUGHTGATE_POLICY_FILE: warning: the variable has no effect; Cedar policies are not "
-     "evaluated yet\n"},
     {"THOUGHTGATE_SLACK_BOT_TOKEN=xoxb", NULL,
      "THOUGHTGATE_SLACK_BOT_TOKEN: warning: the variable has no effect; Slack is not supported "
      "yet\n"},

@@ -32,21 +32,21 @@ static const struct finding {
      "\"-\"\n"},
     {HEAD "  - {kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
      "t.yaml:3:5: sources[0].id: V-016 the key is missing\n"},
-    /* V-004, V-005 and the engine that does not exist */
+    /* V-004, V-005 and rules that ask policies which nobody wrote */
     {RULES "    - {match: a, action: deny, policy_id: p}\n",
      "t.yaml:7:43: warning: governance.rules[0].policy_id: V-004 the key has no effect without "
      "action: policy\n"},
     {RULES "    - {match: a, action: policy}\n",
      "t.yaml:7:7: governance.rules[0].policy_id: V-005 missing policy_id for action: policy; add "
      "it\n"
-     "t.yaml:7:26: governance.rules[0].action: \"policy\" is refused: the policy engine does not "
-     "exist yet; use approve until then\n"},
+     "t.yaml:7:26: warning: governance.rules[0].action: there are no Cedar policies, so every call "
+     "is rejected; name policy files in cedar.policies\n"},
     {RULES "    - {match: a, action: policy, policy_id: p}\n",
-     "t.yaml:7:26: governance.rules[0].action: \"policy\" is refused: the policy engine does not "
-     "exist yet; use approve until then\n"},
+     "t.yaml:7:26: warning: governance.rules[0].action: there are no Cedar policies, so every call "
+     "is rejected; name policy files in cedar.policies\n"},
     {HEAD UP "governance: {defaults: {action: policy}}\n",
-     "t.yaml:4:33: governance.defaults.action: \"policy\" is refused: the policy engine does not "
-     "exist yet; use approve until then\n"},
+     "t.yaml:4:33: warning: governance.defaults.action: there are no Cedar policies, so every call "
+     "is rejected; name policy files in cedar.policies\n"},
     /* V-006, V-006b: workflows */
     {RULES "    - {match: a, action: approve, approval: opps}\n"
            "approval: {ops: {}}\n",
@@ -63,6 +63,13 @@ static const struct finding {
     {HEAD UP "governance: {defaults: {action: approve}}\n"
              "approval: {ops: {}, default: {}}\n",
      ""},
+    {RULES "    - {match: a, action: policy, policy_id: p}\n"
+           "approval: {ops: {}, default: {}}\ncedar: {policies: [/dev/null]}\n",
+     ""},
+    {RULES "    - {match: a, action: policy, policy_id: p}\n"
+           "approval: {ops: {}, security: {}}\ncedar: {policies: [/dev/null]}\n",
+     "t.yaml:7:26: governance.rules[0].action: V-006b there are several workflows and none is "
+     "named; name one as approval: NAME\n"},
     {RULES "    - {match: a, action: approve}\n"
            "approval: {ops: {}}\n",
      ""},
@@ -107,18 +114,22 @@ static const struct finding {
     {HEAD "  - {id: up, kind: openapi, url: 'http://h/'}\n" GOVERNANCE,
      "t.yaml:3:20: sources[0].kind: V-012 \"openapi\" is not a kind of source that is supported; "
      "it may be mcp\n"},
-    /* V-013, and the block's own warning */
+    /* V-013 */
     {HEAD UP GOVERNANCE "cedar:\n  policies: [/nonexistent/a.cedar]\n  schema: /nonexistent/s\n",
-     "t.yaml:7:3: warning: cedar: Cedar policies are not evaluated yet, the block has no effect\n"
      "t.yaml:7:14: cedar.policies[0]: V-013 \"/nonexistent/a.cedar\": there is no such file, or it "
      "cannot be read\n"
      "t.yaml:8:11: cedar.schema: V-013 \"/nonexistent/s\": there is no such file, or it cannot be "
-     "read\n"},
-    {HEAD UP GOVERNANCE "cedar: {policies: [/dev/null]}\n",
-     "t.yaml:6:8: warning: cedar: Cedar policies are not evaluated yet, the block has no effect\n"},
-    {HEAD UP GOVERNANCE "cedar: {}\n",
-     "t.yaml:6:8: cedar.policies: V-013 the key is missing\n"
-     "t.yaml:6:8: warning: cedar: Cedar policies are not evaluated yet, the block has no effect\n"},
+     "read\n"
+     "t.yaml:8:11: warning: cedar.schema: the schema is not read: policies are checked against the "
+     "entities and attributes that the gateway itself makes\n"},
+    {HEAD UP GOVERNANCE "cedar: {policies: [/dev/null]}\n", ""},
+    {HEAD UP "governance: {defaults: {action: policy}}\ncedar: {policies: [/dev/null]}\n", ""},
+    {HEAD UP GOVERNANCE "cedar: {policies: [/dev]}\n",
+     "t.yaml:6:20: cedar.policies[0]: V-013 the policy file cannot be read: Is a directory\n"},
+    {HEAD UP GOVERNANCE "cedar: {policies: [/dev/null], on_policy_error: alow}\n",
+     "t.yaml:6:49: cedar.on_policy_error: \"alow\" is not an answer to an error; it may be deny, "
+     "skip\n"},
+    {HEAD UP GOVERNANCE "cedar: {}\n", "t.yaml:6:8: cedar.policies: V-013 the key is missing\n"},
     /* V-014: comments too, as the text is replaced before it is YAML */
     {HEAD "  - {id: up, kind: mcp, url: '${UNSET}/mcp'} # ${ALSO_UNSET}\n" GOVERNANCE,
      "t.yaml:3:31: sources[0].url: V-014 the environment variable UNSET is not set; set it, or "
@@ -226,7 +237,7 @@ static const struct finding appended[] = {
      "t.yaml:9:45: approval.ops.destination.chanel: unknown key; did you mean \"channel\"?\n"},
     {"\"a\\nb\": 1\n",
      "t.yaml:9:1: \"a\\nb\": unknown key; known here: schema, sources, governance, approval, "
-     "cedar, "
+     "cedar, on_policy_error, "
      "task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
      "pending_status, clients, methods, limits, notify\n"},
     /* kinds of values */

@@ -127,8 +127,8 @@ START_TEST(a_thoughtgate_file_loads_unchanged)
         "t.yaml:37:23: warning: approval.default.blocking_timeout: the key has no effect\n"
         "t.yaml:41:13: warning: approval.finance.destination: Slack is not supported yet, nothing "
         "is sent there; decide at the admin endpoint\n"
-        "t.yaml:48:3: warning: cedar: Cedar policies are not evaluated yet, the block has no "
-        "effect\n"
+        "t.yaml:49:11: warning: cedar.schema: the schema is not read: policies are checked against "
+        "the entities and attributes that the gateway itself makes\n"
         "t.yaml:51:3: warning: telemetry: telemetry does not exist yet, the block has no effect\n");
     test_environment(NULL);
     ck_assert_ptr_nonnull(config);
@@ -295,10 +295,12 @@ START_TEST(variables_are_replaced_before_the_text_is_yaml)
                                                  "mean \"path\"?\n"},
         {"# ${SET} ${LINES}\nbogus: 1\n",
          "t.yaml:9:10: not_a_key: unknown key; known here: schema, sources, governance, approval, "
-         "cedar, task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
+         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
+         "admin, execution, "
          "pending_status, clients, methods, limits, notify\n"
          "t.yaml:10:1: bogus: unknown key; known here: schema, sources, governance, approval, "
-         "cedar, task_annotation_overrides, telemetry, store, workers, proxy, admin, execution, "
+         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
+         "admin, execution, "
          "pending_status, clients, methods, limits, notify\n"},
         /* what came from a variable is not shown, for it may be a secret */
         {"execution: ${SET}\n", "t.yaml:9:12: execution: the value of the variable is not a time "
@@ -394,6 +396,67 @@ START_TEST(the_file_is_found_in_the_order_of_the_search_path)
 }
 END_TEST
 
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    fclose(file);
+}
+
+/* The first place that has policies counts, alone; all that was read is watched later. */
+START_TEST(policies_come_from_the_first_place_that_has_some)
+{
+    static const struct {
+        const char *first, *second, *name, *text;
+        size_t files; /* beside the configuration */
+        enum config_on_policy_error on_policy_error;
+    } rows[] = {
+        {"THOUGHTGATE_POLICY_FILE=a.cedar", "THOUGHTGATE_POLICIES=// inline", "a.cedar", "// a", 1,
+         ON_POLICY_ERROR_SKIP},
+        {"THOUGHTGATE_POLICIES=// inline", NULL, "THOUGHTGATE_POLICIES", "// inline", 0,
+         ON_POLICY_ERROR_SKIP},
+        {"THOUGHTGATE_POLICY_FILE=", "THOUGHTGATE_POLICIES=", "b.cedar", "// b", 2,
+         ON_POLICY_ERROR_SKIP},
+    };
+    char folder[] = "/tmp/taskgate-config-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    char *text = with("cedar: {policies: [b.cedar, a.cedar], on_policy_error: skip}\n");
+    write_file("a.cedar", "// a");
+    write_file("b.cedar", "// b");
+    write_file("config.yaml", text);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *pairs[] = {rows[i].first, rows[i].second, NULL};
+        struct config_problems problems = {0};
+        test_environment(pairs);
+        struct config *config = config_load("config.yaml", test_getenv, &problems);
+        test_environment(NULL);
+        ck_assert_ptr_nonnull(config);
+        ck_assert_str_eq(config->policies[0].name, rows[i].name);
+        ck_assert_str_eq(config->policies[0].text, rows[i].text);
+        ck_assert_uint_eq(config->policies[0].length, strlen(rows[i].text));
+        ck_assert_uint_eq(config->policy_count, i == 2 ? 2 : 1);
+        ck_assert_int_eq(config->on_policy_error, rows[i].on_policy_error);
+        ck_assert_uint_eq(config->file_count, rows[i].files + 1);
+        for (size_t j = 0; j < config->file_count; j++) {
+            struct config_file now = config->files[j];
+            config_file_look(&now);
+            ck_assert_uint_ne(now.inode, 0);
+            ck_assert_uint_eq(now.inode, config->files[j].inode);
+        }
+        config_unref(config);
+        config_problems_finish(&problems);
+    }
+    free(text);
+    unlink("config.yaml");
+    unlink("a.cedar");
+    unlink("b.cedar");
+    ck_assert_int_eq(chdir("/"), 0);
+    rmdir(folder);
+}
+END_TEST
+
 START_TEST(the_reference_has_every_key_and_variable)
 {
     static const char *const expected[] = {
@@ -420,6 +483,7 @@ END_TEST
 TCase *load_case(void)
 {
     TCase *tests = tcase_create("load");
+    tcase_add_test(tests, policies_come_from_the_first_place_that_has_some);
     tcase_add_test(tests, minimal_file_gets_the_defaults);
     tcase_add_test(tests, a_thoughtgate_file_loads_unchanged);
     tcase_add_test(tests, keys_of_its_own_are_read);

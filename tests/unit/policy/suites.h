@@ -4,5 +4,6 @@
 #include <check.h>
 
 TCase *decide_case(void);
+TCase *engine_case(void);
 TCase *index_case(void);
 TCase *matrices_case(void);

@@ -1,0 +1,47 @@
+/* Files as they were when they were read. */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_FILE_BYTES ((size_t)8 << 20)
+
+static void keep(struct config_file *file, const struct stat *status)
+{
+    file->device = status->st_dev;
+    file->inode = status->st_ino;
+    file->size = status->st_size;
+    file->modified = status->st_mtim;
+}
+
+bool file_read(const char *path, struct buffer *text, struct config_file *file)
+{
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    *file = (struct config_file){0};
+    if (descriptor < 0)
+        return false;
+    char chunk[65536];
+    ssize_t count = fstat(descriptor, &status);
+    if (count == 0)
+        keep(file, &status);
+    while (count >= 0 && (count = read(descriptor, chunk, sizeof chunk)) > 0 &&
+           text->length <= MAX_FILE_BYTES)
+        buffer_append(text, str_slice(chunk, (size_t)count));
+    int saved = errno;
+    close(descriptor);
+    errno = text->length > MAX_FILE_BYTES ? EFBIG : saved;
+    return count == 0;
+}
+
+void config_file_look(struct config_file *file)
+{
+    struct stat status;
+    struct config_file now = {.path = file->path};
+    /* Follows symlinks, so that a swap of the link shows as another inode. */
+    if (stat(file->path, &status) == 0)
+        keep(&now, &status);
+    *file = now;
+}

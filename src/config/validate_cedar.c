@@ -1,0 +1,100 @@
+/* Where Cedar policies come from: a variable, or the files of the configuration (reference
+ * §6.2). A file that cannot be read is an error: without it nobody knows what was forbidden. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checks.h"
+#include "config_private.h"
+#include "file.h"
+#include "taskgate/core/memory.h"
+#include "validate.h"
+
+#define FILE_VARIABLE "THOUGHTGATE_POLICY_FILE"
+#define TEXT_VARIABLE "THOUGHTGATE_POLICIES"
+/* Where ThoughtGate looks when nobody named a file. */
+#define USUAL_FILE "/etc/thoughtgate/policies.cedar"
+
+static void add(const struct draft *draft, const char *name, struct str text)
+{
+    struct config *config = draft->config;
+    config->policies =
+        memory_grow_array(config->policies, config->policy_count + 1, sizeof *config->policies);
+    config->policies[config->policy_count++] = (struct config_policy_text){
+        .name = memory_copy_text(name), .text = memory_copy_str(text), .length = text.length};
+}
+
+/* NULL, or why the file cannot be read. */
+static const char *add_file(const struct draft *draft, const char *path)
+{
+    struct buffer text;
+    struct config_file file;
+    buffer_init(&text);
+    const char *failure = file_read(path, &text, &file) ? NULL : strerror(errno);
+    add(draft, path, buffer_str(&text));
+    config_add_file(draft->config, path, &file);
+    buffer_finish(&text);
+    return failure;
+}
+
+static void add_file_of_variable(const struct draft *draft, const char *variable, const char *path)
+{
+    const char *failure = add_file(draft, path);
+    if (failure)
+        problems_error(draft->report.problems, (struct place){.file = variable}, NULL, NULL,
+                       "V-013 the policy file %s cannot be read: %s", path, failure);
+}
+
+static void add_files_of_key(const struct draft *draft, const struct node *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct node *item = list->values[i];
+        struct error error;
+        if (item->kind != NODE_TEXT || !check_file(str_from(item->text), &error)) {
+            add(draft, "", STR_EMPTY); /* reported where it was read */
+            continue;
+        }
+        const char *failure = add_file(draft, item->text);
+        if (!failure)
+            continue;
+        char *path = memory_format("cedar.policies[%zu]", i);
+        report_error(&draft->report, item, path, NULL, "V-013 the policy file cannot be read: %s",
+                     failure);
+        free(path);
+    }
+}
+
+static const char *variable(const struct draft *draft, const char *name)
+{
+    const char *value = draft->environment(name);
+    return value && *value ? value : NULL;
+}
+
+/* The first that is there counts, alone. */
+void validate_cedar(const struct draft *draft)
+{
+    const struct node *cedar = node_get(draft->root, "cedar");
+    const struct node *list = node_get(cedar, "policies"), *schema = node_get(cedar, "schema");
+    const char *file = variable(draft, FILE_VARIABLE), *text = variable(draft, TEXT_VARIABLE);
+    bool has_list = list && list->kind == NODE_LIST && list->count > 0;
+    if (file)
+        add_file_of_variable(draft, FILE_VARIABLE, file);
+    else if (text)
+        add(draft, TEXT_VARIABLE, str_from(text));
+    else if (has_list)
+        add_files_of_key(draft, list);
+    else if (access(USUAL_FILE, F_OK) == 0)
+        add_file_of_variable(draft, USUAL_FILE, USUAL_FILE);
+    if (has_list && (file || text))
+        report_warning(&draft->report, list, "cedar.policies", NULL,
+                       "the files are not read: %s is set and wins",
+                       file ? FILE_VARIABLE : TEXT_VARIABLE);
+    if (file && text)
+        problems_warning(draft->report.problems, (struct place){.file = TEXT_VARIABLE}, NULL, NULL,
+                         FILE_VARIABLE " is set as well and wins");
+    if (schema && !node_is_null(schema))
+        report_warning(&draft->report, schema, "cedar.schema", NULL,
+                       "the schema is not read: policies are checked against the entities and "
+                       "attributes that the gateway itself makes");
+}

@@ -1,0 +1,48 @@
+/* Asking the Cedar policies, and saying what came of it. */
+#include "consult.h"
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+
+/* The names of the policies that decided, with commas. */
+static void write_reasons(struct buffer *out, const struct policy_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct policy_finding *finding = &trace->items[i];
+        if (finding->kind != FINDING_ERROR)
+            buffer_append_format(out, "%s%s %.*s (%s)", out->length ? ", " : "",
+                                 finding->is_forbid ? "forbid" : "permit",
+                                 STR_ARGS(finding->policy), finding->action);
+    }
+}
+
+/* The agent is told no more than that it was rejected; the operator may see why. */
+static void tell(const struct policy_request *request, const struct policy_decision *decision,
+                 const struct policy_trace *trace)
+{
+    struct buffer reasons;
+    buffer_init(&reasons);
+    write_reasons(&reasons, trace);
+    log_info("Policies rejected a call", LOG_STR("tool", request->name),
+             LOG_TEXT("source", request->source->id),
+             LOG_TEXT("policy_id", decision->rule ? decision->rule->policy_id : NULL),
+             LOG_STR("policies", buffer_str(&reasons)));
+    buffer_finish(&reasons);
+}
+
+void consult(const struct snapshot *snapshot, const struct policy_request *request,
+             const struct policy_principal *principal, const struct catalog_tool *tool,
+             struct policy_decision *decision)
+{
+    const struct policy_facts facts = {
+        .principal = *principal, .hints = tool->hints, .now_ms = clock_now_ms()};
+    struct policy_trace trace = {0};
+    if (decision->action != ACTION_POLICY)
+        return;
+    policy_consult(snapshot->policy, request, &facts, &trace, decision);
+    metrics_count(METRIC_DECISIONS, STR("gate3"), str_from(config_action_name(decision->action)));
+    if (decision->action == ACTION_DENY)
+        tell(request, decision, &trace);
+    policy_trace_finish(&trace);
+}

@@ -1,0 +1,12 @@
+/*
+ * Gate 3: Cedar policies, asked where a rule leaves the decision to them.
+ */
+#pragma once
+
+#include "internal.h"
+
+/* Makes of ACTION_POLICY what the policies say, counts and logs it; does nothing for any other
+ * action. */
+void consult(const struct snapshot *snapshot, const struct policy_request *request,
+             const struct policy_principal *principal, const struct catalog_tool *tool,
+             struct policy_decision *decision);

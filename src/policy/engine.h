@@ -1,0 +1,53 @@
+/*
+ * What stands behind `action: policy`: the Cedar policies of a configuration, and the order in
+ * which they are asked (reference §6.3). Immutable once made, any thread.
+ */
+#pragma once
+
+#include "taskgate/policy/cedar.h"
+#include "taskgate/policy/policy.h"
+
+/* How deep lists and objects of arguments may nest; deeper ones are rejected. */
+#define ENGINE_MAX_ARGUMENT_DEPTH 64
+
+struct engine;
+
+/* One call, and who wants to know why; `trace` may be NULL. */
+struct inquiry {
+    const struct policy_request *request;
+    const struct policy_facts *facts;
+    struct policy_trace *trace;
+};
+
+/* Parses and checks the policies of `config`, which must outlive the engine. NULL with errors
+ * in `problems`; warnings may be there in any case. */
+struct engine *engine_create(const struct config *config, struct config_problems *problems);
+void engine_destroy(struct engine *engine); /* NULL is allowed */
+size_t engine_policy_count(const struct engine *engine);
+/* `decision` is that of a rule with ACTION_POLICY and becomes what the policies say. */
+void engine_decide(const struct engine *engine, const struct inquiry *inquiry,
+                   struct policy_decision *decision);
+
+/* ---- arguments.c ---- */
+/* Makes a value of JSON text that json_check() has accepted: plain values alone, whatever their
+ * keys are called, never an entity or an extension value. Integers of 64 bits are numbers, all
+ * other numbers the text they were written as; null is an empty record. False when it nests
+ * deeper than ENGINE_MAX_ARGUMENT_DEPTH. Strings are borrowed from `json` or live in `heap`. */
+bool arguments_convert(struct cedar_heap *heap, struct str json, struct cedar_value *value);
+
+/* ---- question.c: one request in the words of the policies ---- */
+struct question {
+    struct cedar_entities *entities;
+    struct cedar_request request; /* all but the action */
+};
+
+/* NULL, or why no policy can be asked. question_finish() in any case. */
+const char *question_init(struct question *question, const struct inquiry *inquiry,
+                          const struct policy_decision *decision);
+void question_finish(struct question *question);
+/* ThoughtGate::Action::"name". */
+struct cedar_uid question_action(const char *name);
+
+/* ---- vocabulary.c ---- */
+/* Warns of what a policy asks about and the gateway never has. */
+void vocabulary_check(const struct cedar_policies *policies, struct config_problems *problems);

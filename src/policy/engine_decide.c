@@ -1,0 +1,192 @@
+/* One decision: what is permitted is asked in the order of reference §6.3, with everything that
+ * is not plainly permitted coming to a human or to nothing. */
+#include <stdlib.h>
+
+#include "engine_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/* Steps of evaluation for one action: about a tenth of a second on one core, in which the loop
+ * serves nobody else. */
+#define BUDGET UINT64_C(2000000)
+
+/* From the most to the least that can be permitted. */
+static const struct {
+    const char *action;
+    enum config_action outcome;
+} ladder[] = {
+    {"Forward", ACTION_FORWARD},
+    {"Approve", ACTION_APPROVE},
+    {"tools/call", ACTION_APPROVE},
+};
+
+struct deliberation {
+    const struct engine *engine;
+    const struct inquiry *inquiry;
+    struct question question;
+    struct cedar_response response;
+};
+
+static struct str name_of(const struct cedar_policy *policy)
+{
+    struct str id;
+    return cedar_policy_annotation(policy, STR("id"), &id) && id.length ? id
+                                                                        : cedar_policy_name(policy);
+}
+
+static bool asks(const struct cedar_policy *policy, void *policy_id)
+{
+    return engine_asks(policy, policy_id);
+}
+
+/* ---- for people ---- */
+
+static void note(struct policy_trace *trace, enum policy_finding_kind kind, const char *action,
+                 const struct cedar_policy *policy, struct cedar_position position, char *error)
+{
+    trace->items = memory_grow_array(trace->items, trace->count + 1, sizeof *trace->items);
+    trace->items[trace->count++] = (struct policy_finding){
+        .kind = kind,
+        .action = action,
+        .policy = name_of(policy),
+        .is_forbid = cedar_policy_effect(policy) == CEDAR_FORBID,
+        .file = position.source,
+        .line = position.line,
+        .column = position.column,
+        .error = error,
+    };
+}
+
+void policy_trace_finish(struct policy_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++)
+        free(trace->items[i].error);
+    free(trace->items);
+    *trace = (struct policy_trace){0};
+}
+
+static void note_reasons(const struct deliberation *deliberation, const char *action)
+{
+    const struct cedar_response *response = &deliberation->response;
+    for (size_t i = 0; i < response->reason_count && deliberation->inquiry->trace; i++) {
+        const struct cedar_policy *policy = response->reasons[i];
+        bool is_forbid = cedar_policy_effect(policy) == CEDAR_FORBID;
+        note(deliberation->inquiry->trace, is_forbid ? FINDING_FORBID : FINDING_PERMIT, action,
+             policy, cedar_policy_position(policy), NULL);
+    }
+}
+
+/* The policy and the place are named, nothing of the call but its tool. */
+static void tell_failure(const struct deliberation *deliberation, const char *action,
+                         const struct cedar_failure *failure)
+{
+    struct cedar_position position = cedar_failure_position(failure);
+    bool is_forbid = cedar_policy_effect(failure->policy) == CEDAR_FORBID;
+    struct str policy = name_of(failure->policy);
+    struct buffer text;
+    buffer_init(&text);
+    cedar_failure_write(failure, &text);
+    metrics_count(METRIC_CEDAR_POLICY_ERRORS, policy, is_forbid ? STR("forbid") : STR("permit"));
+    log_warn("A policy could not be evaluated", LOG_STR("policy", policy),
+             LOG_TEXT("effect", is_forbid ? "forbid" : "permit"), LOG_TEXT("action", action),
+             LOG_STR("tool", deliberation->inquiry->request->name),
+             LOG_TEXT("file", position.source), LOG_NUMBER("line", position.line),
+             LOG_NUMBER("column", position.column), LOG_STR("error", buffer_str(&text)));
+    if (deliberation->inquiry->trace)
+        note(deliberation->inquiry->trace, FINDING_ERROR, action, failure->policy, position,
+             memory_copy_str(buffer_str(&text)));
+    buffer_finish(&text);
+}
+
+/* ---- deciding ---- */
+
+/* Whether the action is permitted. */
+static bool ask(struct deliberation *deliberation, const char *action)
+{
+    struct cedar_response *response = &deliberation->response;
+    bool deny_on_error = deliberation->engine->config->on_policy_error == ON_POLICY_ERROR_DENY;
+    bool forbid_failed = false;
+    deliberation->question.request.action = question_action(action);
+    cedar_authorize(deliberation->engine->policies, deliberation->question.entities,
+                    &deliberation->question.request, response);
+    for (size_t i = 0; i < response->failure_count; i++) {
+        const struct cedar_failure *failure = &response->failures[i];
+        forbid_failed = forbid_failed || cedar_policy_effect(failure->policy) == CEDAR_FORBID;
+        tell_failure(deliberation, action, failure);
+    }
+    note_reasons(deliberation, action);
+    return response->decision == CEDAR_ALLOW && !(deny_on_error && forbid_failed);
+}
+
+/* The first determining permit that names a workflow. */
+static const struct config_workflow *choose_workflow(const struct deliberation *deliberation)
+{
+    const struct config_workflow *workflow = NULL;
+    for (size_t i = 0; i < deliberation->response.reason_count && !workflow; i++)
+        workflow = engine_workflow_of(deliberation->engine, deliberation->response.reasons[i]);
+    return workflow;
+}
+
+static void deliberate(struct deliberation *deliberation, struct policy_decision *decision)
+{
+    for (size_t i = 0; i < sizeof ladder / sizeof *ladder; i++) {
+        if (ask(deliberation, ladder[i].action)) {
+            const struct config_workflow *named = choose_workflow(deliberation);
+            decision->action = ladder[i].outcome;
+            if (decision->action == ACTION_FORWARD)
+                decision->workflow = NULL;
+            else if (named)
+                decision->workflow = named;
+            return;
+        }
+        if (deliberation->response.exhausted)
+            return; /* asking on would cost as much again */
+    }
+}
+
+/* No human is asked where nobody could be: without a workflow approval is a rejection. */
+static void conclude(const struct inquiry *inquiry, struct policy_decision *decision,
+                     const char *failure, int64_t began_us)
+{
+    if (decision->action == ACTION_APPROVE && !decision->workflow)
+        decision->action = ACTION_DENY;
+    if (decision->action == ACTION_DENY)
+        decision->workflow = NULL;
+    struct str outcome = decision->action == ACTION_DENY
+                             ? STR("reject")
+                             : str_from(config_action_name(decision->action));
+    const char *policy_id = decision->rule ? decision->rule->policy_id : NULL;
+    metrics_count(METRIC_CEDAR_EVALUATIONS, outcome, str_from(policy_id));
+    metrics_observe(METRIC_CEDAR_EVALUATION_DURATION,
+                    (double)(clock_monotonic_us() - began_us) / 1000, METRIC_LABELS(outcome));
+    if (failure)
+        log_warn("No policy could be asked, the call is rejected",
+                 LOG_STR("tool", inquiry->request->name), LOG_TEXT("reason", failure));
+    if (inquiry->trace)
+        inquiry->trace->failure = failure;
+}
+
+void engine_decide(const struct engine *engine, const struct inquiry *inquiry,
+                   struct policy_decision *decision)
+{
+    int64_t began_us = clock_monotonic_us();
+    struct deliberation deliberation = {.engine = engine, .inquiry = inquiry};
+    const char *failure = question_init(&deliberation.question, inquiry, decision);
+    decision->by_policies = true;
+    decision->action = ACTION_DENY;
+    cedar_response_init(&deliberation.response);
+    if (!failure) {
+        struct cedar_request *asked = &deliberation.question.request;
+        asked->budget = BUDGET;
+        asked->asks = asks;
+        asked->asks_data = decision->rule ? decision->rule->policy_id : NULL;
+        deliberate(&deliberation, decision);
+        if (deliberation.response.exhausted)
+            failure = "the policies ask for too much work";
+    }
+    conclude(inquiry, decision, failure, began_us);
+    cedar_response_finish(&deliberation.response);
+    question_finish(&deliberation.question);
+}

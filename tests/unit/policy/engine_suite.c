@@ -1,0 +1,471 @@
+/* Cedar policies behind a rule: who is asked what in which order, errors, workflows, and a
+ * converter of arguments that nobody can make entities with. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "suites.h"
+#include "support.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#define FORWARD "action == ThoughtGate::Action::\"Forward\""
+#define APPROVE "action == ThoughtGate::Action::\"Approve\""
+#define CALL "action == ThoughtGate::Action::\"tools/call\""
+
+#define RULES_BEGIN                                                                                \
+    "schema: 1\n"                                                                                  \
+    "sources: [{id: up, kind: mcp, url: 'http://a/'}]\n"                                           \
+    "governance:\n"                                                                                \
+    "  defaults: {action: policy}\n"                                                               \
+    "  rules:\n"                                                                                   \
+    "    - {match: 'ops_*', action: policy, policy_id: p, approval: ops}\n"                        \
+    "    - {match: 'p_*', action: policy, policy_id: p}\n"                                         \
+    "    - {match: 'q_*', action: policy, policy_id: q}\n"                                         \
+    "    - {match: 'plain', action: forward}\n"                                                    \
+    "approval: {default: {}, ops: {}, finance: {}}\n"
+
+static const char rules[] = RULES_BEGIN;
+static const char skipping[] = RULES_BEGIN "on_policy_error: skip\n";
+
+/* 2026-01-04T13:30:00.250Z, a Sunday. */
+#define SUNDAY INT64_C(1767533400250)
+
+static struct policy_decision consult(const struct policy *policy, const struct config *config,
+                                      const char *tool, const char *arguments,
+                                      struct policy_trace *trace)
+{
+    struct policy_decision decision;
+    struct policy_request request = {config_source_find(config, STR("up")), str_from(tool),
+                                     str_from(arguments)};
+    struct policy_facts facts = {
+        .principal = {STR("auth:abc"), STR("inspector"), STR("0.9")},
+        .hints = {.given = 1U << HINT_READ_ONLY | 1U << HINT_DESTRUCTIVE,
+                  .truth = 1U << HINT_READ_ONLY},
+        .now_ms = SUNDAY,
+    };
+    ck_assert(json_check(str_from(*arguments ? arguments : "{}"), NULL));
+    policy_decide(policy, &request, &decision);
+    policy_consult(policy, &request, &facts, trace, &decision);
+    return decision;
+}
+
+static const struct {
+    const char *cedar, *tool, *arguments;
+    enum config_action action;
+    const char *workflow;
+} decisions[] = {
+    /* nothing permitted */
+    {"", "p_x", "{}", ACTION_DENY, NULL},
+    {"forbid(principal, action, resource);", "p_x", "{}", ACTION_DENY, NULL},
+    /* the ladder */
+    {"permit(principal, " FORWARD ", resource);", "p_x", "{}", ACTION_FORWARD, NULL},
+    {"permit(principal, " APPROVE ", resource);", "p_x", "{}", ACTION_APPROVE, "default"},
+    {"permit(principal, " CALL ", resource);", "p_x", "{}", ACTION_APPROVE, "default"},
+    {"permit(principal, action, resource);", "p_x", "{}", ACTION_FORWARD, NULL},
+    {"permit(principal, action, resource); forbid(principal, " FORWARD ", resource);", "p_x", "{}",
+     ACTION_APPROVE, "default"},
+    {"permit(principal, action, resource);"
+     "forbid(principal, action in [ThoughtGate::Action::\"Forward\", "
+     "ThoughtGate::Action::\"Approve\"], resource);",
+     "p_x", "{}", ACTION_APPROVE, "default"},
+    {"permit(principal, action == ThoughtGate::Action::\"mcp/method\", resource);", "p_x", "{}",
+     ACTION_DENY, NULL},
+    /* workflows: the annotation of a determining permit, else the rule's, else the default */
+    {"permit(principal, " APPROVE ", resource);", "ops_x", "{}", ACTION_APPROVE, "ops"},
+    {"@thoughtgate_approval(\"finance\") permit(principal, " APPROVE ", resource);", "ops_x", "{}",
+     ACTION_APPROVE, "finance"},
+    {"@thoughtgate_approval(\"finance\") permit(principal, " CALL ", resource);", "p_x", "{}",
+     ACTION_APPROVE, "finance"},
+    {"permit(principal, " APPROVE ", resource);"
+     "@thoughtgate_approval(\"finance\") permit(principal, " APPROVE ", resource);"
+     "@thoughtgate_approval(\"ops\") permit(principal, " APPROVE ", resource);",
+     "p_x", "{}", ACTION_APPROVE, "finance"},
+    {"@thoughtgate_approval(\"finance\") permit(principal, " APPROVE ", resource) when {false};"
+     "permit(principal, " APPROVE ", resource);",
+     "p_x", "{}", ACTION_APPROVE, "default"},
+    {"@thoughtgate_approval(\"finance\") permit(principal, " FORWARD ", resource);", "p_x", "{}",
+     ACTION_FORWARD, NULL},
+    /* policy_id chooses by @id; what has none is asked by all; the default action asks all */
+    {"@id(\"p\") permit(principal, " FORWARD ", resource);", "p_x", "{}", ACTION_FORWARD, NULL},
+    {"@id(\"p\") permit(principal, " FORWARD ", resource);", "q_x", "{}", ACTION_DENY, NULL},
+    {"@id(\"p\") permit(principal, " FORWARD ", resource);", "other", "{}", ACTION_FORWARD, NULL},
+    {"permit(principal, action, resource); @id(\"p\") forbid(principal, action, resource);", "q_x",
+     "{}", ACTION_FORWARD, NULL},
+    {"@id(\"q\") permit(principal, action, resource); forbid(principal, action, resource);", "q_x",
+     "{}", ACTION_DENY, NULL},
+    /* what can be asked about */
+    {"permit(principal == ThoughtGate::App::\"auth:abc\", " FORWARD
+     ", resource == ThoughtGate::ToolCall::\"p_x\") when {"
+     "principal in ThoughtGate::Role::\"authorization\" && principal.name == \"auth:abc\" &&"
+     "principal.identity == \"authorization\" && principal.client_name == \"inspector\" &&"
+     "principal.client_version == \"0.9\" && resource.name == \"p_x\" &&"
+     "resource.server == \"up\" && resource.arguments.a.b == 1 && context.policy_id == \"p\" &&"
+     "context.source_id == \"up\" && context.time.hour == 13 && context.time.day_of_week == 0 &&"
+     "context.time.timestamp == 1767533400 &&"
+     "context.time.datetime == datetime(\"2026-01-04T13:30:00.250Z\") &&"
+     "context.annotations.readOnlyHint && !context.annotations.destructiveHint &&"
+     "!(context.annotations has idempotentHint) && !(context.annotations has openWorldHint)};",
+     "p_x", "{\"a\": {\"b\": 1}}", ACTION_FORWARD, NULL},
+    {"permit(principal, action, resource) when {context.policy_id == \"\"};", "other", "{}",
+     ACTION_FORWARD, NULL},
+    {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};"
+     "permit(principal, " APPROVE ", resource) when {resource.arguments.amount < 10000};",
+     "p_x", "{\"amount\": 99}", ACTION_FORWARD, NULL},
+    {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};"
+     "permit(principal, " APPROVE ", resource) when {resource.arguments.amount < 10000};",
+     "p_x", "{\"amount\": 100}", ACTION_APPROVE, "default"},
+    {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};"
+     "permit(principal, " APPROVE ", resource) when {resource.arguments.amount < 10000};",
+     "p_x", "{\"amount\": 10000}", ACTION_DENY, NULL},
+    /* what cannot be said for sure is not permitted: a fraction is text, too much is text */
+    {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};", "p_x",
+     "{\"amount\": 1.5}", ACTION_DENY, NULL},
+    {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};", "p_x",
+     "{\"amount\": -9223372036854775809}", ACTION_DENY, NULL},
+    {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};", "p_x", "",
+     ACTION_DENY, NULL},
+    /* a forbid that cannot be evaluated counts as applying, a permit never */
+    {"permit(principal, action, resource);"
+     "forbid(principal, action, resource) when {resource.arguments.amount > 100};",
+     "p_x", "{}", ACTION_DENY, NULL},
+    {"permit(principal, action, resource);"
+     "forbid(principal, " FORWARD ", resource) when {resource.arguments.amount > 100};",
+     "p_x", "{}", ACTION_APPROVE, "default"},
+    {"permit(principal, action, resource);"
+     "permit(principal, action, resource) when {resource.arguments.amount > 100};",
+     "p_x", "{}", ACTION_FORWARD, NULL},
+    /* other rules are not theirs to decide */
+    {"forbid(principal, action, resource);", "plain", "{}", ACTION_FORWARD, NULL},
+};
+
+START_TEST(policies_decide_in_their_order)
+{
+    const struct config *config;
+    struct policy *policy = policy_with(rules, decisions[_i].cedar, &config);
+    struct policy_decision decision =
+        consult(policy, config, decisions[_i].tool, decisions[_i].arguments, NULL);
+    ck_assert_msg(decision.action == decisions[_i].action, "%s",
+                  config_action_name(decision.action));
+    ck_assert(decision.by_policies == (strcmp(decisions[_i].tool, "plain") != 0));
+    if (decisions[_i].workflow)
+        ck_assert_str_eq(decision.workflow->name, decisions[_i].workflow);
+    else
+        ck_assert_ptr_null(decision.workflow);
+    policy_destroy(policy);
+}
+END_TEST
+
+START_TEST(an_error_may_be_skipped)
+{
+    const struct config *config;
+    struct policy *policy =
+        policy_with(skipping,
+                    "permit(principal, action, resource);"
+                    "forbid(principal, action, resource) when {resource.arguments.amount > 100};",
+                    &config);
+    ck_assert_int_eq(consult(policy, config, "p_x", "{}", NULL).action, ACTION_FORWARD);
+    ck_assert_int_eq(consult(policy, config, "p_x", "{\"amount\": 101}", NULL).action, ACTION_DENY);
+    policy_destroy(policy);
+}
+END_TEST
+
+START_TEST(a_trace_says_who_decided_and_what_failed)
+{
+    const struct config *config;
+    struct policy_trace trace = {0};
+    struct policy *policy =
+        policy_with(rules,
+                    "@id(\"p\")\n"
+                    "permit(principal, " APPROVE ", resource);\n"
+                    "forbid(principal, " FORWARD ", resource)\n"
+                    "when {resource.arguments.secret == \"x\" || 1 + resource.arguments.n == 2};",
+                    &config);
+    consult(policy, config, "p_x", "{\"secret\": \"hunter2\", \"n\": \"hunter3\"}", &trace);
+    ck_assert_uint_eq(trace.count, 2);
+    ck_assert_int_eq(trace.items[0].kind, FINDING_ERROR);
+    ck_assert_str_eq(trace.items[0].action, "Forward");
+    ck_assert(trace.items[0].is_forbid);
+    ck_assert(str_equal(trace.items[0].policy, STR("policy1")));
+    ck_assert_uint_eq(trace.items[0].line, 4);
+    ck_assert_ptr_null(strstr(trace.items[0].error, "hunter"));
+    ck_assert_int_eq(trace.items[1].kind, FINDING_PERMIT);
+    ck_assert_str_eq(trace.items[1].action, "Approve");
+    ck_assert(str_equal(trace.items[1].policy, STR("p")));
+    ck_assert_str_eq(trace.items[1].file, "THOUGHTGATE_POLICIES");
+    ck_assert_uint_eq(trace.items[1].line, 1);
+    ck_assert_ptr_null(trace.failure);
+    policy_trace_finish(&trace);
+    policy_destroy(policy);
+}
+END_TEST
+
+/* ---- arguments ---- */
+
+static char *nested(unsigned depth, char opening, char closing)
+{
+    char *text = memory_alloc(depth * 2 + 1);
+    memset(text, opening, depth);
+    memset(text + depth, closing, depth);
+    return text;
+}
+
+START_TEST(arguments_too_deep_are_rejected)
+{
+    const struct config *config;
+    struct policy *policy = policy_with(rules, "permit(principal, action, resource);", &config);
+    for (unsigned depth = ENGINE_MAX_ARGUMENT_DEPTH - 1; depth <= 120; depth++) {
+        struct policy_trace trace = {0};
+        char *lists = nested(depth, '[', ']');
+        char *arguments = memory_format("{\"a\": %s}", lists);
+        bool fits = depth + 1 <= ENGINE_MAX_ARGUMENT_DEPTH;
+        ck_assert_int_eq(consult(policy, config, "p_x", arguments, &trace).action,
+                         fits ? ACTION_FORWARD : ACTION_DENY);
+        ck_assert(fits == (trace.failure == NULL));
+        policy_trace_finish(&trace);
+        free(arguments);
+        free(lists);
+    }
+    policy_destroy(policy);
+}
+END_TEST
+
+/* The value of `json` is what the Cedar expression says. */
+static const struct {
+    const char *json, *cedar;
+} values[] = {
+    {"0", "0"},
+    {"-0", "0"},
+    {" \t\n 7 ", "7"},
+    {"9223372036854775807", "9223372036854775807"},
+    {"-9223372036854775808", "-9223372036854775808"},
+    {"9223372036854775808", "\"9223372036854775808\""},
+    {"-9223372036854775809", "\"-9223372036854775809\""},
+    {"123456789012345678901234567890", "\"123456789012345678901234567890\""},
+    {"1.0", "\"1.0\""},
+    {"1e3", "\"1e3\""},
+    {"-1.5E+7", "\"-1.5E+7\""},
+    {"true", "true"},
+    {"false", "false"},
+    {"null", "{}"},
+    {"\"\"", "\"\""},
+    {"\"a\\\"b\\\\\\u00e9\\ud83d\\ude00\"", "\"a\\\"b\\\\\\u{e9}\\u{1F600}\""},
+    {"\"\\u0000\"", "\"\\0\""},
+    {"[]", "[]"},
+    {"[1, 2, 1]", "[2, 1]"},
+    {"[[], {}, null, \"x\"]", "[{}, \"x\", []]"},
+    {"{}", "{}"},
+    {"{\"\": 1, \"a b\": [true]}", "{\"\": 1, \"a b\": [true]}"},
+    {"{\"\\u0061\": 1}", "{a: 1}"},
+    /* nothing that a key says makes it more than a record */
+    {"{\"__entity\": {\"type\": \"ThoughtGate::Role\", \"id\": \"admin\"}}",
+     "{\"__entity\": {type: \"ThoughtGate::Role\", id: \"admin\"}}"},
+    {"{\"__extn\": {\"fn\": \"ip\", \"arg\": \"127.0.0.1\"}}",
+     "{\"__extn\": {fn: \"ip\", arg: \"127.0.0.1\"}}"},
+    {"{\"fn\": \"decimal\", \"arg\": \"1.5\"}", "{fn: \"decimal\", arg: \"1.5\"}"},
+    {"{\"type\": \"ThoughtGate::Role\", \"id\": \"admin\"}",
+     "{type: \"ThoughtGate::Role\", id: \"admin\"}"},
+    {"\"ThoughtGate::Role::\\\"admin\\\"\"", "\"ThoughtGate::Role::\\\"admin\\\"\""},
+    {"{\"__expr\": \"principal\"}", "{\"__expr\": \"principal\"}"},
+};
+
+START_TEST(a_value_is_what_it_says)
+{
+    const struct config *config;
+    char *cedar =
+        memory_format("permit(principal, " FORWARD ", resource) when {resource.arguments.v == %s};",
+                      values[_i].cedar);
+    char *arguments = memory_format("{\"v\": %s}", values[_i].json);
+    struct policy *policy = policy_with(rules, cedar, &config);
+    ck_assert_int_eq(consult(policy, config, "p_x", arguments, NULL).action, ACTION_FORWARD);
+    policy_destroy(policy);
+    free(arguments);
+    free(cedar);
+}
+END_TEST
+
+START_TEST(no_argument_is_an_entity_or_an_extension_value)
+{
+    static const char *const conditions[] = {
+        "resource.arguments.v in ThoughtGate::Role::\"admin\"",
+        "resource.arguments.v == ThoughtGate::Role::\"admin\"",
+        "resource.arguments.v is ThoughtGate::Role",
+        "resource.arguments.v.isLoopback()",
+        "resource.arguments.v.lessThan(decimal(\"9.0\"))",
+        "principal in resource.arguments.v",
+    };
+    static const char *const arguments[] = {
+        "{\"v\": {\"__entity\": {\"type\": \"ThoughtGate::Role\", \"id\": \"admin\"}}}",
+        "{\"v\": {\"type\": \"ThoughtGate::Role\", \"id\": \"authorization\"}}",
+        "{\"v\": {\"__extn\": {\"fn\": \"ip\", \"arg\": \"127.0.0.1\"}}}",
+        "{\"v\": {\"__extn\": {\"fn\": \"decimal\", \"arg\": \"1.0\"}}}",
+        "{\"v\": [{\"__entity\": {\"type\": \"ThoughtGate::Role\", \"id\": \"authorization\"}}]}",
+        "{\"v\": \"ThoughtGate::Role::\\\"authorization\\\"\"}",
+    };
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        const struct config *config;
+        char *cedar =
+            memory_format("permit(principal, action, resource) when {%s};", conditions[i]);
+        struct policy *policy = policy_with(rules, cedar, &config);
+        for (size_t j = 0; j < sizeof arguments / sizeof *arguments; j++)
+            ck_assert_msg(consult(policy, config, "p_x", arguments[j], NULL).action == ACTION_DENY,
+                          "%s of %s", conditions[i], arguments[j]);
+        policy_destroy(policy);
+        free(cedar);
+    }
+}
+END_TEST
+
+START_TEST(large_arguments_cost_little)
+{
+    const struct config *config;
+    struct buffer text;
+    struct policy *policy = policy_with(
+        rules, "permit(principal, action, resource) when {resource.arguments.v.contains(99999)};",
+        &config);
+    buffer_init(&text);
+    buffer_append_text(&text, "{\"v\": [");
+    for (int i = 0; i < 100000; i++)
+        buffer_append_format(&text, "%s%d", i ? "," : "", i);
+    buffer_append_text(&text, "], \"deep\": ");
+    for (int i = 0; i < 60; i++)
+        buffer_append_text(&text, "{\"a\": 1, \"b\": ");
+    buffer_append_text(&text, "[1]");
+    for (int i = 0; i < 60; i++)
+        buffer_append_char(&text, '}');
+    buffer_append_text(&text, "}");
+    buffer_append_char(&text, '\0');
+    ck_assert_int_eq(consult(policy, config, "p_x", text.bytes, NULL).action, ACTION_FORWARD);
+    buffer_finish(&text);
+    policy_destroy(policy);
+}
+END_TEST
+
+/* Work that grows without bound ends in a rejection, not in a loop that serves nobody. */
+START_TEST(too_much_work_is_rejected)
+{
+    const struct config *config;
+    struct policy_trace trace = {0};
+    struct buffer cedar, arguments;
+    buffer_init(&cedar);
+    buffer_init(&arguments);
+    buffer_append_text(&cedar, "permit(principal, action, resource);"
+                               "permit(principal, action, resource) when {");
+    for (int i = 0; i < 200; i++)
+        buffer_append_text(&cedar, "resource.arguments.v.containsAll(resource.arguments.w) || ");
+    buffer_append_text(&cedar, "false};");
+    buffer_append_char(&cedar, '\0');
+    buffer_append_text(&arguments, "{\"v\": [");
+    for (int i = 0; i < 100000; i++)
+        buffer_append_format(&arguments, "%s%d", i ? "," : "", i);
+    buffer_append_text(&arguments, "], \"w\": [");
+    for (int i = 0; i < 100000; i++)
+        buffer_append_format(&arguments, "%s%d", i ? "," : "", i < 99999 ? i : -1);
+    buffer_append_text(&arguments, "]}");
+    buffer_append_char(&arguments, '\0');
+    struct policy *policy = policy_with(rules, cedar.bytes, &config);
+    ck_assert_int_eq(consult(policy, config, "p_x", arguments.bytes, &trace).action, ACTION_DENY);
+    ck_assert_ptr_nonnull(trace.failure);
+    policy_trace_finish(&trace);
+    policy_destroy(policy);
+    buffer_finish(&arguments);
+    buffer_finish(&cedar);
+}
+END_TEST
+
+/* ---- loading ---- */
+
+static const struct {
+    const char *cedar, *problems;
+} loads[] = {
+    {"permit(principal, action, resource);", ""},
+    {"permit(principal, action resource);\n\npermit(principal action, resource);",
+     "THOUGHTGATE_POLICIES:1:26: unexpected \"resource\"; expected \",\", \"==\" or \"in\" behind "
+     "action\n"
+     "THOUGHTGATE_POLICIES:3:18: unexpected \"action\"; expected \",\", \"==\", \"in\" or \"is\" "
+     "behind principal\n"},
+    {"\n  @thoughtgate_approval(\"fin\")\n  permit(principal, action, resource);",
+     "THOUGHTGATE_POLICIES:2:3: V-006 undefined workflow \"fin\" in @thoughtgate_approval; name "
+     "one of the key approval\n"},
+    {"permit(principal, action, resource); @thoughtgate_approval(\"ops\") forbid(principal, "
+     "action, resource);",
+     "THOUGHTGATE_POLICIES:1:38: warning: @thoughtgate_approval has no effect on a forbid; only a "
+     "permit leads to approval\n"},
+    {"@id(\"q\") permit(principal, action, resource);",
+     "t.yaml:6:7: warning: governance.rules[0].policy_id: no permit has @id(\"p\"), and none is "
+     "without an @id, so every call is rejected\n"
+     "t.yaml:7:7: warning: governance.rules[1].policy_id: no permit has @id(\"p\"), and none is "
+     "without an @id, so every call is rejected\n"},
+    /* the vocabulary */
+    {"permit(principal, action, resource);forbid(principal, " FORWARD ", resource);",
+     "THOUGHTGATE_POLICIES:1:37: warning: a forbid on Forward alone does not reject: the call may "
+     "still be approved; leave the action out to reject it\n"},
+    {"permit(principal is User, action == Action::\"Forward\", resource == Tool::\"x\");",
+     "THOUGHTGATE_POLICIES:1:1: warning: there are no entities of the type User; there are "
+     "ThoughtGate::App, Role, ToolCall and Action\n"
+     "THOUGHTGATE_POLICIES:1:1: warning: there are no entities of the type Action; there are "
+     "ThoughtGate::App, Role, ToolCall and Action\n"
+     "THOUGHTGATE_POLICIES:1:1: warning: there are no entities of the type Tool; there are "
+     "ThoughtGate::App, Role, ToolCall and Action\n"},
+    {"permit(principal, action == ThoughtGate::Action::\"forward\", resource);",
+     "THOUGHTGATE_POLICIES:1:1: warning: there is no action \"forward\"; there are Forward, "
+     "Approve and tools/call\n"},
+    {"permit(principal, action, resource) when {\n  principal.namespace == \"x\" };",
+     "THOUGHTGATE_POLICIES:2:13: warning: the principal has no attribute \"namespace\"; it has "
+     "name, identity, client_name, client_version\n"},
+    {"permit(principal, action, resource) when {resource.arguments.x.y && resource has args};",
+     "THOUGHTGATE_POLICIES:1:78: warning: the resource has no attribute \"args\"; it has name, "
+     "server, arguments\n"},
+    {"permit(principal, action, resource) when {context.time.minute == 1 || context has "
+     "annotations.readOnly};",
+     "THOUGHTGATE_POLICIES:1:56: warning: context.time has no attribute \"minute\"; it has hour, "
+     "day_of_week, timestamp, datetime\n"
+     "THOUGHTGATE_POLICIES:1:79: warning: context.annotations has no attribute \"readOnly\"; it "
+     "has readOnlyHint, destructiveHint, idempotentHint, openWorldHint\n"},
+    {"permit(principal, action, resource) when {resource.name in [\"a\"]};",
+     "THOUGHTGATE_POLICIES:1:57: warning: \"in\" on a string is an error each time; write [\"a\", "
+     "\"b\"].contains(…)\n"},
+    {"permit(principal, action, resource) when {resource.name.contains(\"a\")};",
+     "THOUGHTGATE_POLICIES:1:57: warning: \"contains\" on a string is an error each time; write … "
+     "like \"*part*\"\n"},
+    {"permit(principal, action, resource is ThoughtGate::McpMethod) when {resource.method == "
+     "\"x\"};",
+     ""},
+    {"permit(principal, action, resource) when {[ThoughtGate::Role::\"a\", "
+     "Team::\"b\"].contains(principal)};",
+     "THOUGHTGATE_POLICIES:1:43: warning: there are no entities of the type Team; there are "
+     "ThoughtGate::App, Role, ToolCall and Action\n"},
+};
+
+START_TEST(what_is_said_of_policies_when_they_are_loaded)
+{
+    struct buffer said;
+    buffer_init(&said);
+    bool loaded = load_policy(rules, loads[_i].cedar, &said);
+    buffer_append_char(&said, '\0');
+    ck_assert_str_eq(said.bytes, loads[_i].problems);
+    bool has_error = *loads[_i].problems && !strstr(loads[_i].problems, "warning: ");
+    ck_assert(loaded == !has_error);
+    buffer_finish(&said);
+}
+END_TEST
+
+TCase *engine_case(void)
+{
+    TCase *tests = tcase_create("engine");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, policies_decide_in_their_order, 0,
+                        sizeof decisions / sizeof *decisions);
+    tcase_add_test(tests, an_error_may_be_skipped);
+    tcase_add_test(tests, a_trace_says_who_decided_and_what_failed);
+    tcase_add_test(tests, arguments_too_deep_are_rejected);
+    tcase_add_loop_test(tests, a_value_is_what_it_says, 0, sizeof values / sizeof *values);
+    tcase_add_test(tests, no_argument_is_an_entity_or_an_extension_value);
+    tcase_add_test(tests, large_arguments_cost_little);
+    tcase_add_test(tests, too_much_work_is_rejected);
+    tcase_add_loop_test(tests, what_is_said_of_policies_when_they_are_loaded, 0,
+                        sizeof loads / sizeof *loads);
+    return tests;
+}
