@@ -20,7 +20,7 @@ struct session_facts {
     bool upstream_tasks; /* meaning only when known; else the source's last value counts */
     bool upstream_task_status;
     bool upstream_lacks_resources; /* known to offer none */
-    bool declares_tasks; /* the client's own capabilities */
+    bool declares_tasks;           /* the client's own capabilities */
     char version[SESSION_VERSION_BYTES];
     char client_name[SESSION_NAME_BYTES];
     char client_version[SESSION_NAME_BYTES];
