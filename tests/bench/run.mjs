@@ -8,19 +8,19 @@ import { parseArgs } from 'node:util';
 import { ADMIN_TOKEN, SESSION, cpuSeconds, hasNginx, program, rssKb, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
 
 const { values: options } = parseArgs({
-  options: { smoke: { type: 'boolean' }, rounds: { type: 'string' }, earlier: { type: 'string' }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  options: { smoke: { type: 'boolean' }, rounds: { type: 'string' }, milliseconds: { type: 'string' }, earlier: { type: 'string' }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
 });
 if (options.help) {
-  console.log(`Usage: tests/bench/run [--rounds N] [--earlier BINARY] [--json FILE] [--smoke]
+  console.log(`Usage: tests/bench/run [--rounds N] [--milliseconds N] [--earlier BINARY] [--json FILE] [--smoke]
 
 Measures no proxy, nginx and taskgate in N interleaved rounds (5) on loopback, and prints medians
-with their spread. --earlier measures another taskgate binary beside; --json also writes the
+with their spread. --milliseconds says how long each measurement takes at most (1500). --earlier measures another taskgate binary beside; --json also writes the
 numbers; --smoke only shows, in seconds, that everything works: its numbers mean nothing.`);
   process.exit(0);
 }
 const smoke = options.smoke === true;
 const rounds = Number(options.rounds ?? (smoke ? 1 : 5));
-const MS = smoke ? 150 : 1500; // at most, for each measurement
+const MS = Number(options.milliseconds ?? (smoke ? 150 : 1500)); // at most, for each measurement
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-bench-'));
 
 // ---- questions ----
