@@ -133,20 +133,14 @@ static void take_message(struct ask *ask, struct str message)
 static void take_events(struct ask *ask)
 {
     struct str rest = buffer_str(&ask->received);
-    struct sse_splitter splitter;
-    size_t first = 0;
-    for (;;) {
-        sse_splitter_init(&splitter);
-        first = 0;
-        sse_splitter_feed(&splitter, rest, &first);
-        if (first == 0)
-            break;
+    size_t length;
+    while ((length = sse_first_event(rest)) > 0) {
         struct sse_event event;
-        sse_event_read(&event, str_slice(rest.bytes, first));
+        sse_event_read(&event, str_slice(rest.bytes, length));
         if (event.has_data)
             take_message(ask, buffer_str(&event.data));
         sse_event_finish(&event);
-        rest = str_slice(rest.bytes + first, rest.length - first);
+        rest = str_slice(rest.bytes + length, rest.length - length);
     }
     buffer_drop(&ask->received, ask->received.length - rest.length);
 }

@@ -13,6 +13,8 @@
 
 #define STATUS_MESSAGE_BYTES 1024
 #define STORE_RETRY_MS 1000
+/* Of upstream's questions in one execution; each costs a request of ours. */
+#define MOST_REFUSALS 100
 
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
@@ -263,7 +265,7 @@ void execution_answered(struct execution *execution, const struct ask_reply *rep
                        "upstream runs the call, and no longer says what becomes of it");
     } else if (reply->too_large) {
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR, "the result is larger than allowed");
-    } else if (reply->result == UPSTREAM_CONNECT_FAILED) {
+    } else if (reply->result == UPSTREAM_CONNECT_FAILED && !execution->upstream_task) {
         execution_fail(execution, JSONRPC_UPSTREAM_FAILED, "nothing was sent");
     } else if (reply->result == UPSTREAM_SILENT) {
         execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, "the outcome of the call is unknown");
@@ -308,8 +310,10 @@ void execution_interim(void *context, struct str message)
     struct execution *execution = context;
     struct gateway *gateway = execution->worker->gateway;
     struct str id = json_member(message, "id");
-    if (id.length > 0)
+    if (id.length > 0 && execution->refusals++ < MOST_REFUSALS)
         refuse_request(execution, id);
+    else if (id.length > 0)
+        return;
     else if (json_string_equals(json_member(message, "method"), STR("notifications/progress")))
         gateway_tell_workers(gateway, pass_progress, execution->task, message);
     else

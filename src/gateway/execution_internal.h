@@ -22,6 +22,7 @@ struct execution {
     struct buffer request_id; /* JSON text of the id that upstream sees */
     struct loop_timer timer;  /* the next poll of upstream's task, or the next try to store */
     char *upstream_task;      /* upstream's own task, when the tool requires one */
+    unsigned refusals;        /* of upstream's requests meanwhile */
     bool has_result;          /* that task's result has come */
     struct task_change outcome;
     struct buffer outcome_text, outcome_message;

@@ -285,7 +285,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_from_response(&headers, items, count);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
-    bool reads = relay_rewrites(&relay->options) && status == 200;
+    bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
     if (reads && headers_find(&headers, "content-encoding").length > 0) {
         fail(relay, RELAY_UNREADABLE);
     } else if (reads && !is_event_stream(&headers)) {
@@ -306,8 +306,16 @@ static void send_event_rewritten(struct relay *relay, struct str raw)
     sse_event_read(&event, raw);
     buffer_init(&message);
     buffer_init(&changed);
-    if (event.has_data &&
-        relay_rewrite(relay->call, &relay->options, buffer_str(&event.data), &message)) {
+    struct str data = buffer_str(&event.data);
+    bool is_changed =
+        data.length > 0 && relay_rewrite(relay->call, &relay->options, data, &message);
+    if (!is_changed && data.length > 0 && !json_check(data, NULL)) {
+        /* What cannot be read cannot be filtered; a client might read it all the same. */
+        jsonrpc_write_error(&message, relay->call->envelope.id, failure_error(RELAY_UNREADABLE),
+                            STR_EMPTY, NULL);
+        is_changed = true;
+    }
+    if (is_changed) {
         sse_write_with_data(&changed, raw, buffer_str(&message));
         send_down(relay, buffer_str(&changed));
     } else {
@@ -325,15 +333,11 @@ static void send_events(struct relay *relay, struct str events)
         send_down(relay, events);
         return;
     }
-    struct sse_splitter splitter;
-    sse_splitter_init(&splitter);
     while (events.length > 0) {
-        size_t first = 0;
-        sse_splitter_feed(&splitter, events, &first);
+        size_t first = sse_first_event(events);
         size_t length = first > 0 ? first : events.length;
         send_event_rewritten(relay, str_slice(events.bytes, length));
         events = str_slice(events.bytes + length, events.length - length);
-        sse_splitter_init(&splitter);
     }
 }
 

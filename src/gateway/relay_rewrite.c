@@ -14,14 +14,16 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     if (!json_check(message, NULL) || json_type(message) != JSON_OBJECT)
         return false;
     struct str result = json_member(message, "result"), error = json_member(message, "error");
-    if (!str_equal(json_member(message, "id"), call->envelope.id))
-        return false;
+    bool has_our_id = str_equal(json_member(message, "id"), call->envelope.id);
     if (result.length == 0)
-        return error.length > 0 && options->replace_error &&
+        return has_our_id && error.length > 0 && options->replace_error &&
                options->replace_error(call, error, out);
+    /* A result is rewritten under any id: upstream may spell ours otherwise, and there is nothing
+     * else that it could answer. */
     if (!options->rewrite) {
-        buffer_append(out, message);
-        return true;
+        if (has_our_id)
+            buffer_append(out, message);
+        return has_our_id;
     }
     struct buffer rewritten;
     buffer_init(&rewritten);

@@ -42,3 +42,15 @@ size_t sse_splitter_feed(struct sse_splitter *splitter, struct str bytes, size_t
         *first = first_end;
     return last;
 }
+
+size_t sse_first_event(struct str bytes)
+{
+    struct sse_splitter splitter;
+    size_t first = 0, seen = 0;
+    for (size_t window = 256; first == 0 && seen < bytes.length; window *= 2) {
+        seen = window < bytes.length ? window : bytes.length;
+        sse_splitter_init(&splitter);
+        sse_splitter_feed(&splitter, str_slice(bytes.bytes, seen), &first);
+    }
+    return first;
+}

@@ -23,6 +23,10 @@ void sse_splitter_init(struct sse_splitter *splitter);
  * in them, 0 when there is none. `first` (may be NULL) gets the end of the first one. */
 size_t sse_splitter_feed(struct sse_splitter *splitter, struct str bytes, size_t *first);
 
+/* The length of the first event in `bytes`, 0 when none is whole. Looks at hardly more bytes than
+ * that, so that events can be taken off one by one. */
+size_t sse_first_event(struct str bytes);
+
 struct sse_event {
     struct str name;    /* `event:`, empty for "message" */
     struct str id;      /* `id:`; bytes == NULL when there is none */

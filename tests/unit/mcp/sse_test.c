@@ -103,6 +103,18 @@ static const struct {
 };
 #define STREAM_COUNT (int)(sizeof streams / sizeof streams[0])
 
+START_TEST(the_first_event_is_found_whatever_its_length)
+{
+    static char bytes[2000];
+    for (size_t length = 2; length + 6 <= sizeof bytes; length++) {
+        memset(bytes, 'x', length - 2);
+        memcpy(bytes + length - 2, "\n\ny\n\n", 6);
+        ck_assert_uint_eq(sse_first_event(str_slice(bytes, length + 3)), length == 2 ? 1 : length);
+        ck_assert_uint_eq(sse_first_event(str_slice(bytes, length - 1)), length == 2 ? 1 : 0);
+    }
+}
+END_TEST
+
 START_TEST(events_are_the_same_in_any_pieces)
 {
     const size_t whole[] = {SIZE_MAX}, bytes[] = {1}, twos[] = {2}, random[] = {0};
@@ -152,6 +164,7 @@ START_TEST(boundaries_are_reported_where_they_are)
         ck_assert_uint_eq(sse_splitter_feed(&splitter, str_from(rows[i].bytes), &first),
                           rows[i].last);
         ck_assert_uint_eq(first, rows[i].first);
+        ck_assert_uint_eq(sse_first_event(str_from(rows[i].bytes)), rows[i].first);
         sse_splitter_init(&splitter);
         ck_assert_uint_eq(sse_splitter_feed(&splitter, str_from(rows[i].bytes), NULL),
                           rows[i].last);
@@ -293,6 +306,7 @@ Suite *sse_suite(void)
     Suite *suite = suite_create("sse");
     TCase *tests = tcase_create("sse");
     tcase_add_loop_test(tests, events_are_the_same_in_any_pieces, 0, STREAM_COUNT);
+    tcase_add_test(tests, the_first_event_is_found_whatever_its_length);
     tcase_add_test(tests, boundaries_are_reported_where_they_are);
     tcase_add_test(tests, a_cr_ends_an_event_without_waiting_for_more);
     tcase_add_test(tests, an_id_that_is_there_but_empty_is_told_from_none);
