@@ -34,7 +34,7 @@ bool http_guard_is_loopback_name(struct str authority)
         return false;
     if (str_equal_ignore_case(host, STR("localhost")) || str_equal(host, STR("[::1]")))
         return true;
-    if (host.length == 0 || host.length >= sizeof text)
+    if (host.length == 0 || host.length >= sizeof text || memchr(host.bytes, '\0', host.length))
         return false;
     memcpy(text, host.bytes, host.length);
     text[host.length] = '\0';

@@ -10,3 +10,4 @@ TCase *response_tests(void);
 TCase *departure_tests(void);
 TCase *stream_tests(void);
 TCase *server_tests(void);
+TCase *guard_tests(void);
