@@ -5,15 +5,14 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 
-/* The names of the policies that decided, with commas. */
+/* The names of the policies that decided, or failed to, with commas. */
 static void write_reasons(struct buffer *out, const struct policy_trace *trace)
 {
     for (size_t i = 0; i < trace->count; i++) {
         const struct policy_finding *finding = &trace->items[i];
-        if (finding->kind != FINDING_ERROR)
-            buffer_append_format(out, "%s%s %.*s (%s)", out->length ? ", " : "",
-                                 finding->is_forbid ? "forbid" : "permit",
-                                 STR_ARGS(finding->policy), finding->action);
+        buffer_append_format(out, "%s%s %.*s (%s%s)", out->length ? ", " : "",
+                             finding->is_forbid ? "forbid" : "permit", STR_ARGS(finding->policy),
+                             finding->action, finding->kind == FINDING_ERROR ? ", failed" : "");
     }
 }
 

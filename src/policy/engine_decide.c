@@ -116,8 +116,10 @@ static bool ask(struct deliberation *deliberation, const char *action)
         forbid_failed = forbid_failed || cedar_policy_effect(failure->policy) == CEDAR_FORBID;
         tell_failure(deliberation, action, failure);
     }
-    note_reasons(deliberation, action);
-    return response->decision == CEDAR_ALLOW && !(deny_on_error && forbid_failed);
+    bool denied_by_error = deny_on_error && forbid_failed;
+    if (response->decision == CEDAR_DENY || !denied_by_error)
+        note_reasons(deliberation, action);
+    return response->decision == CEDAR_ALLOW && !denied_by_error;
 }
 
 /* The first determining permit that names a workflow. */
