@@ -46,7 +46,7 @@ static void append_rule_json(struct buffer *out, const struct snapshot *snapshot
         buffer_append_text(&reason, rule->description ? rule->description : "");
     else
         buffer_append(&reason, STR("governance.defaults.action, where no rule fits"));
-    judgement_write_json(out, tool, buffer_str(&source), &decision, buffer_str(&reason));
+    judgement_write_json(out, tool, buffer_str(&source), &decision, buffer_str(&reason), STR_EMPTY);
     buffer_finish(&source);
     buffer_finish(&reason);
 }

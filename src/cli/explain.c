@@ -5,6 +5,7 @@
 
 #include "taskgate/config/duration.h"
 
+#include "consultation.h"
 #include "judgement.h"
 #include "options.h"
 #include "terminal.h"
@@ -67,49 +68,88 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
     buffer_finish(&text);
 }
 
-static int explain(const struct snapshot *snapshot, const char *tool, const char *source_id,
-                   bool json)
+/* Everything that is said of the tool, and of one call of it where there is one. */
+static void append_explanation(struct buffer *out, const struct snapshot *snapshot,
+                               const struct config_source *source, const char *tool,
+                               const struct policy_decision *ruled,
+                               const struct consultation *consultation, bool json)
 {
-    const struct config_source *source = choose_source(snapshot->config, source_id);
-    if (!source)
-        return CLI_USAGE;
-    struct policy_request request = {.source = source, .name = str_from(tool)};
-    struct policy_decision decision;
-    policy_decide(snapshot->policy, &request, &decision);
-    struct buffer text, reason, quoted;
-    buffer_init(&text);
-    buffer_init(&reason);
-    buffer_init(&quoted);
-    judgement_write_reason(&reason, snapshot, source, request.name, &decision);
+    struct buffer reason = {0}, quoted = {0}, more = {0};
+    judgement_write_reason(&reason, snapshot, source, str_from(tool), ruled);
     if (json) {
+        struct policy_decision shown = *ruled;
+        if (consultation) /* with one call in view, the workflow is that of the call */
+            shown.workflow = consultation->decision.workflow;
+        if (consultation)
+            consultation_write_json(&more, consultation);
         buffer_append_json_string(&quoted, str_from(source->id));
-        judgement_write_json(&text, request.name, buffer_str(&quoted), &decision,
-                             buffer_str(&reason));
-        buffer_append_char(&text, '\n');
+        judgement_write_json(out, str_from(tool), buffer_str(&quoted), &shown, buffer_str(&reason),
+                             buffer_str(&more));
+        buffer_append_char(out, '\n');
     } else {
-        append_text(&text, snapshot, source, tool, &decision, buffer_str(&reason));
+        append_text(out, snapshot, source, tool, ruled, buffer_str(&reason));
+        if (consultation)
+            consultation_write_text(out, consultation);
+        else if (ruled->action == ACTION_POLICY)
+            append_row(out, "Decision", STR("depends on the call: give --args and --principal"));
     }
-    bool written = terminal_write(&text);
+    buffer_finish(&more);
     buffer_finish(&quoted);
     buffer_finish(&reason);
-    buffer_finish(&text);
-    return written ? CLI_DONE : CLI_FAILURE;
+}
+
+static int explain(const struct snapshot *snapshot, const char *tool, const char *source_id,
+                   const struct consultation_options *options, bool json)
+{
+    const struct config_source *source = choose_source(snapshot->config, source_id);
+    struct consultation consultation;
+    if (!source)
+        return CLI_USAGE;
+    int code = CLI_USAGE;
+    if (consultation_init(&consultation, options)) {
+        struct policy_request request = {.source = source, .name = str_from(tool)};
+        struct policy_decision ruled;
+        struct buffer text;
+        bool is_wanted = consultation_is_wanted(options);
+        buffer_init(&text);
+        policy_decide(snapshot->policy, &request, &ruled);
+        if (is_wanted)
+            consultation_hold(&consultation, snapshot, source, request.name, &ruled);
+        append_explanation(&text, snapshot, source, tool, &ruled, is_wanted ? &consultation : NULL,
+                           json);
+        code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
+        buffer_finish(&text);
+    }
+    consultation_finish(&consultation);
+    return code;
 }
 
 int cli_explain(int argc, char **argv)
 {
     const char *path = NULL, *source = NULL, *tool = NULL;
+    struct consultation_options call = {0};
     bool json = false;
     const struct option options[] = {
+        {"args", "JSON", "the arguments of a call, for the policies behind it", &call.arguments,
+         NULL},
+        {"principal", "WHO",
+         "who calls: an owner, or {\"name\", \"client_name\", \"client_version\"}", &call.principal,
+         NULL},
+        {"at", "TIME", "when; else now", &call.at, NULL},
+        {"annotations", "JSON",
+         "what the server says of the tool, such as {\"readOnlyHint\": true}", &call.annotations,
+         NULL},
         {"source", "ID", "the server that has the tool, when there are several", &source, NULL},
         {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
         {"json", NULL, "print JSON", NULL, &json},
     };
     const struct command command = {
-        .usage = "taskgate explain TOOL [--source ID] [--config FILE] [--json]",
+        .usage = "taskgate explain TOOL [--args JSON] [--principal WHO] [--at TIME]\n"
+                 "       [--annotations JSON] [--source ID] [--config FILE] [--json]",
         .synopsis =
             "Says what the rules come to for one tool: which rule decides, which action and\n"
-            "workflow, what the tool is announced as, and why.",
+            "workflow, what the tool is announced as, and why. Told of one call, it also says\n"
+            "what comes of that, and which Cedar policies decided it.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,
@@ -127,7 +167,7 @@ int cli_explain(int argc, char **argv)
     struct snapshot *snapshot = judgement_load(path, NULL);
     if (!snapshot)
         return CLI_USAGE;
-    int code = explain(snapshot, tool, source, json);
+    int code = explain(snapshot, tool, source, &call, json);
     snapshot_unref(snapshot);
     return code;
 }

@@ -40,7 +40,8 @@ static void append_annotation(struct buffer *out, const struct policy_decision *
 }
 
 void judgement_write_json(struct buffer *out, struct str tool, struct str source,
-                          const struct policy_decision *decision, struct str reason)
+                          const struct policy_decision *decision, struct str reason,
+                          struct str more)
 {
     buffer_append(out, STR("{\"tool\":"));
     buffer_append_json_string(out, tool);
@@ -63,6 +64,7 @@ void judgement_write_json(struct buffer *out, struct str tool, struct str source
     append_annotation(out, decision);
     buffer_append(out, STR(",\"reason\":"));
     buffer_append_json_string(out, reason);
+    buffer_append(out, more);
     buffer_append_char(out, '}');
 }
 

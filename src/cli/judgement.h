@@ -9,9 +9,10 @@
 struct snapshot *judgement_load(const char *path, size_t *warnings);
 
 /* {tool, source, rule, action, workflow, annotation, reason}; contract "Process". `source`
- * is JSON text. */
+ * is JSON text, as are `more` members, each behind a comma; empty without. */
 void judgement_write_json(struct buffer *out, struct str tool, struct str source,
-                          const struct policy_decision *decision, struct str reason);
+                          const struct policy_decision *decision, struct str reason,
+                          struct str more);
 /* Why it is so, in a sentence. `source` may be NULL: any. */
 void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
                             const struct config_source *source, struct str tool,

@@ -83,12 +83,24 @@ static void start(void)
         "  rules:\n"
         "    - {match: \"delete_*\", action: approve, source: one}\n"
         "    - {match: \"drop_*\", action: deny, description: nobody drops}\n"
+        "    - {match: \"pay_*\", action: policy, policy_id: p}\n"
         "task_annotation_overrides: {force_required: [special]}\n";
     int fd = mkstemp(config_path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, sizeof text - 1), (int)sizeof text - 1);
     close(fd);
     unsetenv("THOUGHTGATE_ADMIN_TOKEN");
+    setenv("THOUGHTGATE_POLICIES",
+           "@id(\"p\")\n"
+           "permit(principal, action == ThoughtGate::Action::\"Forward\", resource)\n"
+           "when { resource.arguments.n < 5 && context.time.hour < 12 };\n"
+           "permit(principal == ThoughtGate::App::\"auth:1\",\n"
+           "       action == ThoughtGate::Action::\"Approve\", resource)\n"
+           "when { principal.client_name like \"*\" };\n"
+           "forbid(principal, action, resource)\n"
+           "when { context.annotations has destructiveHint && context.annotations.destructiveHint "
+           "};",
+           1);
     /* A port where nobody listens: refused at once. */
     setenv("THOUGHTGATE_ADMIN_URL", "http://127.0.0.1:1", 1);
 }
@@ -199,6 +211,73 @@ START_TEST(explain_says_which_rule_and_why)
 }
 END_TEST
 
+START_TEST(explain_puts_one_call_to_the_policies)
+{
+    static const struct {
+        const char *arguments, *says;
+    } rows[] = {
+        {"explain pay_x", "Decision   depends on the call: give --args and --principal\n"},
+        {"explain pay_x --args {\"n\":4} --at 2026-01-04T11:00:00Z", "Decision   forward\n"},
+        {"explain pay_x --args {\"n\":4} --at 2026-01-04T11:00:00Z",
+         "Policies   p permits Forward (THOUGHTGATE_POLICIES:1:1)\n"},
+        {"explain pay_x --args {\"n\":4} --at 2026-01-04T12:00:00Z",
+         "Decision   reject, by the gate policy\n"},
+        {"explain pay_x --args {\"n\":5} --at 2026-01-04 --principal auth:1",
+         "Decision   approve through the workflow default, by the gate approval\n"},
+        {"explain pay_x --args {\"n\":5} --principal {\"name\":\"auth:2\"}", "Decision   reject"},
+        {"explain pay_x --args {\"n\":\"secret\"} --at 2026-01-04",
+         "Policies   p fails Forward (THOUGHTGATE_POLICIES:3:29): type error: expected long, found "
+         "string\n"},
+        {"explain pay_x --json --principal auth:1 --annotations {\"destructiveHint\":true}",
+         "\"decision\":\"reject\",\"gate\":\"policy\",\"policies\":[{\"policy\":\"p\",\"effect\":"
+         "\"permit\",\"action\":\"Forward\",\"file\":\"THOUGHTGATE_POLICIES\",\"line\":3,"
+         "\"column\":"
+         "27,\"error\":\"there is no attribute \\\"n\\\"\"},{\"policy\":\"policy2\",\"effect\":"
+         "\"forbid\",\"action\":\"Forward\",\"file\":\"THOUGHTGATE_POLICIES\",\"line\":7,"
+         "\"column\":"
+         "1,\"error\":null}"},
+        {"explain hidden --args {}", "Decision   deny, by the gate visibility\n"},
+        {"explain drop_x --args {}", "Decision   deny, by the gate governance\n"},
+        {"explain read --args {}", "Decision   forward\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *arguments = memory_format("%s --source one --config CONFIG", rows[i].arguments);
+        ck_assert_msg(run(arguments) == CLI_DONE, "%s: %s", arguments, captured[1]);
+        expect(0, rows[i].says);
+        ck_assert_ptr_null(strstr(captured[0], "secret"));
+        free(arguments);
+    }
+    static const struct {
+        const char *arguments, *says;
+    } wrong[] = {
+        {"--args []", "--args must be a JSON object"},
+        {"--args {", "--args is no JSON"},
+        {"--args {\"a\":1,\"a\":2}", "--args is no JSON"},
+        {"--principal {\"name\"", "--principal is no JSON"},
+        {"--annotations 1", "--annotations must be a JSON object"},
+        {"--at yesterday", "--at yesterday is no time"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *arguments =
+            memory_format("explain pay_x %s --source one --config CONFIG", wrong[i].arguments);
+        ck_assert_msg(run(arguments) == CLI_USAGE, "%s", arguments);
+        expect(1, wrong[i].says);
+        free(arguments);
+    }
+}
+END_TEST
+
+START_TEST(strict_counts_warnings_as_errors)
+{
+    ck_assert_int_eq(run("check --strict --config CONFIG"), CLI_DONE);
+    setenv("THOUGHTGATE_POLICIES", "permit(principal is User, action, resource);", 1);
+    ck_assert_int_eq(run("check --config CONFIG"), CLI_DONE);
+    expect(1, "THOUGHTGATE_POLICIES:1:1: warning: there are no entities of the type User");
+    ck_assert_int_eq(run("check --strict --config CONFIG"), CLI_USAGE);
+    ck_assert_str_eq(captured[0], "");
+}
+END_TEST
+
 /* ---- the admin endpoint ---- */
 
 START_TEST(an_endpoint_that_is_not_there_is_exit_3)
@@ -284,6 +363,8 @@ int main(void)
     tcase_add_test(cases, help_is_exit_0_on_stdout_alone);
     tcase_add_test(cases, check_shows_the_rules_in_their_order);
     tcase_add_test(cases, explain_says_which_rule_and_why);
+    tcase_add_test(cases, explain_puts_one_call_to_the_policies);
+    tcase_add_test(cases, strict_counts_warnings_as_errors);
     tcase_add_test(cases, an_endpoint_that_is_not_there_is_exit_3);
     tcase_add_test(cases, a_wrong_environment_is_exit_2);
     tcase_add_test(cases, nothing_misleads_a_terminal);

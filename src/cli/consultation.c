@@ -1,0 +1,205 @@
+/* From options to facts, to a decision, to text. */
+#include "consultation.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/policy/cedar.h"
+
+#include "options.h"
+#include "terminal.h"
+
+bool consultation_is_wanted(const struct consultation_options *options)
+{
+    return options->arguments || options->principal || options->at || options->annotations;
+}
+
+/* ---- what is told of the call ---- */
+
+static bool check_object(const char *option, const char *text)
+{
+    struct error error = {""};
+    if (!json_check(str_from(text), &error))
+        options_complain("--%s is no JSON: %s", option, error.message);
+    else if (json_type(str_from(text)) != JSON_OBJECT)
+        options_complain("--%s must be a JSON object", option);
+    else
+        return true;
+    return false;
+}
+
+static bool read_principal(struct consultation *consultation, const char *text)
+{
+    struct str object = str_from(text);
+    if (json_type(object) != JSON_OBJECT) {
+        consultation->owner = memory_copy_text(text);
+    } else {
+        if (!check_object("principal", text))
+            return false;
+        consultation->owner = json_string_text(json_member(object, "name"), NULL);
+        consultation->client_name = json_string_text(json_member(object, "client_name"), NULL);
+        consultation->client_version =
+            json_string_text(json_member(object, "client_version"), NULL);
+    }
+    if (!consultation->owner)
+        consultation->owner = memory_copy_text("anonymous");
+    consultation->facts.principal = (struct policy_principal){
+        str_from(consultation->owner), str_from(consultation->client_name),
+        str_from(consultation->client_version)};
+    return true;
+}
+
+/* In the words of the policies themselves. */
+static bool read_time(const char *text, int64_t *now_ms)
+{
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_value argument = cedar_string(str_from(text)), time;
+    struct error error = {""};
+    bool good = cedar_call(heap, STR("datetime"), &argument, 1, &time, &error);
+    if (good)
+        *now_ms = time.number;
+    else
+        options_complain("--at %s is no time such as 2026-01-31 or 2026-01-31T13:30:00Z", text);
+    cedar_heap_destroy(heap);
+    return good;
+}
+
+static bool read_annotations(struct policy_hints *hints, const char *text)
+{
+    if (!check_object("annotations", text))
+        return false;
+    for (unsigned i = 0; i < HINT_COUNT; i++) {
+        enum json_type type =
+            json_type(json_member(str_from(text), policy_hint_name((enum policy_hint)i)));
+        if (type == JSON_TRUE || type == JSON_FALSE)
+            hints->given |= 1U << i;
+        if (type == JSON_TRUE)
+            hints->truth |= 1U << i;
+    }
+    return true;
+}
+
+bool consultation_init(struct consultation *consultation,
+                       const struct consultation_options *options)
+{
+    *consultation = (struct consultation){.facts.now_ms = clock_now_ms()};
+    if (options->arguments && !check_object("args", options->arguments))
+        return false;
+    consultation->request.arguments = str_from(options->arguments);
+    return read_principal(consultation, options->principal ? options->principal : "anonymous") &&
+           (!options->at || read_time(options->at, &consultation->facts.now_ms)) &&
+           (!options->annotations ||
+            read_annotations(&consultation->facts.hints, options->annotations));
+}
+
+void consultation_finish(struct consultation *consultation)
+{
+    policy_trace_finish(&consultation->trace);
+    free(consultation->owner);
+    free(consultation->client_name);
+    free(consultation->client_version);
+}
+
+/* ---- the decision ---- */
+
+void consultation_hold(struct consultation *consultation, const struct snapshot *snapshot,
+                       const struct config_source *source, struct str tool,
+                       const struct policy_decision *ruled)
+{
+    struct policy_decision *decision = &consultation->decision;
+    *decision = *ruled;
+    consultation->request.source = source;
+    consultation->request.name = tool;
+    if (!policy_is_visible(snapshot->policy, source, tool)) {
+        decision->action = ACTION_DENY;
+        consultation->gate = "visibility";
+        return;
+    }
+    log_set_level(LOG_LEVEL_ERROR); /* all that is logged is told below */
+    policy_consult(snapshot->policy, &consultation->request, &consultation->facts,
+                   &consultation->trace, decision);
+    if (decision->action == ACTION_APPROVE)
+        consultation->gate = "approval";
+    else if (decision->action == ACTION_DENY)
+        consultation->gate = decision->by_policies ? "policy" : "governance";
+}
+
+static const char *outcome_of(const struct policy_decision *decision)
+{
+    if (decision->action == ACTION_DENY && decision->by_policies)
+        return "reject";
+    return config_action_name(decision->action);
+}
+
+/* ---- telling ---- */
+
+static const char *verb_of(const struct policy_finding *finding)
+{
+    static const char *const verbs[] = {
+        [FINDING_PERMIT] = "permits", [FINDING_FORBID] = "forbids", [FINDING_ERROR] = "fails"};
+    return verbs[finding->kind];
+}
+
+void consultation_write_text(struct buffer *out, const struct consultation *consultation)
+{
+    const struct policy_decision *decision = &consultation->decision;
+    buffer_append_format(out, "%-11s%s", "Decision", outcome_of(decision));
+    if (decision->action == ACTION_APPROVE && decision->workflow) {
+        buffer_append_text(out, " through the workflow ");
+        terminal_append_text(out, str_from(decision->workflow->name));
+    }
+    if (consultation->gate)
+        buffer_append_format(out, ", by the gate %s", consultation->gate);
+    buffer_append_char(out, '\n');
+    if (consultation->trace.failure)
+        buffer_append_format(out, "%-11s%s\n", "", consultation->trace.failure);
+    for (size_t i = 0; i < consultation->trace.count; i++) {
+        const struct policy_finding *finding = &consultation->trace.items[i];
+        buffer_append_format(out, "%-11s", i == 0 ? "Policies" : "");
+        terminal_append_text(out, finding->policy);
+        buffer_append_format(out, " %s %s (%s:%u:%u)", verb_of(finding), finding->action,
+                             finding->file, finding->line, finding->column);
+        if (finding->error) {
+            buffer_append_text(out, ": ");
+            terminal_append_text(out, str_from(finding->error));
+        }
+        buffer_append_char(out, '\n');
+    }
+}
+
+static void write_finding(struct buffer *out, const struct policy_finding *finding)
+{
+    buffer_append_text(out, "{\"policy\":");
+    buffer_append_json_string(out, finding->policy);
+    buffer_append_format(out, ",\"effect\":\"%s\",\"action\":\"%s\",\"file\":",
+                         finding->is_forbid ? "forbid" : "permit", finding->action);
+    buffer_append_json_string(out, str_from(finding->file));
+    buffer_append_format(out, ",\"line\":%u,\"column\":%u,\"error\":", finding->line,
+                         finding->column);
+    if (finding->error)
+        buffer_append_json_string(out, str_from(finding->error));
+    else
+        buffer_append_text(out, "null");
+    buffer_append_char(out, '}');
+}
+
+void consultation_write_json(struct buffer *out, const struct consultation *consultation)
+{
+    const char *failure = consultation->trace.failure;
+    buffer_append_format(out,
+                         ",\"decision\":\"%s\",\"gate\":", outcome_of(&consultation->decision));
+    buffer_append_format(out, consultation->gate ? "\"%s\"" : "null", consultation->gate);
+    buffer_append_text(out, ",\"policies\":[");
+    for (size_t i = 0; i < consultation->trace.count; i++) {
+        buffer_append_text(out, i > 0 ? "," : "");
+        write_finding(out, &consultation->trace.items[i]);
+    }
+    buffer_append_text(out, "],\"failure\":");
+    if (failure)
+        buffer_append_json_string(out, str_from(failure));
+    else
+        buffer_append_text(out, "null");
+}

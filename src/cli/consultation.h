@@ -1,0 +1,41 @@
+/*
+ * One call put to the Cedar policies by hand: what `explain` is told of the call, what comes of
+ * it, and every policy that had a part in it.
+ */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/gateway/snapshot.h"
+
+/* As given on the command line; NULL where it was not. */
+struct consultation_options {
+    const char *arguments;   /* JSON object */
+    const char *principal;   /* the owner's name, or a JSON object with name, client_name … */
+    const char *at;          /* a time as RFC 3339 has it, or a date */
+    const char *annotations; /* JSON object of what the server says of the tool */
+};
+
+struct consultation {
+    struct policy_request request;
+    struct policy_facts facts;
+    struct policy_decision decision; /* what comes of the call */
+    struct policy_trace trace;
+    const char *gate;                           /* which one stops or holds the call; NULL: none */
+    char *owner, *client_name, *client_version; /* what the facts point to */
+};
+
+/* Whether anything was said of the call. */
+bool consultation_is_wanted(const struct consultation_options *options);
+/* False after a word on stderr about what cannot be read. consultation_finish() in any case. */
+bool consultation_init(struct consultation *consultation,
+                       const struct consultation_options *options);
+void consultation_finish(struct consultation *consultation);
+/* Decides for `tool` of `source`, from what the rule decided. */
+void consultation_hold(struct consultation *consultation, const struct snapshot *snapshot,
+                       const struct config_source *source, struct str tool,
+                       const struct policy_decision *ruled);
+
+/* Lines beneath those of `explain`. */
+void consultation_write_text(struct buffer *out, const struct consultation *consultation);
+/* ,"decision":…,"gate":…,"policies":[…] */
+void consultation_write_json(struct buffer *out, const struct consultation *consultation);
