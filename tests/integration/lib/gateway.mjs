@@ -120,7 +120,9 @@ export class Gateway {
     this.origin = `http://127.0.0.1:${this.port}`;
     this.adminUrl = `http://127.0.0.1:${this.adminPort}`;
     this.admin = new AdminClient(this.adminUrl, this.options.adminToken === null ? undefined : (this.options.adminToken ?? ADMIN_TOKEN));
-    await this.child.ready(async () => (await this.admin.get('/health')).status === 200 && accepts(this.port), 'answering on both ports');
+    // Its own word first: on a port that another process took in between, that one would answer for it.
+    const saysIt = () => this.options.env?.RUST_LOG || this.child.stderr.includes('"Admin listening"');
+    await this.child.ready(async () => saysIt() && (await this.admin.get('/health')).status === 200 && accepts(this.port), 'answering on both ports');
     if (this.options.awaitUpstream !== false) {
       await this.child.ready(async () => (await this.admin.get('/ready')).status === 200, 'being ready');
     }
