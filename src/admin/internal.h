@@ -22,7 +22,7 @@ struct admin {
     void *context;
     char *config_error; /* or NULL */
     bool shutting_down;
-    bool closed; /* the store is going, or gone */
+    bool closed;        /* the store is going, or gone */
     int64_t started_ms; /* monotonic */
 };
 

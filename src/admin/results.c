@@ -102,8 +102,7 @@ static bool is_still_allowed(const struct wait *wait)
 /* Goes on with the task as it is now; false when the wait has ended with it. */
 static bool take(struct wait *wait, struct task *task)
 {
-    bool is_owner = (wait->operator.roles &(unsigned) ROLE_CALLER) && wait->admin->worker &&
-                    control_owns(wait->name, task);
+    bool is_owner = wait->admin->worker && control_owns(wait->name, task);
     wait->state = task->state;
     if (task_state_is_terminal(task->state)) {
         if (is_still_allowed(wait))
