@@ -220,14 +220,16 @@ static void note_reachable(struct call *call)
 }
 
 /* Whether a success says that upstream has looked at session and token: metadata is for
- * everybody, `initialize` looks at no session, and a notification may be taken unread. */
-static bool is_vouching(const struct relay *relay)
+ * everybody, and a notification may be taken unread. `initialize` looks at no session; it says
+ * that upstream serves whoever has none only when it opens none either. */
+static bool is_vouching(const struct relay *relay, const struct headers *headers)
 {
     const struct call *call = relay->call;
     if (!call->method)
         return relay->options.open_stream;
+    bool is_sessionless = !call->session[0] && headers_find(headers, "mcp-session-id").length == 0;
     return call->envelope.kind == ENVELOPE_REQUEST &&
-           (call->method->treatment != MCP_INITIALIZE || !call->session[0]);
+           (call->method->treatment != MCP_INITIALIZE || is_sessionless);
 }
 
 /* Upstream has accepted this session and token: what relies on it may go on for a while. */
@@ -274,8 +276,6 @@ static void on_head(void *context, int status, const struct http_header *items, 
     relay->status = status;
     relay->content_length = announced_length(items, count);
     note_reachable(call);
-    if (call->identified && status >= 200 && status < 300 && is_vouching(relay))
-        note_acceptance(call);
     if (status >= 500 && relay->options.failed) {
         fail(relay, RELAY_STATUS_5XX);
         return;
@@ -283,6 +283,8 @@ static void on_head(void *context, int status, const struct http_header *items, 
     struct headers headers;
     headers_init(&headers, false);
     headers_from_response(&headers, items, count);
+    if (call->identified && status >= 200 && status < 300 && is_vouching(relay, &headers))
+        note_acceptance(call);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;

@@ -18,7 +18,7 @@ test('session fixation and foreign session ids: upstream decides, no tg_ task sh
   const fixer = stage.raw({ headers: { 'mcp-session-id': 'chosen-by-the-attacker' } });
   const fixed = await fixer.initialize();
   assert.notEqual(fixed.headers['mcp-session-id'], 'chosen-by-the-attacker');
-  for (const session of ['chosen-by-the-attacker', randomUUID(), `${victim.session}x`, victim.session.slice(0, -1), victim.session.toUpperCase(), ` ${victim.session}x`, `${victim.session}, ${victim.session}`]) {
+  for (const session of ['chosen-by-the-attacker', randomUUID(), '', `${victim.session}x`, victim.session.slice(0, -1), victim.session.toUpperCase(), ` ${victim.session}x`, `${victim.session}, ${victim.session}`]) {
     const attacker = stage.raw();
     attacker.session = session;
     attacker.initialized = true;
@@ -120,9 +120,10 @@ test('approve racing cancel racing expiry', async (t) => {
   const { admin, upstream, connect } = stage;
   const client = await connect();
   const rounds = Array.from({ length: 24 }, async (_, round) => {
-    const { taskId } = await client.createTask('delete_user', { round }, { ttl: 500 });
-    // Around the moment at which all of them expire.
-    await new Promise((resolve) => setTimeout(resolve, 440 + round * 5));
+    const { taskId, createdAt, ttl } = await client.createTask('delete_user', { round }, { ttl: 1500 });
+    // Around the moment at which it expires: the first well before it, the last behind it.
+    const deadline = Date.parse(createdAt) + ttl;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, deadline - Date.now() - 500 + round * 25)));
     const [approved, rejected, cancelled] = await Promise.all([admin.decide('approve', taskId), admin.decide('reject', taskId), client.call('tasks/cancel', { taskId })]);
     const task = await admin.inState(taskId, 'completed', 'rejected', 'cancelled', 'expired');
     const runs = upstream.calls.filter((r) => r.rpc.params.arguments?.round === round).length;
