@@ -19,7 +19,7 @@ static char peek(struct reader *reader)
 {
     while (reader->at < reader->end && strchr(" \t\r\n", *reader->at))
         reader->at++;
-    return reader->at < reader->end ? *reader->at : '\0';
+    return (char)(reader->at < reader->end ? *reader->at : '\0');
 }
 
 static struct str read_string(struct reader *reader)
