@@ -1,0 +1,206 @@
+/* What is known of tools, and the lists kept for bad times. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog.h"
+#include "suites.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+static const char *environment(const char *name)
+{
+    return NULL;
+}
+
+static struct snapshot *snapshot_of(const char *rules)
+{
+    struct config_problems problems = {0};
+    char *text = memory_format("schema: 1\n"
+                               "sources:\n"
+                               "  - {id: up, kind: mcp, url: \"http://127.0.0.1:1/mcp\"}\n"
+                               "governance:\n"
+                               "  defaults: {action: forward}\n%s",
+                               rules);
+    struct config *config = config_parse(str_from(text), "t.yaml", environment, &problems);
+    ck_assert_msg(config != NULL, "%s", problems.count ? problems.items[0].message : "");
+    struct snapshot *snapshot = snapshot_create(config, &problems);
+    ck_assert_ptr_nonnull(snapshot);
+    config_problems_finish(&problems);
+    free(text);
+    return snapshot;
+}
+
+#define RULES "  rules:\n    - {match: \"delete_*\", action: approve}\n"
+
+static void put(struct catalog *catalog, const struct snapshot *snapshot, struct str name,
+                const char *raw)
+{
+    struct mcp_tool tool = {.name = name, .raw = str_from(raw)};
+    catalog_put_tool(catalog, snapshot, &snapshot->config->sources[0], &tool);
+}
+
+static void expect_count(const char *annotation, const char *count)
+{
+    struct buffer text = {0};
+    char line[128];
+    metrics_write(&text, false);
+    buffer_append_char(&text, '\0');
+    snprintf(line, sizeof line, "thoughtgate_tools_by_annotation{annotation=\"%s\"} %s\n",
+             annotation, count);
+    ck_assert_msg(strstr(text.bytes, line) != NULL, "%s in:\n%s", line, text.bytes);
+    buffer_finish(&text);
+}
+
+START_TEST(a_tool_is_known_by_its_definition_whatever_the_order_of_its_members)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    struct catalog_tool first, second;
+    catalog_find_tool(catalog, STR("up"), STR("read"), &first);
+    ck_assert(!first.known);
+    ck_assert_str_eq(first.digest, "");
+    put(catalog, snapshot, STR("read"), "{\"name\":\"read\",\"title\":\"R\"}");
+    catalog_find_tool(catalog, STR("up"), STR("read"), &first);
+    ck_assert(first.known);
+    put(catalog, snapshot, STR("read"), "{ \"title\" : \"R\", \"name\" : \"read\" }");
+    catalog_find_tool(catalog, STR("up"), STR("read"), &second);
+    ck_assert_str_eq(first.digest, second.digest);
+    put(catalog, snapshot, STR("read"), "{\"name\":\"read\",\"title\":\"S\"}");
+    catalog_find_tool(catalog, STR("up"), STR("read"), &second);
+    ck_assert_str_ne(first.digest, second.digest);
+    catalog_find_tool(catalog, STR("other"), STR("read"), &second);
+    ck_assert(!second.known);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(tools_are_counted_by_what_they_are_announced_as)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *before = snapshot_of(RULES), *after = snapshot_of("");
+    put(catalog, before, STR("delete_user"), "{}");
+    put(catalog, before, STR("delete_user"), "{}");
+    put(catalog, before, STR("read"), "{}");
+    expect_count("required", "1");
+    catalog_announce_all(catalog, after);
+    expect_count("required", "0");
+    snapshot_unref(after);
+    snapshot_unref(before);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(no_more_tools_are_remembered_than_fit)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    struct catalog_tool tool;
+    char name[2000];
+    for (int i = 0; i < 20005; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        put(catalog, snapshot, str_from(name), "{}");
+    }
+    catalog_find_tool(catalog, STR("up"), STR("t19999"), &tool);
+    ck_assert(tool.known);
+    catalog_find_tool(catalog, STR("up"), STR("t20000"), &tool);
+    ck_assert(!tool.known);
+    put(catalog, snapshot, STR("t7"), "{\"changed\":1}");
+    catalog_find_tool(catalog, STR("up"), STR("t7"), &tool);
+    ck_assert(tool.known);
+    catalog_destroy(catalog);
+    catalog = catalog_create();
+    memset(name, 'x', sizeof name);
+    put(catalog, snapshot, str_slice(name, 1025), "{}");
+    catalog_find_tool(catalog, STR("up"), str_slice(name, 1025), &tool);
+    ck_assert(!tool.known);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+static bool has_list(struct catalog *catalog, const char *key, const char *text)
+{
+    struct buffer result = {0};
+    bool found = catalog_kept_list(catalog, str_from(key), &result);
+    ck_assert(!found || str_equal(buffer_str(&result), str_from(text)));
+    buffer_finish(&result);
+    return found;
+}
+
+START_TEST(a_kept_list_is_found_by_its_own_key_until_it_is_replaced)
+{
+    struct catalog *catalog = catalog_create();
+    ck_assert(!has_list(catalog, "a", ""));
+    catalog_keep_list(catalog, STR("a"), STR("one"));
+    catalog_keep_list(catalog, STR("b"), STR("two"));
+    ck_assert(has_list(catalog, "a", "one"));
+    ck_assert(has_list(catalog, "b", "two"));
+    catalog_keep_list(catalog, STR("a"), STR("three"));
+    ck_assert(has_list(catalog, "a", "three"));
+    ck_assert(!has_list(catalog, "", ""));
+    catalog_destroy(catalog);
+}
+END_TEST
+
+START_TEST(kept_lists_are_bounded_in_number_and_bytes_and_the_oldest_go)
+{
+    struct catalog *catalog = catalog_create();
+    char key[32];
+    for (int i = 0; i < 1001; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        catalog_keep_list(catalog, str_from(key), STR("x"));
+    }
+    ck_assert(!has_list(catalog, "k0", "x"));
+    ck_assert(has_list(catalog, "k1", "x"));
+    ck_assert(has_list(catalog, "k1000", "x"));
+    size_t length = (size_t)1024 * 1024;
+    char *big = memory_alloc(length + 1);
+    catalog_keep_list(catalog, STR("too big"), str_slice(big, length + 1));
+    ck_assert(!has_list(catalog, "too big", ""));
+    for (int i = 0; i < 64; i++) {
+        snprintf(key, sizeof key, "big%d", i);
+        memset(big, 'x', length);
+        catalog_keep_list(catalog, str_from(key), str_slice(big, length));
+    }
+    ck_assert(!has_list(catalog, "k1000", "x"));
+    ck_assert(has_list(catalog, "big0", big));
+    catalog_keep_list(catalog, STR("one more"), STR("y"));
+    ck_assert(!has_list(catalog, "big0", big));
+    ck_assert(has_list(catalog, "big1", big));
+    ck_assert(has_list(catalog, "one more", "y"));
+    free(big);
+    catalog_destroy(catalog);
+}
+END_TEST
+
+START_TEST(all_are_reachable_unless_one_is_known_not_to_be)
+{
+    struct catalog *catalog = catalog_create();
+    ck_assert(catalog_all_reachable(catalog));
+    catalog_set_reachable(catalog, STR("a"), true);
+    catalog_set_reachable(catalog, STR("b"), false);
+    ck_assert(!catalog_all_reachable(catalog));
+    catalog_set_reachable(catalog, STR("b"), true);
+    ck_assert(catalog_all_reachable(catalog));
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+TCase *catalog_tests(void)
+{
+    TCase *tests = tcase_create("catalog");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_tool_is_known_by_its_definition_whatever_the_order_of_its_members);
+    tcase_add_test(tests, tools_are_counted_by_what_they_are_announced_as);
+    tcase_add_test(tests, no_more_tools_are_remembered_than_fit);
+    tcase_add_test(tests, a_kept_list_is_found_by_its_own_key_until_it_is_replaced);
+    tcase_add_test(tests, kept_lists_are_bounded_in_number_and_bytes_and_the_oldest_go);
+    tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
+    return tests;
+}

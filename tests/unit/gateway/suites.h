@@ -1,0 +1,12 @@
+/*
+ * The test cases of the gateway's parts that stand alone, one file each.
+ */
+#pragma once
+
+#include <check.h>
+
+TCase *cursor_tests(void);
+TCase *headers_tests(void);
+TCase *rate_tests(void);
+TCase *sessions_tests(void);
+TCase *catalog_tests(void);
