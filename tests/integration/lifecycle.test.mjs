@@ -222,3 +222,9 @@ test('a decision that was answered survives kill -9 at once after the answer', a
     assert.equal((await admin.task(taskId)).state, 'rejected');
   }
 });
+
+test('SIGTERM while upstream is still being asked for its tools leaves nothing behind', async (t) => {
+  const { upstream, gateway } = await scene(t, { awaitUpstream: false, upstream: { handlers: { 'tools/list': () => {} } } });
+  await upstream.received('tools/list');
+  await gateway.stop(); // with exit code 0, and without a sanitizer's report
+});
