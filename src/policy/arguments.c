@@ -15,11 +15,19 @@ struct reader {
 
 static bool read_value(struct reader *reader, struct cedar_value *value);
 
+/* Whether the next byte is one of `bytes`. */
+static bool is_at(const struct reader *reader, struct str bytes)
+{
+    return reader->at < reader->end && memchr(bytes.bytes, *reader->at, bytes.length);
+}
+
 static char peek(struct reader *reader)
 {
-    while (reader->at < reader->end && strchr(" \t\r\n", *reader->at))
+    while (is_at(reader, STR(" \t\r\n")))
         reader->at++;
-    return (char)(reader->at < reader->end ? *reader->at : '\0');
+    if (reader->at == reader->end)
+        return '\0';
+    return *reader->at;
 }
 
 static struct str read_string(struct reader *reader)
@@ -61,7 +69,7 @@ static struct cedar_value read_number(struct reader *reader)
 {
     const char *start = reader->at;
     int64_t number;
-    while (reader->at < reader->end && strchr("+-.0123456789eE", *reader->at))
+    while (is_at(reader, STR("+-.0123456789eE")))
         reader->at++;
     struct str text = str_slice(start, (size_t)(reader->at - start));
     return is_integer(text, &number) ? cedar_long(number) : cedar_string(text);
