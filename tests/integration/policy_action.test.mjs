@@ -18,7 +18,7 @@ const PAYMENTS = permit('Forward', 'resource.arguments.amount < 100') + permit('
 const TOOLS = [tool('pay'), tool('pay_optional', { support: 'optional' }), tool('pay_required', { support: 'required' }), tool('pay_forbidden', { support: 'forbidden' })];
 
 /** The gateway with `policies` in a file that `write` replaces. */
-async function stage(t, policies, { config, capable = true, tools = TOOLS, ...more } = {}) {
+async function stage(t, policies, { config, admin, capable = true, tools = TOOLS, ...more } = {}) {
   const folder = temporaryFolder(t);
   const file = path.join(folder, 'policies.cedar');
   const write = (text) => {
@@ -30,7 +30,7 @@ async function stage(t, policies, { config, capable = true, tools = TOOLS, ...mo
     rules: [{ match: 'pay*', action: 'policy', policy_id: 'payments' }],
     approval: { ...workflow('10m'), finance: { destination: { type: 'admin' }, timeout: '1h' } },
     upstream: { tools, capabilities: capable ? { tools: {}, tasks: TASKS } : { tools: {} } },
-    config: { cedar: { policies: [file] }, ...config },
+    config: { cedar: { policies: [file] }, ...(admin ? { admin } : {}), ...config },
     ...more,
   });
   return { ...stage, file, write };
@@ -157,6 +157,27 @@ test('who asks, what upstream says of the tool, and when', async (t) => {
   assert.deepEqual([await outcome(bearer, 'auth'), await outcome(session, 'auth')], ['forwarded', -32003]);
   assert.deepEqual([await outcome(bearer, 'session'), await outcome(session, 'session')], [-32003, 'forwarded']);
   assert.deepEqual([await outcome(session, 'safe'), await outcome(session, 'unsafe'), await outcome(session, 'context')], ['forwarded', -32003, 'forwarded']);
+});
+
+test('a call from the admin port is put to the same policies, with its token as the principal', async (t) => {
+  const CI_TOKEN = 'policy-control-plane-token-0001';
+  const { upstream, admin } = await stage(t, permit('Forward', 'principal == ThoughtGate::App::"admin:ci" && resource.arguments.amount < 100') + permit('Approve', 'principal in ThoughtGate::Role::"admin" && resource.arguments.amount < 10000', '@thoughtgate_approval("finance")'), {
+    capable: false,
+    env: { CI_TOKEN },
+    source: { headers: { 'x-key': { env: 'CI_TOKEN' } } },
+    admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] },
+  });
+  const ask = (amount) => admin.as(CI_TOKEN).post('/api/v1/calls', { tool: 'pay', arguments: { amount } });
+  const small = (await ask(99)).json;
+  assert.equal(small.workflow, null);
+  await admin.inState(small.id, 'completed');
+  const large = (await ask(100)).json;
+  assert.deepEqual([large.state, large.workflow], ['pending', 'finance']);
+  await admin.approve(large.id);
+  await admin.inState(large.id, 'completed');
+  const refused = await ask(10000);
+  assert.deepEqual([refused.status, refused.json.error.details], [403, -32003]);
+  assert.equal(upstream.calls.length, 2);
 });
 
 test('policy_id chooses among policies with an @id', async (t) => {
