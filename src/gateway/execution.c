@@ -360,6 +360,16 @@ void execution_send(struct execution *execution)
     envelope_finish(&envelope);
 }
 
+static void begin(struct execution *execution, struct task *task);
+
+static void on_begin_retry(void *context)
+{
+    struct execution *execution = context;
+    struct task *task = task_ref(execution->task);
+    begin(execution, task);
+    task_unref(task);
+}
+
 static void on_executing(void *context, const struct store_reply *reply)
 {
     struct execution *execution = context;
@@ -374,8 +384,13 @@ static void on_executing(void *context, const struct store_reply *reply)
                 execution_session_open(execution);
             else
                 execution_send(execution);
+        } else if (reply->status == STORE_FAILED) {
+            /* Who waits for the result asks no more: it begins when the disk takes it. */
+            rest(execution);
+            loop_timer_init(&execution->timer, execution->worker->loop, on_begin_retry, execution);
+            loop_timer_start(&execution->timer, STORE_RETRY_MS);
         } else {
-            drop(execution); /* someone else was first, or the store is down */
+            drop(execution); /* someone else was first */
         }
     }
     unref(execution); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
@@ -389,6 +404,7 @@ static void begin(struct execution *execution, struct task *task)
     enum jsonrpc_error error;
     if (execution->running || atomic_load(&gateway->shutting_down))
         return;
+    loop_timer_stop(&execution->timer);
     execution->running = true;
     execution->refused = false;
     atomic_fetch_add(&gateway->in_flight, 1);

@@ -92,7 +92,7 @@ async function busy(place) {
     reply.result({ content: [{ type: 'text', text: `did ${marker}` }] });
   };
   const clients = await Promise.all(['A', 'B', 'C'].map((token) => connect({ token })));
-  const traffic = new Traffic({ ledger, random, refusals: (error) => error.code === -32013 || error.code === 'shutting_down' });
+  const traffic = new Traffic({ ledger, random, refusals: (error) => error.code === -32013 || error.code === 'shutting_down' || error.code === 'unavailable' });
   const running = Promise.all([...clients.flatMap((client) => [traffic.client(client, { creates: Infinity, steps: Infinity }), traffic.waiter(client, { steps: Infinity })]), traffic.operator(admin, { rounds: Infinity }), traffic.operator(admin, { rounds: Infinity })]);
   return { ledger, traffic, running, clients, problems };
 }

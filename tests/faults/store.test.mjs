@@ -1,6 +1,5 @@
 // The database itself: held by another program, or with pages that are no longer what was written.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { test } from 'node:test';
 import { Child } from '../integration/lib/child.mjs';
@@ -9,28 +8,10 @@ import { defer } from '../integration/lib/lifetime.mjs';
 import { scene } from '../integration/lib/scene.mjs';
 import { tool } from '../integration/lib/upstream.mjs';
 import { until } from '../integration/lib/wait.mjs';
+import { holdLock, sqliteMissing } from './lib/lock.mjs';
 import { generator, seed } from './lib/random.mjs';
 
-const sqliteMissing = spawnSync('sqlite3', ['--version']).status === 0 ? false : 'the command sqlite3 is not installed';
-
 const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
-
-/** Another program that writes into the same file; `release()` lets go. */
-async function holdLock(t, file) {
-  const sqlite = spawn('sqlite3', [file], { stdio: ['pipe', 'pipe', 'inherit'] });
-  defer(t, () => sqlite.kill('SIGKILL'));
-  let said = '';
-  sqlite.stdout.on('data', (data) => (said += data));
-  sqlite.stdin.write(".timeout 5000\nBEGIN EXCLUSIVE;\nSELECT 'held';\n");
-  await until(() => /held/.test(said), 'the lock');
-  return {
-    async release() {
-      const gone = new Promise((resolve) => sqlite.once('close', resolve));
-      sqlite.stdin.end('ROLLBACK;\n');
-      await gone;
-    },
-  };
-}
 
 test('a database that another program holds for a moment: who creates and who decides waits, no loop does', { skip: sqliteMissing }, async (t) => {
   const { upstream, gateway, admin, connect } = await stage(t);

@@ -3,15 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pick } from './random.mjs';
 
 /** What else a `tasks/result` may be answered: how the task has ended instead. */
-const ENDINGS = { approval_rejected: 'rejected', task_cancelled: 'cancelled', outcome_unknown: 'failed', approval_timeout: 'expired' };
+const ENDINGS = { approval_rejected: 'rejected', task_cancelled: 'cancelled', outcome_unknown: 'failed', approval_timeout: 'expired', task_expired: 'expired', policy_drift: 'failed' };
 
 /** Did the connection end, instead of the gateway answering something? */
 export const isCut = (error) => ['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes(error.code) || /socket hang up|cut in the middle|aborted/.test(error.message);
 
 export class Traffic {
-  /** `note(step)` hears of each step of a task's life as it happens. */
-  constructor({ ledger, random, note = () => {}, refusals = () => false }) {
-    Object.assign(this, { ledger, random, note, refusals });
+  /**
+   * `note(step)` hears of each step of a task's life as it happens; `refusals(error, answer)` says which errors are to be
+   * expected now, `survives(error)` after which exceptions one goes on; anything else lands in `problems`.
+   */
+  constructor({ ledger, random, note = () => {}, refusals = () => false, survives = () => false, ttl = () => 600_000, argumentsOf = (marker) => ({ marker }) }) {
+    Object.assign(this, { ledger, random, note, refusals, survives, ttl, argumentsOf });
     this.problems = [];
     this.over = false;
   }
@@ -22,6 +25,10 @@ export class Traffic {
       try {
         await step();
       } catch (error) {
+        if (this.survives(error)) {
+          await pause(10);
+          continue;
+        }
         if (!isCut(error)) this.problems.push(error);
         return;
       }
@@ -31,8 +38,7 @@ export class Traffic {
   /** An answer that is an error nobody expects. */
   refused(what, answer) {
     if (answer.message?.result) return false;
-    const error = answer.message?.error;
-    if (error && this.refusals(error, answer)) return true;
+    if (this.refusals(answer.message?.error ?? {}, answer)) return true;
     if (answer.over === 'cut') throw Object.assign(new Error('the stream was cut'), { code: 'ECONNRESET' });
     throw new Error(`${what}: HTTP ${answer.status} ${answer.text}`);
   }
@@ -40,7 +46,7 @@ export class Traffic {
   async create(client, tool) {
     const marker = this.ledger.mark();
     this.note('create sent');
-    const answer = await client.send('tools/call', { name: tool, arguments: { marker }, task: { ttl: 600_000 } });
+    const answer = await client.send('tools/call', { name: tool, arguments: this.argumentsOf(marker), task: { ttl: this.ttl(marker) } });
     if (this.refused(`create ${marker}`, answer)) return undefined;
     const id = answer.message.result.task.taskId;
     this.ledger.created(id, marker, client);
@@ -51,7 +57,7 @@ export class Traffic {
 
   async forward(client) {
     const marker = this.ledger.mark({ forwarded: true });
-    const answer = await client.send('tools/call', { name: 'read', arguments: { marker } });
+    const answer = await client.send('tools/call', { name: 'read', arguments: this.argumentsOf(marker) });
     this.refused(`forward ${marker}`, answer);
   }
 
