@@ -4,25 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curl_internal.h"
 #include "taskgate/core/memory.h"
-#include "upstream_internal.h"
 
 #define MAX_HEAD_BYTES ((size_t)256 * 1024)
 #define MAX_HEADERS 1000
 
-void head_init(struct head *head)
+void curl_head_init(struct curl_head *head)
 {
-    *head = (struct head){.status = 0};
+    *head = (struct curl_head){.status = 0};
     buffer_init(&head->text);
 }
 
-void head_finish(struct head *head)
+void curl_head_finish(struct curl_head *head)
 {
     buffer_finish(&head->text);
     free(head->spans);
 }
 
-static void start_over(struct head *head, int status)
+static void start_over(struct curl_head *head, int status)
 {
     head->status = status;
     head->count = 0;
@@ -52,13 +52,14 @@ static size_t append_lower(struct buffer *text, struct str s)
     return at;
 }
 
-static void add_header(struct head *head, struct str name, struct str value)
+static void add_header(struct curl_head *head, struct str name, struct str value)
 {
     if (head->count == head->capacity) {
         head->capacity = head->capacity == 0 ? 16 : 2 * head->capacity;
-        head->spans = memory_grow_array(head->spans, head->capacity, sizeof(struct header_span));
+        head->spans =
+            memory_grow_array(head->spans, head->capacity, sizeof(struct curl_header_span));
     }
-    struct header_span *span = &head->spans[head->count++];
+    struct curl_header_span *span = &head->spans[head->count++];
     span->name_at = append_lower(&head->text, name);
     span->name_length = name.length;
     span->value_at = head->text.length;
@@ -67,7 +68,7 @@ static void add_header(struct head *head, struct str name, struct str value)
 }
 
 /* A line that begins with white space continues the value before it (RFC 9112 §5.2). */
-static void continue_header(struct head *head, struct str more)
+static void continue_header(struct curl_head *head, struct str more)
 {
     if (head->count == 0)
         return;
@@ -76,7 +77,7 @@ static void continue_header(struct head *head, struct str more)
     head->spans[head->count - 1].value_length += 1 + more.length;
 }
 
-bool head_add_line(struct head *head, struct str line)
+bool curl_head_add_line(struct curl_head *head, struct str line)
 {
     if (head->is_complete)
         return true;
@@ -98,11 +99,11 @@ bool head_add_line(struct head *head, struct str line)
     return true;
 }
 
-struct http_header *head_headers(const struct head *head)
+struct http_header *curl_head_headers(const struct curl_head *head)
 {
     struct http_header *headers = memory_alloc_array(head->count + 1, sizeof(*headers));
     for (size_t i = 0; i < head->count; i++) {
-        const struct header_span *span = &head->spans[i];
+        const struct curl_header_span *span = &head->spans[i];
         headers[i].name = str_slice(head->text.bytes + span->name_at, span->name_length);
         headers[i].value = str_slice(head->text.bytes + span->value_at, span->value_length);
     }

@@ -8,36 +8,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "curl_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
-#include "upstream_internal.h"
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *context);
 static size_t on_body(char *bytes, size_t size, size_t count, void *context);
 static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
                              int local_port);
 static void on_silence(void *context);
-static void add(struct upstream_call *call);
+static void add(struct curl_call *call);
+static void cancel_call(struct upstream_call *base);
+static void pause_call(struct upstream_call *base);
+static void resume_call(struct upstream_call *base);
 
-struct upstream_call *upstream_call_start(struct upstream_client *client,
-                                          const struct upstream_request *request,
-                                          const struct upstream_callbacks *callbacks, void *context)
+static const struct upstream_implementation implementation = {cancel_call, pause_call, resume_call};
+
+struct upstream_call *curl_call_start(struct curl_client *client,
+                                      const struct upstream_request *request,
+                                      const struct upstream_callbacks *callbacks, void *context)
 {
-    struct upstream_call *call = memory_alloc(sizeof(*call));
+    struct curl_call *call = memory_alloc(sizeof(*call));
+    call->base.implementation = &implementation;
     call->client = client;
     call->callbacks = *callbacks;
     call->context = context;
-    call->easy = client_take_easy(client);
+    call->easy = curl_client_take_easy(client);
     call->is_post = str_equal(str_from(request->method), STR("POST"));
     call->body_length = request->body.length;
     call->silence_ms = request->silence_timeout_ms;
     call->last_byte_ms = clock_monotonic_ms();
-    head_init(&call->head);
+    curl_head_init(&call->head);
     list_init(&call->deferred);
     list_append(&client->calls, &call->node);
     loop_timer_init(&call->silence, client->loop, on_silence, call);
 
-    call->is_refused = !request_prepare(call, request);
+    call->is_refused = !curl_request_prepare(call, request);
     curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->error_text);
     curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -47,20 +53,25 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
     curl_easy_setopt(call->easy, CURLOPT_PREREQFUNCTION, on_before_request);
     curl_easy_setopt(call->easy, CURLOPT_PREREQDATA, call);
     if (call->is_refused || client->inside_curl > 0)
-        client_defer(client, call);
+        curl_client_defer(client, call);
     else
         add(call);
-    return call;
+    return &call->base;
+}
+
+static struct curl_call *call_of(struct upstream_call *base)
+{
+    return LIST_ENTRY(base, struct curl_call, base);
 }
 
 /* ---- callbacks of libcurl ---- */
 
-static void touch(struct upstream_call *call)
+static void touch(struct curl_call *call)
 {
     call->last_byte_ms = clock_monotonic_ms();
 }
 
-static bool something_was_sent(struct upstream_call *call)
+static bool something_was_sent(struct curl_call *call)
 {
     long bytes = 0;
     curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes);
@@ -73,7 +84,7 @@ static bool something_was_sent(struct upstream_call *call)
 static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
                              int local_port)
 {
-    struct upstream_call *call = context;
+    struct curl_call *call = context;
     bool is_again = call->was_attempted;
     call->was_attempted = true;
     if (is_again && call->is_post && something_was_sent(call)) {
@@ -86,7 +97,7 @@ static int on_before_request(void *context, char *remote_ip, char *local_ip, int
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 {
-    struct upstream_call *call = context;
+    struct curl_call *call = context;
     const size_t length = size * count;
 
     if (call->is_cancelled)
@@ -94,12 +105,12 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
     touch(call);
     if (call->head.is_complete)
         return length; /* a trailer */
-    if (!head_add_line(&call->head, str_slice(bytes, length))) {
+    if (!curl_head_add_line(&call->head, str_slice(bytes, length))) {
         snprintf(call->error_text, sizeof(call->error_text), "the response headers are too large");
         return 0;
     }
     if (call->head.is_complete && call->callbacks.head != NULL) {
-        struct http_header *headers = head_headers(&call->head);
+        struct http_header *headers = curl_head_headers(&call->head);
         call->callbacks.head(call->context, call->head.status, headers, call->head.count);
         free(headers);
     }
@@ -108,7 +119,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
-    struct upstream_call *call = context;
+    struct curl_call *call = context;
     const size_t length = size * count;
 
     if (call->is_cancelled)
@@ -126,22 +137,22 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 
 /* ---- the end ---- */
 
-void call_destroy(struct upstream_call *call)
+void curl_call_destroy(struct curl_call *call)
 {
-    struct upstream_client *client = call->client;
+    struct curl_client *client = call->client;
 
     loop_timer_stop(&call->silence);
     if (call->is_added)
         curl_multi_remove_handle(client->multi, call->easy);
-    client_give_easy(client, call->easy);
+    curl_client_give_easy(client, call->easy);
     curl_slist_free_all(call->request_headers);
-    head_finish(&call->head);
+    curl_head_finish(&call->head);
     list_remove(&call->deferred);
     list_remove(&call->node);
     free(call);
 }
 
-static void end(struct upstream_call *call, enum upstream_result result, const char *detail)
+static void end(struct curl_call *call, enum upstream_result result, const char *detail)
 {
     call->is_ending = true;
     loop_timer_stop(&call->silence);
@@ -150,15 +161,15 @@ static void end(struct upstream_call *call, enum upstream_result result, const c
     call->is_added = false;
     if (!call->is_cancelled && call->callbacks.end != NULL)
         call->callbacks.end(call->context, result, detail);
-    call_destroy(call);
+    curl_call_destroy(call);
 }
 
-static enum upstream_result failure(struct upstream_call *call)
+static enum upstream_result failure(struct curl_call *call)
 {
     return something_was_sent(call) ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED;
 }
 
-void call_done(struct upstream_call *call, CURLcode code)
+void curl_call_done(struct curl_call *call, CURLcode code)
 {
     if (code == CURLE_OK && call->head.is_complete)
         end(call, UPSTREAM_DONE, "");
@@ -170,7 +181,7 @@ void call_done(struct upstream_call *call, CURLcode code)
 }
 
 /* A body that is still going out is life, too. */
-static bool upload_moved(struct upstream_call *call)
+static bool upload_moved(struct curl_call *call)
 {
     curl_off_t uploaded = 0;
     curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
@@ -182,7 +193,7 @@ static bool upload_moved(struct upstream_call *call)
 /* The timer is not moved with every byte: when it runs out it looks how old the last is. */
 static void on_silence(void *context)
 {
-    struct upstream_call *call = context;
+    struct curl_call *call = context;
     int64_t silent_ms = clock_monotonic_ms() - call->last_byte_ms;
 
     if (call->is_paused || call->is_stopped || upload_moved(call)) {
@@ -199,9 +210,9 @@ static void on_silence(void *context)
 
 /* ---- what the owner asks for ---- */
 
-static void add(struct upstream_call *call)
+static void add(struct curl_call *call)
 {
-    struct upstream_client *client = call->client;
+    struct curl_client *client = call->client;
 
     if (call->silence_ms > 0)
         loop_timer_start(&call->silence, call->silence_ms);
@@ -213,52 +224,54 @@ static void add(struct upstream_call *call)
         abort(); /* nothing but memory can be missing */
 }
 
-static void resume(struct upstream_call *call)
+static void continue_body(struct curl_call *call)
 {
-    struct upstream_client *client = call->client;
+    struct curl_client *client = call->client;
 
     call->is_stopped = false;
     touch(call);
     client->inside_curl++;
     curl_easy_pause(call->easy, CURLPAUSE_CONT); /* gives what it kept, before it returns */
     client->inside_curl--;
-    client_collect(client); /* may be the end of the call */
+    curl_client_collect(client); /* may be the end of the call */
 }
 
-void call_run_deferred(struct upstream_call *call)
+void curl_call_run_deferred(struct curl_call *call)
 {
     if (call->is_cancelled)
-        call_destroy(call);
+        curl_call_destroy(call);
     else if (call->is_refused)
         end(call, UPSTREAM_CONNECT_FAILED, call->error_text);
     else if (!call->is_added)
         add(call);
     else if (call->is_stopped && !call->is_paused)
-        resume(call);
+        continue_body(call);
 }
 
-void upstream_call_cancel(struct upstream_call *call)
+static void cancel_call(struct upstream_call *base)
 {
+    struct curl_call *call = call_of(base);
     if (call->is_ending || call->is_cancelled)
         return;
     call->is_cancelled = true;
     if (call->client->inside_curl > 0)
-        client_defer(call->client, call);
+        curl_client_defer(call->client, call);
     else
-        call_destroy(call);
+        curl_call_destroy(call);
 }
 
-void upstream_call_pause(struct upstream_call *call)
+static void pause_call(struct upstream_call *base)
 {
-    call->is_paused = true;
+    call_of(base)->is_paused = true;
 }
 
-void upstream_call_resume(struct upstream_call *call)
+static void resume_call(struct upstream_call *base)
 {
+    struct curl_call *call = call_of(base);
     if (!call->is_paused)
         return;
     call->is_paused = false;
     touch(call);
     if (call->is_stopped)
-        client_defer(call->client, call);
+        curl_client_defer(call->client, call);
 }

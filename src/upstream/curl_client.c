@@ -13,9 +13,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "curl_internal.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "upstream_internal.h"
 
 #define MAX_IDLE_EASY 64
 #define EVENTS_PER_ROUND 64
@@ -33,8 +33,8 @@ static void init_libcurl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_connections,
-                                               struct error *error)
+struct curl_client *curl_client_create(struct loop *loop, long max_idle_connections,
+                                       struct error *error)
 {
     pthread_once(&global_init, init_libcurl);
     if ((curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) == 0) {
@@ -42,7 +42,7 @@ struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_
         return NULL;
     }
 
-    struct upstream_client *client = memory_alloc(sizeof(*client));
+    struct curl_client *client = memory_alloc(sizeof(*client));
     client->loop = loop;
     client->idle = memory_alloc_array(MAX_IDLE_EASY, sizeof(CURL *));
     list_init(&client->calls);
@@ -55,7 +55,7 @@ struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_
     client->multi = curl_multi_init();
     if (client->watch == NULL || client->multi == NULL) {
         error_set(error, "cannot set up the HTTP client: %s", strerror(errno));
-        upstream_client_destroy(client);
+        curl_client_destroy(client);
         return NULL;
     }
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -72,7 +72,7 @@ struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_
  * one and got the same number again. So the epoll itself is asked. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
 {
-    const struct upstream_client *client = context;
+    const struct curl_client *client = context;
     struct epoll_event event = {.data.fd = fd};
 
     if (what == CURL_POLL_REMOVE) {
@@ -91,7 +91,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
 
 static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context)
 {
-    struct upstream_client *client = context;
+    struct curl_client *client = context;
     if (timeout_ms < 0)
         loop_timer_stop(&client->timer);
     else
@@ -99,7 +99,7 @@ static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context)
     return 0;
 }
 
-static void act(struct upstream_client *client, curl_socket_t fd, int what)
+static void act(struct curl_client *client, curl_socket_t fd, int what)
 {
     int running;
     client->inside_curl++;
@@ -109,7 +109,7 @@ static void act(struct upstream_client *client, curl_socket_t fd, int what)
 
 static void on_sockets_ready(void *context)
 {
-    struct upstream_client *client = context;
+    struct curl_client *client = context;
     struct epoll_event events[EVENTS_PER_ROUND];
 
     int count = epoll_wait(client->epoll_fd, events, EVENTS_PER_ROUND, 0);
@@ -124,17 +124,17 @@ static void on_sockets_ready(void *context)
             what |= CURL_CSELECT_OUT;
         act(client, events[i].data.fd, what);
     }
-    client_collect(client);
+    curl_client_collect(client);
 }
 
 static void on_timeout(void *context)
 {
-    struct upstream_client *client = context;
+    struct curl_client *client = context;
     act(client, CURL_SOCKET_TIMEOUT, 0);
-    client_collect(client);
+    curl_client_collect(client);
 }
 
-void client_collect(struct upstream_client *client)
+void curl_client_collect(struct curl_client *client)
 {
     CURLMsg *message;
     int left;
@@ -142,15 +142,15 @@ void client_collect(struct upstream_client *client)
     while ((message = curl_multi_info_read(client->multi, &left)) != NULL) {
         if (message->msg != CURLMSG_DONE)
             continue;
-        struct upstream_call *call = NULL;
+        struct curl_call *call = NULL;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
-        call_done(call, message->data.result);
+        curl_call_done(call, message->data.result);
     }
 }
 
 /* ---- what must wait until libcurl is not on the stack ---- */
 
-void client_defer(struct upstream_client *client, struct upstream_call *call)
+void curl_client_defer(struct curl_client *client, struct curl_call *call)
 {
     if (list_is_empty(&call->deferred))
         list_append(&client->deferred, &call->deferred);
@@ -160,19 +160,18 @@ void client_defer(struct upstream_client *client, struct upstream_call *call)
 
 static void on_run_deferred(void *context)
 {
-    struct upstream_client *client = context;
+    struct curl_client *client = context;
 
     while (!list_is_empty(&client->deferred)) {
-        struct upstream_call *call =
-            LIST_ENTRY(client->deferred.next, struct upstream_call, deferred);
+        struct curl_call *call = LIST_ENTRY(client->deferred.next, struct curl_call, deferred);
         list_remove(&call->deferred);
-        call_run_deferred(call);
+        curl_call_run_deferred(call);
     }
 }
 
 /* ---- easy handles ---- */
 
-CURL *client_take_easy(struct upstream_client *client)
+CURL *curl_client_take_easy(struct curl_client *client)
 {
     CURL *easy = client->idle_count > 0 ? client->idle[--client->idle_count] : curl_easy_init();
     if (easy == NULL)
@@ -180,7 +179,7 @@ CURL *client_take_easy(struct upstream_client *client)
     return easy;
 }
 
-void client_give_easy(struct upstream_client *client, CURL *easy)
+void curl_client_give_easy(struct curl_client *client, CURL *easy)
 {
     if (client->idle_count == MAX_IDLE_EASY) {
         curl_easy_cleanup(easy);
@@ -190,12 +189,12 @@ void client_give_easy(struct upstream_client *client, CURL *easy)
     client->idle[client->idle_count++] = easy;
 }
 
-void upstream_client_destroy(struct upstream_client *client)
+void curl_client_destroy(struct curl_client *client)
 {
     if (client == NULL)
         return;
     LIST_FOR_EACH_SAFE (node, next, &client->calls)
-        call_destroy(LIST_ENTRY(node, struct upstream_call, node));
+        curl_call_destroy(LIST_ENTRY(node, struct curl_call, node));
     for (size_t i = 0; i < client->idle_count; i++)
         curl_easy_cleanup(client->idle[i]);
     if (client->multi != NULL)

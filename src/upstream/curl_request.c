@@ -5,56 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curl_internal.h"
+#include "request_header.h"
 #include "taskgate/core/memory.h"
-#include "upstream_internal.h"
 
-#define DEFAULT_CONNECT_TIMEOUT_MS 5000
 #define UPLOAD_BUFFER_BYTES 16384L
 
-/* The connection's own, or what makes a reply unreadable to us: not the caller's. */
-static bool is_left_out(struct str name)
-{
-    static const char *const names[] = {
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (str_equal_ignore_case(name, str_from(names[i])))
-            return true;
-    return name.length >= 6 && str_equal_ignore_case(str_slice(name.bytes, 6), STR("proxy-"));
-}
-
-/* RFC 9110 §5.1 "token". */
-static bool is_name(struct str s)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < s.length; i++) {
-        char c = s.bytes[i];
-        bool is_letter_or_digit =
-            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!is_letter_or_digit && (c == '\0' || strchr(others, c) == NULL))
-            return false;
-    }
-    return s.length > 0;
-}
-
-static bool is_value(struct str s)
-{
-    for (size_t i = 0; i < s.length; i++)
-        if (s.bytes[i] == '\r' || s.bytes[i] == '\n' || s.bytes[i] == '\0')
-            return false;
-    return true;
-}
-
-static void add_line(struct upstream_call *call, const char *line)
+static void add_line(struct curl_call *call, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(call->request_headers, line);
     if (longer == NULL)
@@ -62,7 +19,7 @@ static void add_line(struct upstream_call *call, const char *line)
     call->request_headers = longer;
 }
 
-static bool add_headers(struct upstream_call *call, const struct upstream_request *request)
+static bool add_headers(struct curl_call *call, const struct upstream_request *request)
 {
     /* libcurl adds these by itself unless told otherwise ("Name:" takes one out). */
     bool has_accept = false;
@@ -71,12 +28,11 @@ static bool add_headers(struct upstream_call *call, const struct upstream_reques
     for (size_t i = 0; i < request->header_count; i++) {
         struct str name = request->headers[i].name;
         struct str value = request->headers[i].value;
-        if (!is_name(name) || !is_value(value)) {
-            snprintf(call->error_text, sizeof(call->error_text),
-                     "a request header is malformed and was not sent");
+        if (!request_header_is_valid(request->headers[i])) {
+            snprintf(call->error_text, sizeof(call->error_text), REQUEST_HEADER_MALFORMED);
             return false;
         }
-        if (is_left_out(name))
+        if (request_header_is_left_out(name))
             continue;
         has_accept |= str_equal_ignore_case(name, STR("accept"));
         has_content_type |= str_equal_ignore_case(name, STR("content-type"));
@@ -108,7 +64,7 @@ static void set_method(CURL *easy, const struct upstream_request *request, bool 
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
-bool request_prepare(struct upstream_call *call, const struct upstream_request *request)
+bool curl_request_prepare(struct curl_call *call, const struct upstream_request *request)
 {
     CURL *easy = call->easy;
 
@@ -127,7 +83,7 @@ bool request_prepare(struct upstream_call *call, const struct upstream_request *
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      request->connect_timeout_ms > 0 ? (long)request->connect_timeout_ms
-                                                     : (long)DEFAULT_CONNECT_TIMEOUT_MS);
+                                                     : (long)UPSTREAM_CONNECT_TIMEOUT_MS);
     /* Else the loop would wait for a resolver's thread when its call ends first. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     return true;

@@ -1,0 +1,103 @@
+/*
+ * What the files of the implementation by libcurl share.
+ *
+ *     curl_client.c    libcurl's multi handle in the loop: sockets, timer, easy handles
+ *     curl_call.c      the life of one call
+ *     curl_request.c   a request as libcurl's options
+ *     curl_head.c      status and headers of a response, line by line
+ */
+#pragma once
+
+#include <curl/curl.h>
+
+#include "curl_client.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/list.h"
+
+/* The head of a response while it comes in. */
+struct curl_head {
+    int status;         /* 0 before the first status line */
+    bool is_complete;   /* what comes later are trailers */
+    struct buffer text; /* names and values, one after the other */
+    struct curl_header_span *spans;
+    size_t count;
+    size_t capacity;
+};
+
+struct curl_header_span {
+    size_t name_at;
+    size_t name_length;
+    size_t value_at;
+    size_t value_length;
+};
+
+void curl_head_init(struct curl_head *head);
+void curl_head_finish(struct curl_head *head);
+/* Takes one line with its end. false: the head is larger than any that makes sense.
+ * `is_complete` turns true with the empty line after a final (not 1xx) status. */
+bool curl_head_add_line(struct curl_head *head, struct str line);
+/* A view of the headers; the caller frees the array. */
+struct http_header *curl_head_headers(const struct curl_head *head);
+
+struct curl_client {
+    struct loop *loop;
+    CURLM *multi;
+    int epoll_fd; /* libcurl's sockets, nested in the loop */
+    struct loop_watch *watch;
+    struct loop_timer timer; /* libcurl's */
+
+    struct list calls;    /* all of them */
+    struct list deferred; /* those to be started, cancelled or resumed outside of libcurl */
+    struct loop_timer run_deferred;
+    int inside_curl; /* how deep: libcurl calls us, and most of its calls are forbidden */
+
+    CURL **idle; /* easy handles for use again */
+    size_t idle_count;
+};
+
+struct curl_call {
+    struct upstream_call base;
+    struct list node;     /* in client->calls */
+    struct list deferred; /* in client->deferred, or in no list */
+    struct curl_client *client;
+    CURL *easy;
+    struct curl_slist *request_headers;
+    char error_text[CURL_ERROR_SIZE];
+
+    struct upstream_callbacks callbacks;
+    void *context;
+    struct curl_head head;
+
+    struct loop_timer silence; /* runs when silence_ms > 0 */
+    int64_t silence_ms;
+    int64_t last_byte_ms; /* monotonic */
+    size_t body_length;   /* of the request */
+    curl_off_t uploaded;  /* of it, when it was last looked at */
+
+    bool is_post;
+    bool is_added;      /* to the multi handle */
+    bool is_refused;    /* by us, before anything was sent; error_text says why */
+    bool was_attempted; /* a request was about to be sent once before */
+    bool is_paused;     /* by the owner */
+    bool is_stopped;    /* libcurl was told to hold the body back */
+    bool is_cancelled;
+    bool is_ending;
+};
+
+/* ---- curl_client.c ---- */
+CURL *curl_client_take_easy(struct curl_client *client);
+void curl_client_give_easy(struct curl_client *client, CURL *easy);
+/* Has curl_call_run_deferred() called for the call, outside of libcurl. */
+void curl_client_defer(struct curl_client *client, struct curl_call *call);
+/* After every call into libcurl that may have ended transfers. */
+void curl_client_collect(struct curl_client *client);
+
+/* ---- curl_call.c ---- */
+void curl_call_run_deferred(struct curl_call *call);
+/* libcurl is done with it. */
+void curl_call_done(struct curl_call *call, CURLcode code);
+void curl_call_destroy(struct curl_call *call);
+
+/* ---- curl_request.c ---- */
+/* Sets everything but callbacks on call->easy. false: `error_text` says what is wrong. */
+bool curl_request_prepare(struct curl_call *call, const struct upstream_request *request);

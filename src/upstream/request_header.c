@@ -1,0 +1,52 @@
+/*
+ * Headers that are the caller's to send, and those that are not.
+ */
+#include "request_header.h"
+
+#include <string.h>
+
+bool request_header_is_left_out(struct str name)
+{
+    static const struct str names[] = {
+        STR("accept-encoding"),
+        STR("connection"),
+        STR("content-length"),
+        STR("expect"),
+        STR("host"),
+        STR("keep-alive"),
+        STR("te"),
+        STR("trailer"),
+        STR("upgrade"),
+        STR("transfer-encoding"),
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (name.length == names[i].length && str_equal_ignore_case(name, names[i]))
+            return true;
+    return name.length >= 6 && str_equal_ignore_case(str_slice(name.bytes, 6), STR("proxy-"));
+}
+
+/* RFC 9110 §5.1 "token". */
+static bool is_token_character(unsigned char c)
+{
+    static const bool others[128] = {
+        ['!'] = true,  ['#'] = true, ['$'] = true, ['%'] = true, ['&'] = true,
+        ['\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
+        ['^'] = true,  ['_'] = true, ['`'] = true, ['|'] = true, ['~'] = true,
+    };
+    unsigned char lower = c | 0x20;
+    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || (c < 128 && others[c]);
+}
+
+static bool has(struct str s, char c)
+{
+    return s.length > 0 && memchr(s.bytes, c, s.length) != NULL;
+}
+
+bool request_header_is_valid(struct http_header header)
+{
+    for (size_t i = 0; i < header.name.length; i++)
+        if (!is_token_character((unsigned char)header.name.bytes[i]))
+            return false;
+    return header.name.length > 0 && !has(header.value, '\r') && !has(header.value, '\n') &&
+           !has(header.value, '\0');
+}
