@@ -1,23 +1,42 @@
 /*
- * The door of the module: what it does is done by an implementation behind it.
+ * The door of the module: each call goes by the implementation that fits its URL.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "curl_client.h"
+#include "http1_client.h"
 #include "taskgate/core/memory.h"
 
 struct upstream_client {
     struct curl_client *curl;
+    struct http1_client *http1; /* NULL when the environment forces libcurl */
 };
+
+/* THOUGHTGATE_UPSTREAM_CLIENT. */
+static bool read_switch(bool *only_curl, struct error *error)
+{
+    const char *value = getenv("THOUGHTGATE_UPSTREAM_CLIENT");
+    *only_curl = value != NULL && strcmp(value, "curl") == 0;
+    if (value == NULL || *only_curl || strcmp(value, "auto") == 0)
+        return true;
+    error_set(error, "THOUGHTGATE_UPSTREAM_CLIENT: \"%s\" is neither \"auto\" nor \"curl\"", value);
+    return false;
+}
 
 struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_connections,
                                                struct error *error)
 {
+    bool only_curl;
+    if (!read_switch(&only_curl, error))
+        return NULL;
     struct curl_client *curl = curl_client_create(loop, max_idle_connections, error);
     if (curl == NULL)
         return NULL;
     struct upstream_client *client = memory_alloc(sizeof(*client));
     client->curl = curl;
+    if (!only_curl)
+        client->http1 = http1_client_create(loop, (size_t)max_idle_connections);
     return client;
 }
 
@@ -25,6 +44,7 @@ void upstream_client_destroy(struct upstream_client *client)
 {
     if (client == NULL)
         return;
+    http1_client_destroy(client->http1);
     curl_client_destroy(client->curl);
     free(client);
 }
@@ -33,6 +53,9 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
                                           const struct upstream_request *request,
                                           const struct upstream_callbacks *callbacks, void *context)
 {
+    struct http1_url url;
+    if (client->http1 != NULL && http1_url_read(&url, request->url))
+        return http1_call_start(client->http1, &url, request, callbacks, context);
     return curl_call_start(client->curl, request, callbacks, context);
 }
 

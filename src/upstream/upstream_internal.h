@@ -1,9 +1,10 @@
 /*
  * What stands behind the module's door, for the implementations of a call.
  *
- *     upstream.c         the door
- *     request_header.c   which headers of a request are sent
- *     curl_….c           libcurl
+ *     upstream.c         the door: which implementation a call goes by
+ *     request_header.c   which headers of a request are sent, for both
+ *     curl_….c           libcurl: https, and whatever the other does not take
+ *     http1_….c          HTTP/1.1 on the loop's own sockets: plain http
  */
 #pragma once
 

@@ -1,6 +1,10 @@
 /*
- * One HTTP call to one MCP server, by libcurl, on a loop. A second implementation may stand
- * behind this header later.
+ * One HTTP call to one MCP server, on a loop.
+ *
+ * Two implementations stand behind this header: plain http goes by a small HTTP/1.1 client on
+ * the loop's own sockets, https and every URL with something unusual in it by libcurl. With
+ * THOUGHTGATE_UPSTREAM_CLIENT=curl in the environment ("auto" is the default) all goes by
+ * libcurl.
  *
  * A client belongs to one loop and keeps connections alive between calls. Nothing blocks:
  * DNS is resolved off the loop. Redirects are not followed, proxies of the environment are
@@ -20,7 +24,8 @@
 struct upstream_client;
 struct upstream_call;
 
-/* `max_idle_connections` kept alive, per loop. NULL on failure. */
+/* `max_idle_connections` kept alive, per loop. Reads the environment (see above); NULL on
+ * failure, an unknown value there among it. */
 struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_connections,
                                                struct error *error);
 /* Cancels what is running, without callbacks. Not from inside a callback. NULL is allowed. */
@@ -47,7 +52,9 @@ enum upstream_result {
     UPSTREAM_DONE,           /* the whole response was received */
     UPSTREAM_CONNECT_FAILED, /* refused, no route, DNS, TLS, time-out, bad request: nothing sent */
     UPSTREAM_SILENT,         /* the silence limit */
-    UPSTREAM_GONE,           /* the connection broke after the request began to go out */
+    UPSTREAM_GONE,           /* the connection broke after the request began to go out, or the
+                                response cannot be trusted to be what was meant (its frame is
+                                malformed or says two things) */
 };
 
 /* All on the client's loop; NULL where nothing is to be told. Header names are lower case,
@@ -74,6 +81,6 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
  * the body may go. Does nothing from inside `end`. */
 void upstream_call_cancel(struct upstream_call *call);
 /* Back-pressure: while paused no `body` comes and no silence is counted; no more than what
- * one read may bring (16 KiB) is kept. Both are allowed in callbacks. */
+ * one read may bring (64 KiB) is kept. Both are allowed in callbacks. */
 void upstream_call_pause(struct upstream_call *call);
 void upstream_call_resume(struct upstream_call *call);

@@ -1,7 +1,9 @@
 /* Pausing, cancelling and starting calls, from anywhere. */
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "scene.h"
 #include "suite.h"
@@ -23,6 +25,26 @@ static void pause_often(struct record *record)
     }
 }
 
+/* In chunks that fit into nothing evenly. */
+static void send_chunked(struct peer *peer, struct str bytes)
+{
+    enum { CHUNK = 7919 };
+    struct buffer chunk;
+    buffer_init(&chunk);
+    while (bytes.length > 0) {
+        size_t count = bytes.length < CHUNK ? bytes.length : CHUNK;
+        buffer_clear(&chunk);
+        buffer_append_format(&chunk, "%zx\r\n", count);
+        buffer_append(&chunk, str_slice(bytes.bytes, count));
+        buffer_append_text(&chunk, "\r\n");
+        peer_send(peer, buffer_str(&chunk));
+        bytes = str_slice(bytes.bytes + count, bytes.length - count);
+    }
+    peer_send_text(peer, "0\r\n\r\n");
+    buffer_finish(&chunk);
+}
+
+/* _i: sized, chunked. */
 START_TEST(sixty_megabytes_come_through_pauses_unharmed)
 {
     enum { LENGTH = 60 << 20 };
@@ -41,9 +63,14 @@ START_TEST(sixty_megabytes_come_through_pauses_unharmed)
     origin_accept(&scene.origin, &peer);
     peer_await(&peer, "{\"a\":1}");
     char head[64];
-    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LENGTH);
-    peer_send_text(&peer, head);
-    peer_send(&peer, str_slice((const char *)words, LENGTH));
+    if (_i == 0) {
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LENGTH);
+        peer_send_text(&peer, head);
+        peer_send(&peer, str_slice((const char *)words, LENGTH));
+    } else {
+        peer_send_text(&peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        send_chunked(&peer, str_slice((const char *)words, LENGTH));
+    }
     await_end(&record, UPSTREAM_DONE);
     loop_timer_stop(&record.timer);
     ck_assert_uint_eq(record.body.length, LENGTH);
@@ -80,6 +107,56 @@ START_TEST(a_paused_call_reads_no_more_and_counts_no_silence)
     expect_text(&record.body, "abcde"); /* not from inside of resume */
     await_end(&record, UPSTREAM_DONE);
     expect_text(&record.body, "abcdefghij");
+    forget(&record);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+/* Sends until the connection has taken nothing for a while; returns how much it took. */
+static size_t send_what_is_taken(struct peer *peer, size_t most)
+{
+    static const char bytes[65536];
+    size_t sent = 0;
+    for (int refusals = 0; refusals < 20 && sent < most;) {
+        ssize_t count = send(peer->fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+        ck_assert(count > 0 || errno == EAGAIN);
+        refusals = count > 0 ? 0 : refusals + 1;
+        sent += count > 0 ? (size_t)count : 0;
+        loop_run_once(peer->loop, 1);
+    }
+    return sent;
+}
+
+/* _i: paused in the body, in the head, and before anything has come. */
+START_TEST(a_paused_call_takes_no_more_than_one_read)
+{
+    enum { LENGTH = 64 << 20 };
+    struct scene scene;
+    struct record record = {.in_head = _i == 1 ? pause_once : NULL,
+                            .in_body = _i == 0 ? pause_once : NULL};
+    struct peer peer;
+    char head[64];
+    start(&scene);
+    post_to(&scene, &record);
+    if (_i == 2)
+        upstream_call_pause(record.call);
+    origin_accept(&scene.origin, &peer);
+    peer_await(&peer, "{\"a\":1}");
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LENGTH);
+    peer_send_text(&peer, head);
+    size_t taken = send_what_is_taken(&peer, LENGTH);
+    ck_assert_int_eq(record.heads, 1);
+    ck_assert_uint_lt(taken, 32 << 20); /* what the two sockets hold */
+    ck_assert_uint_le(record.body.length, 65536);
+    ck_assert_int_eq(record.pieces, _i == 0);
+    upstream_call_resume(record.call);
+    char *rest = calloc(1, LENGTH);
+    ck_assert_ptr_nonnull(rest);
+    peer_send(&peer, str_slice(rest, LENGTH - taken));
+    free(rest);
+    await_end(&record, UPSTREAM_DONE);
+    ck_assert_uint_eq(record.body.length, LENGTH);
     forget(&record);
     peer_close(&peer);
     stop(&scene);
@@ -224,6 +301,25 @@ START_TEST(a_call_may_be_cancelled_at_once_or_while_paused)
 }
 END_TEST
 
+START_TEST(a_call_may_be_cancelled_while_its_host_is_looked_up)
+{
+    const struct upstream_request request = {.method = "GET", .url = "http://no.such.invalid/"};
+    struct scene scene;
+    struct record records[3] = {{.status = 0}};
+    start(&scene);
+    for (int i = 0; i < 3; i++)
+        call_with(&scene, &records[i], request);
+    loop_run_once(scene.loop, 0);
+    upstream_call_cancel(records[1].call);
+    await_end(&records[0], UPSTREAM_CONNECT_FAILED);
+    await_end(&records[2], UPSTREAM_CONNECT_FAILED);
+    ck_assert_int_eq(records[1].ends, 0);
+    for (int i = 0; i < 3; i++)
+        forget(&records[i]);
+    stop(&scene);
+}
+END_TEST
+
 static void start_other(struct record *record)
 {
     record->in_head = record->in_body = record->in_end = NULL;
@@ -289,12 +385,14 @@ TCase *control_tests(void)
 {
     TCase *tests = tcase_create("control_tests");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, sixty_megabytes_come_through_pauses_unharmed);
+    tcase_add_loop_test(tests, sixty_megabytes_come_through_pauses_unharmed, 0, 2);
     tcase_add_test(tests, a_paused_call_reads_no_more_and_counts_no_silence);
+    tcase_add_loop_test(tests, a_paused_call_takes_no_more_than_one_read, 0, 3);
     tcase_add_test(tests, pause_and_resume_within_one_callback_change_nothing);
     tcase_add_loop_test(tests, a_call_may_be_cancelled_in_any_of_its_callbacks, 0, 3);
     tcase_add_loop_test(tests, a_call_may_be_cancelled_by_another_ones_callbacks, 0, 3);
     tcase_add_test(tests, a_call_may_be_cancelled_at_once_or_while_paused);
+    tcase_add_test(tests, a_call_may_be_cancelled_while_its_host_is_looked_up);
     tcase_add_loop_test(tests, a_call_may_be_started_in_any_callback, 0, 3);
     tcase_add_test(tests, destroy_cancels_what_runs);
     return tests;

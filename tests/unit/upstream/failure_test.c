@@ -1,7 +1,9 @@
 /* Calls that fail, and connections that are kept alive. */
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "scene.h"
 #include "suite.h"
@@ -18,6 +20,7 @@ static const struct {
     {"http://", "x", "1"},                 /* no URL */
     {NULL, "x", "1\r\nx-evil: 2"},         /* split */
     {NULL, "x", "1\ny"},
+    {NULL, "x\"", "1"},
     {NULL, "x y", "1"},
     {NULL, "x:", "1"},
     {NULL, "", "1"},
@@ -105,13 +108,41 @@ START_TEST(a_connection_that_breaks_is_gone)
 }
 END_TEST
 
+/* A listener whose queue is full lets every connect hang. */
+START_TEST(a_connect_that_hangs_ends_at_its_limit)
+{
+    struct scene scene;
+    struct record record = {.status = 0};
+    struct peer fillers[8];
+    char url[64];
+    struct upstream_request request = post;
+    start(&scene);
+    ck_assert_int_eq(listen(scene.origin.fd, 0), 0);
+    for (int i = 0; i < 8; i++)
+        origin_fill(&scene.origin, &fillers[i]);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", scene.origin.port);
+    request.url = url;
+    request.connect_timeout_ms = _i == 0 ? 200 : 0;
+    request.silence_timeout_ms = _i == 0 ? 0 : 200;
+    int64_t start_ms = clock_monotonic_ms();
+    call_with(&scene, &record, request);
+    await_end(&record, UPSTREAM_CONNECT_FAILED);
+    ck_assert_int_ge(clock_monotonic_ms() - start_ms, 200);
+    ck_assert_uint_gt(strlen(record.detail), 0);
+    forget(&record);
+    for (int i = 0; i < 8; i++)
+        peer_close(&fillers[i]);
+    stop(&scene);
+}
+END_TEST
+
 START_TEST(silence_ends_a_call_and_any_byte_is_life)
 {
     struct scene scene;
     struct record record = {.status = 0};
     struct peer peer;
     struct upstream_request request = post;
-    request.silence_timeout_ms = 150;
+    request.silence_timeout_ms = 400;
     start(&scene);
     call_with(&scene, &record, request);
     origin_accept(&scene.origin, &peer);
@@ -119,7 +150,7 @@ START_TEST(silence_ends_a_call_and_any_byte_is_life)
     peer_send_text(&peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     int64_t start_ms = clock_monotonic_ms();
     int64_t sent_ms = start_ms;
-    while (clock_monotonic_ms() - start_ms < 400) { /* longer than the limit, never silent */
+    while (clock_monotonic_ms() - start_ms < 1000) { /* longer than the limit, never silent */
         if (clock_monotonic_ms() - sent_ms >= 20) {
             peer_send_text(&peer, "1\r\n:\r\n");
             sent_ms = clock_monotonic_ms();
@@ -128,8 +159,38 @@ START_TEST(silence_ends_a_call_and_any_byte_is_life)
     }
     ck_assert_int_eq(record.ends, 0);
     await_end(&record, UPSTREAM_SILENT);
-    ck_assert_int_ge(clock_monotonic_ms() - sent_ms, 150);
+    ck_assert_int_ge(clock_monotonic_ms() - sent_ms, 400);
     peer_await_close(&peer);
+    forget(&record);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+/* A server may refuse a body before it has read it. */
+START_TEST(an_answer_before_the_whole_request_was_sent_counts)
+{
+    enum { LENGTH = 32 << 20 };
+    struct scene scene;
+    struct record record = {.status = 0};
+    struct peer peer;
+    struct upstream_request request = post;
+    char *bytes = calloc(1, LENGTH);
+    ck_assert_ptr_nonnull(bytes);
+    start(&scene);
+    request.body = str_slice(bytes, LENGTH);
+    call_with(&scene, &record, request);
+    origin_accept(&scene.origin, &peer);
+    run_idle(scene.loop);
+    peer_send_text(&peer, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
+    await_end(&record, UPSTREAM_DONE);
+    ck_assert_int_eq(record.status, 413);
+    expect_text(&record.body, "no");
+    run_idle(scene.loop); /* its connection is not used again */
+    int64_t start_ms = clock_monotonic_ms();
+    peer_await_close(&peer);
+    ck_assert_int_lt(clock_monotonic_ms() - start_ms, 1000);
+    free(bytes);
     forget(&record);
     peer_close(&peer);
     stop(&scene);
@@ -230,17 +291,31 @@ START_TEST(a_get_is_sent_again_when_a_kept_connection_breaks_under_it)
 }
 END_TEST
 
+START_TEST(an_unknown_client_is_refused)
+{
+    struct error error = {""};
+    struct loop *loop = loop_create(&error);
+    setenv("THOUGHTGATE_UPSTREAM_CLIENT", "Curl", 1); /* in this test's own process */
+    ck_assert_ptr_null(upstream_client_create(loop, 8, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "THOUGHTGATE_UPSTREAM_CLIENT: \"Curl\""));
+    loop_destroy(loop);
+}
+END_TEST
+
 TCase *failure_tests(void)
 {
     TCase *tests = tcase_create("failure_tests");
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, what_cannot_be_sent_is_a_failed_connect, 0, 9);
+    tcase_add_loop_test(tests, what_cannot_be_sent_is_a_failed_connect, 0, 10);
     tcase_add_test(tests, a_self_signed_certificate_is_a_failed_connect);
     tcase_add_loop_test(tests, a_connection_that_breaks_is_gone, 0, 7);
+    tcase_add_loop_test(tests, a_connect_that_hangs_ends_at_its_limit, 0, 2);
     tcase_add_test(tests, silence_ends_a_call_and_any_byte_is_life);
+    tcase_add_test(tests, an_answer_before_the_whole_request_was_sent_counts);
     tcase_add_test(tests, a_connection_is_used_again);
     tcase_add_test(tests, a_connection_that_was_closed_while_idle_is_replaced);
     tcase_add_loop_test(tests, a_post_that_was_sent_is_never_sent_again, 0, 2);
+    tcase_add_test(tests, an_unknown_client_is_refused);
     tcase_add_test(tests, a_get_is_sent_again_when_a_kept_connection_breaks_under_it);
     return tests;
 }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -37,6 +38,18 @@ void origin_accept(struct origin *origin, struct peer *peer)
     buffer_init(&peer->received);
     peer->fd = accept4(origin->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ge(peer->fd, 0);
+}
+
+void origin_fill(const struct origin *origin, struct peer *peer)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons(origin->port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    *peer = (struct peer){.loop = origin->loop};
+    peer->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(peer->fd, 0);
+    int result = connect(peer->fd, (const struct sockaddr *)&address, sizeof(address));
+    ck_assert(result == 0 || errno == EINPROGRESS);
 }
 
 void origin_close(struct origin *origin)

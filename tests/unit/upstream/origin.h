@@ -19,6 +19,8 @@ void origin_listen(struct origin *origin, struct loop *loop);
 void origin_accept(struct origin *origin, struct peer *peer);
 /* Whether a client waits to be accepted. */
 bool origin_has_client(const struct origin *origin);
+/* Connects to it, and does not wait for that: takes a place in the queue. */
+void origin_fill(const struct origin *origin, struct peer *peer);
 void origin_close(struct origin *origin);
 
 /* A TLS server with a self-signed certificate, in its own thread, for one connection. */

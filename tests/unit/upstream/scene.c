@@ -2,6 +2,14 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool is_by_libcurl(void)
+{
+    const char *value = getenv("THOUGHTGATE_UPSTREAM_CLIENT");
+    return value != NULL && strcmp(value, "curl") == 0;
+}
 
 void start(struct scene *scene)
 {
@@ -106,5 +114,5 @@ void expect_text(const struct buffer *buffer, const char *text)
 void pause_once(struct record *record)
 {
     upstream_call_pause(record->call);
-    record->in_body = NULL;
+    record->in_head = record->in_body = NULL;
 }

@@ -37,6 +37,9 @@ struct record {
 extern const struct upstream_request post;
 extern const struct upstream_request get;
 
+/* Whether the environment forces libcurl (see upstream.h). */
+bool is_by_libcurl(void);
+
 void start(struct scene *scene);
 void stop(struct scene *scene);
 /* Starts a call, at the origin unless the request has a URL. */
@@ -46,5 +49,5 @@ void await_end(struct record *record, enum upstream_result result);
 void expect_text(const struct buffer *buffer, const char *text);
 /* Frees what the record holds. */
 void forget(struct record *record);
-/* For in_body: pauses the call at its first piece. */
+/* For in_head or in_body: pauses the call once. */
 void pause_once(struct record *record);

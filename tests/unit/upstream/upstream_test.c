@@ -1,6 +1,10 @@
-/* Calls to an MCP server, against raw peers that answer, stall, break and vanish. */
+/*
+ * Calls to an MCP server, against raw peers that answer, stall, break and vanish. Run once per
+ * implementation, as the environment has it; what only one of them promises, with that one.
+ */
 #include <stdlib.h>
 
+#include "scene.h"
 #include "suite.h"
 
 int main(void)
@@ -9,6 +13,10 @@ int main(void)
     suite_add_tcase(suite, message_tests());
     suite_add_tcase(suite, failure_tests());
     suite_add_tcase(suite, control_tests());
+    if (!is_by_libcurl()) {
+        suite_add_tcase(suite, response_tests());
+        suite_add_tcase(suite, pool_tests());
+    }
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

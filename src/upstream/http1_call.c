@@ -1,0 +1,397 @@
+/*
+ * The life of one call: a connection is found, the request goes out, the response comes in
+ * piece by piece, and the call ends or is cancelled.
+ *
+ * Everything but the first write happens from the loop. While callbacks of a call are on the
+ * stack, a cancel of that call is only noted; of any other call it is done at once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http1_internal.h"
+#include "request_header.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+static void on_limit(void *context);
+static void send_request(struct http1_call *call, struct str head);
+static void cancel_call(struct upstream_call *base);
+static void pause_call(struct upstream_call *base);
+static void resume_call(struct upstream_call *base);
+
+static const struct upstream_implementation implementation = {cancel_call, pause_call, resume_call};
+
+static void touch(struct http1_call *call)
+{
+    call->last_byte_ms = clock_monotonic_ms();
+}
+
+static void start_silence(struct http1_call *call)
+{
+    touch(call);
+    if (call->silence_ms > 0)
+        loop_timer_start(&call->limit, call->silence_ms);
+    else
+        loop_timer_stop(&call->limit);
+}
+
+struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
+                                       const struct upstream_request *request,
+                                       const struct upstream_callbacks *callbacks, void *context)
+{
+    struct http1_call *call = memory_alloc(sizeof(*call));
+    call->base.implementation = &implementation;
+    call->client = client;
+    call->host = http1_host_of(client, url);
+    call->callbacks = *callbacks;
+    call->context = context;
+    call->body = request->body;
+    call->silence_ms = request->silence_timeout_ms;
+    call->connect_ms =
+        request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
+    call->may_repeat = !str_equal(str_from(request->method), STR("POST"));
+    list_append(&client->calls, &call->node);
+    list_init(&call->deferred);
+    list_init(&call->waiting);
+    buffer_init(&call->head);
+    buffer_init(&call->kept);
+    loop_timer_init(&call->limit, client->loop, on_limit, call);
+
+    call->is_refused = !http1_request_write_head(&client->request_head, url, request);
+    struct str head = buffer_str(&client->request_head);
+    call->head_length = head.length;
+    if (!call->is_refused)
+        call->connection = http1_connection_reuse(call->host, call);
+    if (call->connection != NULL) {
+        start_silence(call);
+        send_request(call, head);
+    } else {
+        buffer_append(&call->head, head);
+        http1_client_defer(client, call);
+    }
+    return &call->base;
+}
+
+static struct http1_call *call_of(struct upstream_call *base)
+{
+    return LIST_ENTRY(base, struct http1_call, base);
+}
+
+/* ---- the end ---- */
+
+static void drop_connection(struct http1_call *call)
+{
+    if (call->connection != NULL)
+        http1_connection_close(call->connection);
+    call->connection = NULL;
+}
+
+void http1_call_destroy(struct http1_call *call)
+{
+    loop_timer_stop(&call->limit);
+    drop_connection(call);
+    list_remove(&call->waiting);
+    list_remove(&call->deferred);
+    list_remove(&call->node);
+    buffer_finish(&call->kept);
+    buffer_finish(&call->head);
+    free(call);
+}
+
+static void end(struct http1_call *call, enum upstream_result result, const char *detail)
+{
+    call->is_ending = true;
+    loop_timer_stop(&call->limit);
+    drop_connection(call);
+    list_remove(&call->deferred);
+    if (call->callbacks.end != NULL)
+        call->callbacks.end(call->context, result, detail);
+    http1_call_destroy(call);
+}
+
+static void fail(struct http1_call *call, const char *detail)
+{
+    end(call, call->sent > 0 ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED, detail);
+}
+
+/* The connection waits for the next call before this one's owner hears of the end, for he
+ * may make that call. */
+static void complete(struct http1_call *call, bool has_rest)
+{
+    bool was_sent = call->sent == call->head_length + call->body.length;
+    if (call->response.keeps_alive && was_sent && !has_rest) {
+        http1_connection_release(call->connection);
+        call->connection = NULL;
+    }
+    end(call, UPSTREAM_DONE, "");
+}
+
+/* ---- a connection ---- */
+
+static void fail_to_connect(struct http1_call *call, const char *reason)
+{
+    char detail[512];
+    snprintf(detail, sizeof(detail), "cannot connect to %s:%u: %s", call->host->name,
+             call->host->port, reason);
+    fail(call, detail);
+}
+
+/* An address that hangs leaves time for the next. */
+static void try_next_address(struct http1_call *call)
+{
+    const struct http1_addresses *addresses = &call->host->addresses;
+    while (call->next_address < addresses->count) {
+        const struct http1_address *address = &addresses->items[call->next_address++];
+        int64_t left_ms = call->connect_by_ms - clock_monotonic_ms();
+        if (call->next_address < addresses->count)
+            left_ms /= 2;
+        call->connection = http1_connection_open(call->host, address, call);
+        if (call->connection != NULL) {
+            loop_timer_start(&call->limit, left_ms);
+            return;
+        }
+        call->connect_error = errno;
+    }
+    http1_host_forget(call->host);
+    fail_to_connect(call, call->connect_error != 0 ? strerror(call->connect_error)
+                                                   : "no address is left to try");
+}
+
+static void connect_call(struct http1_call *call)
+{
+    int64_t most_ms = call->connect_ms;
+    if (call->silence_ms > 0 && call->silence_ms < most_ms)
+        most_ms = call->silence_ms;
+    call->connect_by_ms = clock_monotonic_ms() + most_ms;
+    call->next_address = 0;
+    if (http1_host_is_known(call->host))
+        try_next_address(call);
+    else if (http1_host_look_up(call->host, call))
+        loop_timer_start(&call->limit, most_ms);
+    else
+        fail_to_connect(call, "no thread to look up its name");
+}
+
+void http1_call_addresses_known(struct http1_call *call, const char *error)
+{
+    if (error != NULL)
+        fail_to_connect(call, error);
+    else
+        try_next_address(call);
+}
+
+void http1_call_connected(struct http1_call *call, int error_number)
+{
+    if (error_number != 0) {
+        call->connect_error = error_number;
+        drop_connection(call);
+        try_next_address(call);
+        return;
+    }
+    http1_connection_read(call->connection, true);
+    start_silence(call);
+    send_request(call, buffer_str(&call->head));
+}
+
+/* The connection broke. One that had been idle may have been closed before this request
+ * reached it: what was not sent, or does no harm twice, goes out again on a new one. */
+static void lose_connection(struct http1_call *call, const char *detail)
+{
+    bool is_stale = call->connection->was_idle && !call->has_received;
+    if (is_stale && (call->sent == 0 || call->may_repeat)) {
+        drop_connection(call);
+        call->response = (struct http1_response){.place = HTTP1_IN_HEAD};
+        call->sent = 0;
+        connect_call(call);
+    } else {
+        fail(call, detail);
+    }
+}
+
+/* The timer is not moved with every byte: when it runs out it looks how old the last is. */
+static void on_limit(void *context)
+{
+    struct http1_call *call = context;
+
+    if (call->connection == NULL || !call->connection->is_open) {
+        list_remove(&call->waiting);
+        call->connect_error = ETIMEDOUT;
+        drop_connection(call);
+        if (clock_monotonic_ms() < call->connect_by_ms)
+            try_next_address(call);
+        else
+            fail_to_connect(call, "no connection within the time limit");
+        return;
+    }
+    int64_t silent_ms = clock_monotonic_ms() - call->last_byte_ms;
+    if (call->is_paused)
+        loop_timer_start(&call->limit, call->silence_ms);
+    else if (silent_ms < call->silence_ms)
+        loop_timer_start(&call->limit, call->silence_ms - silent_ms);
+    else
+        end(call, call->sent > 0 ? UPSTREAM_SILENT : UPSTREAM_CONNECT_FAILED,
+            "no byte came within the time limit");
+}
+
+/* ---- the request goes out ---- */
+
+static struct str after(struct str s, size_t count)
+{
+    return count < s.length ? str_slice(s.bytes + count, s.length - count) : STR_EMPTY;
+}
+
+/* `head` is kept only while it may be needed again. When the connection takes no more, what
+ * it still brings is read, and its end is found there. */
+static void send_request(struct http1_call *call, struct str head)
+{
+    size_t written = 0;
+    size_t body_sent = call->sent > call->head_length ? call->sent - call->head_length : 0;
+    bool is_first = call->head.length == 0 && head.length > 0;
+
+    if (http1_connection_write(call->connection, after(head, call->sent),
+                               after(call->body, body_sent), &written) &&
+        written > 0) {
+        call->sent += written;
+        touch(call);
+    }
+    bool is_needed = call->may_repeat || call->sent < call->head_length;
+    if (is_first && is_needed)
+        buffer_append(&call->head, head);
+    else if (!is_needed)
+        buffer_finish(&call->head);
+}
+
+void http1_call_writable(struct http1_call *call)
+{
+    send_request(call, buffer_str(&call->head));
+}
+
+/* ---- the response comes in ---- */
+
+/* Whether bytes are wanted now; heads are not held back by a pause. */
+static bool wants_bytes(const struct http1_call *call)
+{
+    return !call->is_paused || !http1_response_is_in_body(&call->response);
+}
+
+/* What is not used yet is kept: `bytes` are those just read, or the end of what was kept. */
+static void keep(struct http1_call *call, const char *bytes, size_t length)
+{
+    if (length == 0)
+        buffer_finish(&call->kept);
+    else if (call->kept.length == 0)
+        buffer_append(&call->kept, str_slice(bytes, length));
+    else if (length < call->kept.length)
+        buffer_drop(&call->kept, call->kept.length - length);
+}
+
+static void show(struct http1_call *call, const struct http1_step *step)
+{
+    const struct http1_head *head = &call->client->head;
+    if (step->event == HTTP1_HEAD && call->callbacks.head != NULL)
+        call->callbacks.head(call->context, head->status, head->headers, head->count);
+    else if (step->event == HTTP1_BODY && call->callbacks.body != NULL)
+        call->callbacks.body(call->context, step->body);
+}
+
+static void take_bytes(struct http1_call *call, char *bytes, size_t length)
+{
+    struct http1_step step = {.event = HTTP1_MORE};
+
+    call->is_busy = true;
+    while (wants_bytes(call)) {
+        step = http1_response_read(&call->response, &call->client->head, bytes, length);
+        bytes += step.used;
+        length -= step.used;
+        if (step.event != HTTP1_HEAD && step.event != HTTP1_BODY)
+            break;
+        show(call, &step);
+        if (call->is_cancelled) {
+            http1_call_destroy(call);
+            return;
+        }
+    }
+    call->is_busy = false;
+    if (step.event == HTTP1_END) {
+        complete(call, length > 0);
+    } else if (step.event == HTTP1_BROKEN) {
+        fail(call, call->response.fault);
+    } else {
+        keep(call, bytes, length);
+        http1_connection_read(call->connection, wants_bytes(call));
+    }
+}
+
+static void take_end(struct http1_call *call, const char *reason)
+{
+    if (reason == NULL && http1_response_close(&call->response) == HTTP1_END)
+        complete(call, true);
+    else
+        lose_connection(call, reason != NULL ? reason : call->response.fault);
+}
+
+void http1_call_readable(struct http1_call *call)
+{
+    struct http1_client *client = call->client;
+    ssize_t count =
+        http1_connection_receive(call->connection, client->read_bytes, HTTP1_READ_BYTES);
+    if (count == -1 && errno == EAGAIN)
+        return;
+    if (count <= 0) {
+        take_end(call, count == -1 ? strerror(errno) : NULL);
+        return;
+    }
+    call->has_received = true;
+    touch(call);
+    if (call->kept.length == 0) {
+        take_bytes(call, client->read_bytes, (size_t)count);
+    } else {
+        buffer_append(&call->kept, str_slice(client->read_bytes, (size_t)count));
+        take_bytes(call, call->kept.bytes, call->kept.length);
+    }
+}
+
+void http1_call_run_deferred(struct http1_call *call)
+{
+    if (call->is_refused)
+        fail(call, REQUEST_HEADER_MALFORMED);
+    else if (call->connection == NULL)
+        connect_call(call);
+    else if (call->kept.length > 0)
+        take_bytes(call, call->kept.bytes, call->kept.length);
+}
+
+/* ---- what the owner asks for ---- */
+
+static void cancel_call(struct upstream_call *base)
+{
+    struct http1_call *call = call_of(base);
+    if (call->is_ending)
+        return;
+    call->is_cancelled = true;
+    if (!call->is_busy)
+        http1_call_destroy(call);
+}
+
+static void pause_call(struct upstream_call *base)
+{
+    struct http1_call *call = call_of(base);
+    call->is_paused = true;
+    if (call->connection != NULL && call->connection->is_open)
+        http1_connection_read(call->connection, wants_bytes(call));
+}
+
+static void resume_call(struct upstream_call *base)
+{
+    struct http1_call *call = call_of(base);
+    if (!call->is_paused)
+        return;
+    call->is_paused = false;
+    touch(call);
+    if (call->kept.length > 0)
+        http1_client_defer(call->client, call);
+    else if (call->connection != NULL && call->connection->is_open)
+        http1_connection_read(call->connection, true);
+}

@@ -1,0 +1,137 @@
+/*
+ * The client of one loop: the hosts it has called, and calls with something to do later.
+ */
+#include <stdlib.h>
+
+#include "http1_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+/* How long addresses are used before they are looked up again. */
+#define ADDRESSES_LIFE_MS 30000
+
+static void on_run_deferred(void *context);
+
+struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_connections)
+{
+    struct http1_client *client = memory_alloc(sizeof(*client));
+    client->loop = loop;
+    client->hosts = map_create();
+    client->max_idle = max_idle_connections;
+    list_init(&client->calls);
+    list_init(&client->deferred);
+    list_init(&client->idle);
+    buffer_init(&client->request_head);
+    loop_timer_init(&client->run_deferred, loop, on_run_deferred, client);
+    loop_timer_init(&client->close_idle, loop, http1_connection_close_idle, client);
+    return client;
+}
+
+/* ---- hosts ---- */
+
+struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url)
+{
+    struct http1_host *host = map_get(client->hosts, url->authority);
+    if (host != NULL)
+        return host;
+    host = memory_alloc(sizeof(*host));
+    host->client = client;
+    host->name = memory_copy_str(url->host);
+    host->port = url->port;
+    list_init(&host->idle);
+    list_init(&host->waiting);
+    host->is_numeric = http1_address_read(&host->addresses.items[0], url->host, url->port);
+    host->addresses.count = host->is_numeric ? 1 : 0;
+    map_put(client->hosts, url->authority, host);
+    return host;
+}
+
+bool http1_host_is_known(const struct http1_host *host)
+{
+    return host->is_numeric || (host->addresses.count > 0 &&
+                                clock_monotonic_ms() - host->known_since_ms < ADDRESSES_LIFE_MS);
+}
+
+static void on_looked_up(void *context, const struct http1_addresses *addresses, const char *error)
+{
+    struct http1_host *host = context;
+    host->lookup = NULL;
+    host->addresses = *addresses;
+    host->known_since_ms = clock_monotonic_ms();
+
+    /* One at a time: what a call does may end others, or have them wait anew. */
+    struct list taken;
+    list_init(&taken);
+    list_append(&host->waiting, &taken);
+    list_remove(&host->waiting);
+    while (!list_is_empty(&taken)) {
+        struct http1_call *call = LIST_ENTRY(taken.next, struct http1_call, waiting);
+        list_remove(&call->waiting);
+        http1_call_addresses_known(call, error);
+    }
+}
+
+bool http1_host_look_up(struct http1_host *host, struct http1_call *call)
+{
+    if (host->lookup == NULL)
+        host->lookup =
+            http1_lookup_start(host->client->loop, host->name, host->port, on_looked_up, host);
+    if (host->lookup == NULL)
+        return false;
+    list_append(&host->waiting, &call->waiting);
+    return true;
+}
+
+void http1_host_forget(struct http1_host *host)
+{
+    if (!host->is_numeric)
+        host->addresses.count = 0;
+}
+
+static void host_destroy(void *value)
+{
+    struct http1_host *host = value;
+    http1_lookup_cancel(host->lookup);
+    free(host->name);
+    free(host);
+}
+
+/* ---- what is put off ---- */
+
+void http1_client_defer(struct http1_client *client, struct http1_call *call)
+{
+    if (list_is_empty(&call->deferred))
+        list_append(&client->deferred, &call->deferred);
+    if (!loop_timer_is_running(&client->run_deferred))
+        loop_timer_start(&client->run_deferred, 0);
+}
+
+/* What is put off meanwhile has its turn in the next round. */
+static void on_run_deferred(void *context)
+{
+    struct http1_client *client = context;
+    struct list taken;
+    list_init(&taken);
+    list_append(&client->deferred, &taken);
+    list_remove(&client->deferred);
+    while (!list_is_empty(&taken)) {
+        struct http1_call *call = LIST_ENTRY(taken.next, struct http1_call, deferred);
+        list_remove(&call->deferred);
+        http1_call_run_deferred(call);
+    }
+}
+
+void http1_client_destroy(struct http1_client *client)
+{
+    if (client == NULL)
+        return;
+    LIST_FOR_EACH_SAFE (node, next, &client->calls)
+        http1_call_destroy(LIST_ENTRY(node, struct http1_call, node));
+    LIST_FOR_EACH_SAFE (node, next, &client->idle)
+        http1_connection_close(LIST_ENTRY(node, struct http1_connection, of_client));
+    map_destroy(client->hosts, host_destroy);
+    loop_timer_stop(&client->run_deferred);
+    loop_timer_stop(&client->close_idle);
+    buffer_finish(&client->request_head);
+    free(client);
+}

@@ -1,0 +1,17 @@
+/*
+ * Calls by HTTP/1.1 on the loop's own sockets, as upstream.h says of the functions of like
+ * names; plain http alone.
+ */
+#pragma once
+
+#include "http1_url.h"
+#include "upstream_internal.h"
+
+struct http1_client;
+
+struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_connections);
+void http1_client_destroy(struct http1_client *client);
+/* `url` is request->url, read. */
+struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
+                                       const struct upstream_request *request,
+                                       const struct upstream_callbacks *callbacks, void *context);

@@ -1,0 +1,205 @@
+/*
+ * Connections: a non-blocking socket that the loop watches, and we read and write.
+ *
+ * h2o would read until nothing is left and hide how much of a request went out; with
+ * H2O_SOCKET_FLAG_DONT_READ it only tells when there is something to do. An idle connection
+ * is watched, too: whatever comes on it, most often its end, ends it.
+ */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "http1_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+/* Common servers close after five seconds; to be first avoids requests that cross it. */
+#define IDLE_LIMIT_MS 4000
+
+static void on_readable(h2o_socket_t *socket, const char *error);
+static void on_writable(h2o_socket_t *socket, const char *error);
+
+static int open_socket(const struct http1_address *address)
+{
+    const int on = 1;
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd == -1)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    if (connect(fd, &address->any, address->length) == 0 || errno == EINPROGRESS)
+        return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+struct http1_connection *http1_connection_open(struct http1_host *host,
+                                               const struct http1_address *address,
+                                               struct http1_call *call)
+{
+    int fd = open_socket(address);
+    if (fd == -1)
+        return NULL;
+    struct http1_connection *connection = memory_alloc(sizeof(*connection));
+    list_init(&connection->of_host);
+    list_init(&connection->of_client);
+    connection->host = host;
+    connection->call = call;
+    connection->socket =
+        h2o_evloop_socket_create(loop_native(host->client->loop), fd, H2O_SOCKET_FLAG_DONT_READ);
+    connection->socket->data = connection;
+    h2o_socket_notify_write(connection->socket, on_writable);
+    return connection;
+}
+
+/* ---- what the loop tells ---- */
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct http1_connection *connection = socket->data;
+    if (connection->call != NULL)
+        http1_call_readable(connection->call);
+    else
+        http1_connection_close(connection);
+}
+
+static void on_writable(h2o_socket_t *socket, const char *error)
+{
+    struct http1_connection *connection = socket->data;
+    int reason = 0;
+    socklen_t length = sizeof(reason);
+
+    if (connection->is_open) {
+        http1_call_writable(connection->call);
+        return;
+    }
+    if (getsockopt(h2o_socket_get_fd(socket), SOL_SOCKET, SO_ERROR, &reason, &length) != 0)
+        reason = errno;
+    connection->is_open = reason == 0;
+    http1_call_connected(connection->call, reason);
+}
+
+/* ---- bytes ---- */
+
+void http1_connection_read(struct http1_connection *connection, bool on)
+{
+    if (on == (h2o_socket_is_reading(connection->socket) != 0))
+        return;
+    if (on)
+        h2o_socket_read_start(connection->socket, on_readable);
+    else
+        h2o_socket_read_stop(connection->socket);
+}
+
+ssize_t http1_connection_receive(struct http1_connection *connection, char *bytes, size_t length)
+{
+    ssize_t count;
+    do
+        count = read(h2o_socket_get_fd(connection->socket), bytes, length);
+    while (count == -1 && errno == EINTR);
+    return count;
+}
+
+static struct iovec piece(struct str s)
+{
+    return (struct iovec){.iov_base = (void *)(uintptr_t)s.bytes, .iov_len = s.length};
+}
+
+bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
+                            size_t *written)
+{
+    int fd = h2o_socket_get_fd(connection->socket);
+    const struct iovec pieces[] = {piece(head), piece(body)};
+    ssize_t count;
+    do
+        count = writev(fd, pieces, 2);
+    while (count == -1 && errno == EINTR);
+
+    if (count == -1 && errno != EAGAIN) {
+        /* There may be a response all the same; else this makes the reader find the end. */
+        shutdown(fd, SHUT_RDWR);
+        return false;
+    }
+    *written = count == -1 ? 0 : (size_t)count;
+    if (*written < head.length + body.length)
+        h2o_socket_notify_write(connection->socket, on_writable);
+    return true;
+}
+
+/* ---- idle ones ---- */
+
+/* The loop may not yet have told that it was closed, and a POST goes out only once. */
+static bool is_alive(const struct http1_connection *connection)
+{
+    char byte;
+    int fd = h2o_socket_get_fd(connection->socket);
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && errno == EAGAIN;
+}
+
+static void leave_idle(struct http1_connection *connection)
+{
+    if (list_is_empty(&connection->of_host))
+        return;
+    list_remove(&connection->of_host);
+    list_remove(&connection->of_client);
+    connection->host->client->idle_count--;
+}
+
+struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call)
+{
+    LIST_FOR_EACH_SAFE (node, next, &host->idle) {
+        struct http1_connection *connection = LIST_ENTRY(node, struct http1_connection, of_host);
+        leave_idle(connection);
+        if (is_alive(connection)) {
+            connection->call = call;
+            return connection;
+        }
+        http1_connection_close(connection);
+    }
+    return NULL;
+}
+
+void http1_connection_release(struct http1_connection *connection)
+{
+    struct http1_client *client = connection->host->client;
+
+    connection->call = NULL;
+    connection->was_idle = true;
+    connection->idle_since_ms = clock_monotonic_ms();
+    list_append(connection->host->idle.next, &connection->of_host); /* before the first */
+    list_append(&client->idle, &connection->of_client);
+    client->idle_count++;
+    http1_connection_read(connection, true);
+    if (!loop_timer_is_running(&client->close_idle))
+        loop_timer_start(&client->close_idle, IDLE_LIMIT_MS);
+    if (client->idle_count > client->max_idle)
+        http1_connection_close(LIST_ENTRY(client->idle.next, struct http1_connection, of_client));
+}
+
+void http1_connection_close_idle(void *context)
+{
+    struct http1_client *client = context;
+    const int64_t now_ms = clock_monotonic_ms();
+
+    LIST_FOR_EACH_SAFE (node, next, &client->idle) {
+        struct http1_connection *oldest = LIST_ENTRY(node, struct http1_connection, of_client);
+        int64_t left_ms = oldest->idle_since_ms + IDLE_LIMIT_MS - now_ms;
+        if (left_ms > 0) {
+            loop_timer_start(&client->close_idle, left_ms);
+            return;
+        }
+        http1_connection_close(oldest);
+    }
+}
+
+void http1_connection_close(struct http1_connection *connection)
+{
+    leave_idle(connection);
+    h2o_socket_close(connection->socket);
+    free(connection);
+}

@@ -1,0 +1,146 @@
+/*
+ * What the files of the HTTP/1.1 implementation share.
+ *
+ *     http1_call.c         the life of one call
+ *     http1_request.c      the head of a request
+ *     http1_response.c     a response from bytes; its chunks in http1_chunks.c
+ *     http1_connection.c   a socket in the loop; idle ones wait for the next call
+ *     http1_client.c       hosts and their addresses, what is put off, the end
+ *     http1_lookup.c       a host's addresses, off the loop
+ */
+#pragma once
+
+#include <h2o.h>
+
+#include "http1_client.h"
+#include "http1_lookup.h"
+#include "http1_response.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/list.h"
+#include "taskgate/core/map.h"
+
+/* What one read may bring. */
+#define HTTP1_READ_BYTES ((size_t)64 * 1024)
+
+struct http1_client {
+    struct loop *loop;
+    struct map *hosts; /* by authority; they stay, for they come from the configuration */
+    struct list calls; /* all of them */
+
+    struct list deferred; /* calls with something to do in the next round */
+    struct loop_timer run_deferred;
+
+    struct list idle; /* connections, the one idle longest first */
+    size_t idle_count;
+    size_t max_idle;
+    struct loop_timer close_idle;
+
+    /* Used within one step, so that no call needs its own: reads do not nest. */
+    struct buffer request_head;
+    struct http1_head head;
+    char read_bytes[HTTP1_READ_BYTES];
+};
+
+/* A host and port, with its connections. */
+struct http1_host {
+    struct http1_client *client;
+    char *name;
+    uint16_t port;
+    bool is_numeric;
+    struct list idle;    /* connections, the one used last first */
+    struct list waiting; /* calls that wait for the lookup */
+    struct http1_lookup *lookup;
+    struct http1_addresses addresses;
+    int64_t known_since_ms; /* monotonic; meaning only with addresses */
+};
+
+struct http1_connection {
+    struct list of_host;   /* in host->idle while idle */
+    struct list of_client; /* in client->idle while idle */
+    struct http1_host *host;
+    struct http1_call *call; /* NULL while idle */
+    h2o_socket_t *socket;
+    int64_t idle_since_ms;
+    bool is_open;  /* connected */
+    bool was_idle; /* used before: it may break for no fault of this request */
+};
+
+struct http1_call {
+    struct upstream_call base;
+    struct list node;     /* in client->calls */
+    struct list deferred; /* in client->deferred, or in no list */
+    struct list waiting;  /* in host->waiting, or in no list */
+    struct http1_client *client;
+    struct http1_host *host;
+    struct http1_connection *connection; /* NULL before and between */
+    struct upstream_callbacks callbacks;
+    void *context;
+
+    struct buffer head; /* of the request; empty once it need not be sent any more */
+    struct str body;    /* the caller's */
+    size_t head_length;
+    size_t sent; /* of both */
+    struct http1_response response;
+    struct buffer kept; /* bytes of the response not yet used */
+
+    struct loop_timer limit; /* for connecting, then for silence */
+    int64_t connect_ms;
+    int64_t connect_by_ms; /* monotonic */
+    int64_t silence_ms;
+    int64_t last_byte_ms; /* monotonic */
+    size_t next_address;  /* of the host's, to be tried */
+    int connect_error;    /* errno of the last attempt */
+
+    bool may_repeat; /* not a POST: a second sending does no harm */
+    bool is_refused; /* malformed, nothing is sent */
+    bool has_received;
+    bool is_paused;
+    bool is_busy; /* its callbacks are on the stack */
+    bool is_cancelled;
+    bool is_ending;
+};
+
+/* ---- http1_client.c ---- */
+struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url);
+/* Whether the addresses may be used without a lookup. */
+bool http1_host_is_known(const struct http1_host *host);
+/* Has http1_call_addresses_known() called on the loop later. false: no thread. */
+bool http1_host_look_up(struct http1_host *host, struct http1_call *call);
+/* None of its addresses answers: the next call looks it up anew. */
+void http1_host_forget(struct http1_host *host);
+/* Has http1_call_run_deferred() called in the next round. */
+void http1_client_defer(struct http1_client *client, struct http1_call *call);
+
+/* ---- http1_connection.c ---- */
+/* Starts to connect; http1_call_connected() comes later. NULL: errno says why not. */
+struct http1_connection *http1_connection_open(struct http1_host *host,
+                                               const struct http1_address *address,
+                                               struct http1_call *call);
+/* An idle one that is still open, for `call`; NULL when there is none. */
+struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call);
+/* Keeps it for the next call, or closes it. */
+void http1_connection_release(struct http1_connection *connection);
+void http1_connection_close(struct http1_connection *connection);
+void http1_connection_read(struct http1_connection *connection, bool on);
+/* As writev() with two pieces; false when it will not take any more. What is left over makes
+ * http1_call_writable() come. */
+bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
+                            size_t *written);
+/* As read(). */
+ssize_t http1_connection_receive(struct http1_connection *connection, char *bytes, size_t length);
+/* Closes what has been idle for too long. For the client's timer. */
+void http1_connection_close_idle(void *client);
+
+/* ---- http1_call.c ---- */
+void http1_call_run_deferred(struct http1_call *call);
+/* `error` is NULL when there are addresses. */
+void http1_call_addresses_known(struct http1_call *call, const char *error);
+void http1_call_connected(struct http1_call *call, int error_number);
+void http1_call_readable(struct http1_call *call);
+void http1_call_writable(struct http1_call *call);
+void http1_call_destroy(struct http1_call *call);
+
+/* ---- http1_request.c ---- */
+/* false: a header is malformed. */
+bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
+                              const struct upstream_request *request);

@@ -1,0 +1,252 @@
+/*
+ * Head, then the body as the head frames it (RFC 9112 §6.3).
+ */
+#include "http1_response.h"
+
+#include "picohttpparser.h"
+
+static struct http1_step broken(struct http1_response *response, const char *fault)
+{
+    response->place = HTTP1_FAILED;
+    response->fault = fault;
+    return (struct http1_step){.event = HTTP1_BROKEN};
+}
+
+/* ---- the head ---- */
+
+/* What the headers say of the frame. */
+struct frame {
+    bool has_length;
+    bool is_chunked;
+    bool says_close;
+    bool says_keep_alive;
+    uint64_t length;
+    const char *fault;
+};
+
+static void read_length(struct frame *frame, struct str value)
+{
+    uint64_t length;
+    if (!str_to_u64(value, &length) || length > INT64_MAX)
+        frame->fault = "the response has a Content-Length that is no length";
+    else if (frame->has_length && frame->length != length)
+        frame->fault = "the response has two lengths";
+    frame->has_length = true;
+    frame->length = length;
+}
+
+static void read_coding(struct frame *frame, struct str value)
+{
+    if (frame->is_chunked || !str_equal_ignore_case(value, STR("chunked")))
+        frame->fault = "the response has a Transfer-Encoding other than \"chunked\"";
+    frame->is_chunked = true;
+}
+
+static void read_connection(struct frame *frame, struct str value)
+{
+    struct str token;
+    while (value.length > 0) {
+        str_cut(value, ',', &token, &value);
+        frame->says_close |= str_equal_ignore_case(str_trim(token), STR("close"));
+        frame->says_keep_alive |= str_equal_ignore_case(str_trim(token), STR("keep-alive"));
+    }
+}
+
+static void read_header(struct frame *frame, const struct http_header *header)
+{
+    static const struct {
+        struct str name;
+        void (*read)(struct frame *frame, struct str value);
+    } framing[] = {
+        {STR("content-length"), read_length},
+        {STR("transfer-encoding"), read_coding},
+        {STR("connection"), read_connection},
+    };
+    for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
+        if (header->name.length == framing[i].name.length &&
+            str_equal(header->name, framing[i].name))
+            framing[i].read(frame, header->value);
+}
+
+static void lower(char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] >= 'A' && bytes[i] <= 'Z')
+            bytes[i] = (char)(bytes[i] | 0x20);
+}
+
+/* From the parser's headers to ours. `bytes` is where they point into. */
+static void take_headers(struct http1_head *head, struct frame *frame, char *bytes,
+                         const struct phr_header *parsed, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct phr_header *from = &parsed[i];
+        struct http_header *to = &head->headers[i];
+        if (from->name == NULL) {
+            frame->fault = "the response has a folded header";
+            return;
+        }
+        if (from->value[from->value_len] != '\r') {
+            frame->fault = "the response has a line that ends without CR LF";
+            return;
+        }
+        lower(bytes + (from->name - bytes), from->name_len);
+        to->name = str_slice(from->name, from->name_len);
+        to->value = str_trim(str_slice(from->value, from->value_len));
+        read_header(frame, to);
+    }
+    head->count = count;
+}
+
+static const char *judge(const struct frame *frame, int version, int status)
+{
+    if (frame->fault != NULL)
+        return frame->fault;
+    if (frame->is_chunked && frame->has_length)
+        return "the response has both Content-Length and Transfer-Encoding";
+    if (frame->is_chunked && version == 0)
+        return "the response has a Transfer-Encoding in HTTP/1.0";
+    if (version > 1 || status < 100 || status > 599 || status == 101)
+        return "the response has a status line that makes no sense";
+    return NULL;
+}
+
+static void enter_body(struct http1_response *response, const struct frame *frame, int version,
+                       int status)
+{
+    response->keeps_alive = !frame->says_close && (version == 1 || frame->says_keep_alive);
+    response->left = frame->length;
+    if (status == 204 || status == 304 || (frame->has_length && frame->length == 0))
+        response->place = HTTP1_COMPLETE;
+    else if (frame->is_chunked)
+        response->place = HTTP1_IN_CHUNKS;
+    else
+        response->place = frame->has_length ? HTTP1_IN_SIZED_BODY : HTTP1_IN_ENDLESS_BODY;
+}
+
+static struct http1_step read_head(struct http1_response *response, struct http1_head *head,
+                                   char *bytes, size_t length)
+{
+    struct phr_header parsed[HTTP1_MAX_HEADERS];
+    struct frame frame = {.length = 0};
+    size_t count = HTTP1_MAX_HEADERS;
+    size_t reason_length;
+    const char *reason;
+    int version;
+
+    if (length == 0)
+        return (struct http1_step){.event = HTTP1_MORE};
+    int used = phr_parse_response(bytes, length, &version, &head->status, &reason, &reason_length,
+                                  parsed, &count, response->looked_at);
+    size_t head_bytes = response->interim_bytes + (used > 0 ? (size_t)used : length);
+    if (used == -1)
+        return broken(response, "the response is not HTTP/1.1");
+    if (head_bytes > HTTP1_MAX_HEAD_BYTES)
+        return broken(response, "the response headers are too large");
+    if (used < 0) {
+        response->looked_at = length;
+        return (struct http1_step){.event = HTTP1_MORE};
+    }
+    response->looked_at = 0;
+
+    if (reason[reason_length] != '\r' || bytes[used - 2] != '\r')
+        frame.fault = "the response has a line that ends without CR LF";
+    take_headers(head, &frame, bytes, parsed, count);
+    const char *fault = judge(&frame, version, head->status);
+    if (fault != NULL)
+        return broken(response, fault);
+    if (head->status < 200) {
+        response->interim_bytes = head_bytes;
+        return (struct http1_step){.event = HTTP1_MORE, .used = (size_t)used};
+    }
+    enter_body(response, &frame, version, head->status);
+    return (struct http1_step){.event = HTTP1_HEAD, .used = (size_t)used};
+}
+
+/* Interim heads are passed over. */
+static struct http1_step read_heads(struct http1_response *response, struct http1_head *head,
+                                    char *bytes, size_t length)
+{
+    struct http1_step step;
+    size_t used = 0;
+    do {
+        step = read_head(response, head, bytes + used, length - used);
+        used += step.used;
+    } while (step.event == HTTP1_MORE && step.used > 0);
+    step.used = used;
+    return step;
+}
+
+/* ---- the body ---- */
+
+static struct http1_step piece(char *bytes, size_t length, size_t used)
+{
+    return (struct http1_step){.event = length > 0 ? HTTP1_BODY : HTTP1_MORE,
+                               .used = used,
+                               .body = str_slice(bytes, length)};
+}
+
+static struct http1_step read_sized(struct http1_response *response, char *bytes, size_t length)
+{
+    size_t count = length < response->left ? length : (size_t)response->left;
+    response->left -= count;
+    if (response->left == 0)
+        response->place = HTTP1_COMPLETE;
+    return piece(bytes, count, count);
+}
+
+/* Data before a fault is given first, so that it does not matter how the bytes came. */
+static struct http1_step read_chunks(struct http1_response *response, char *bytes, size_t length)
+{
+    size_t used;
+    size_t count = http1_chunks_decode(&response->chunks, bytes, length, &used);
+    struct http1_step end = {.event = HTTP1_END};
+    if (response->chunks.state == HTTP1_CHUNKS_DONE)
+        response->place = HTTP1_COMPLETE;
+    else if (response->chunks.state == HTTP1_CHUNKS_BROKEN)
+        end = broken(response, "the response has a malformed chunk");
+    else
+        end.event = HTTP1_MORE;
+    end.used = used;
+    return count > 0 ? piece(bytes, count, used) : end;
+}
+
+struct http1_step http1_response_read(struct http1_response *response, struct http1_head *head,
+                                      char *bytes, size_t length)
+{
+    switch (response->place) {
+    case HTTP1_IN_HEAD:
+        return read_heads(response, head, bytes, length);
+    case HTTP1_IN_SIZED_BODY:
+        return read_sized(response, bytes, length);
+    case HTTP1_IN_CHUNKS:
+        return read_chunks(response, bytes, length);
+    case HTTP1_IN_ENDLESS_BODY:
+        return piece(bytes, length, length);
+    case HTTP1_COMPLETE:
+        return (struct http1_step){.event = HTTP1_END};
+    case HTTP1_FAILED:
+        break;
+    }
+    return (struct http1_step){.event = HTTP1_BROKEN};
+}
+
+enum http1_event http1_response_close(struct http1_response *response)
+{
+    if (response->place == HTTP1_IN_ENDLESS_BODY)
+        response->place = HTTP1_COMPLETE;
+    if (response->place == HTTP1_COMPLETE)
+        return HTTP1_END;
+    if (response->place == HTTP1_IN_HEAD)
+        return broken(response, response->looked_at > 0
+                                    ? "the connection was closed within the response headers"
+                                    : "the connection was closed without a response")
+            .event;
+    return broken(response, "the connection was closed within the response body").event;
+}
+
+bool http1_response_is_in_body(const struct http1_response *response)
+{
+    return response->place == HTTP1_IN_SIZED_BODY || response->place == HTTP1_IN_CHUNKS ||
+           response->place == HTTP1_IN_ENDLESS_BODY;
+}
