@@ -92,7 +92,7 @@ async function busy(place) {
     reply.result({ content: [{ type: 'text', text: `did ${marker}` }] });
   };
   const clients = await Promise.all(['A', 'B', 'C'].map((token) => connect({ token })));
-  const traffic = new Traffic({ ledger, random, refusals: (error) => error.code === -32013 || error.code === 'shutting_down' || error.code === 'unavailable' });
+  const traffic = new Traffic({ ledger, random, refusals: (error) => error.code === -32013 || error.code === 'shutting_down' || error.code === 'unavailable', survives: (error) => error.message.includes('the process ends') });
   const running = Promise.all([...clients.flatMap((client) => [traffic.client(client, { creates: Infinity, steps: Infinity }), traffic.waiter(client, { steps: Infinity })]), traffic.operator(admin, { rounds: Infinity }), traffic.operator(admin, { rounds: Infinity })]);
   return { ledger, traffic, running, clients, problems };
 }
