@@ -436,7 +436,8 @@ void execution_offer(const struct call *call, struct task *task, bool wants_resu
 
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result)
 {
-    if (task->state != TASK_APPROVED || (task->on_result && !wants_result))
+    if (task->state != TASK_APPROVED || (task->on_result && !wants_result) ||
+        atomic_load(&worker->gateway->shutting_down))
         return;
     struct execution *execution = obtain(worker, task);
     execution->own_session = true;

@@ -337,8 +337,11 @@ static void finish(struct server *server)
     if (server->admin)
         admin_close(server->admin);
     notifier_close(server->notifier);
-    store_close(server->store);
-    deliver_messages(server); /* what the store has sent, so that what it owns is freed */
+    store_stop(server->store);
+    /* What the store has sent is delivered, so that what it owns is freed; then what it refuses
+     * to those who went on asking. */
+    deliver_messages(server);
+    deliver_messages(server);
     notifier_destroy(server->notifier);
     admin_destroy(server->admin);
     for (size_t i = 0; i < server->worker_count; i++)
@@ -348,6 +351,7 @@ static void finish(struct server *server)
         if (server->workers[i].loop)
             loop_destroy(server->workers[i].loop);
     }
+    store_close(server->store);
     gateway_destroy(server->gateway);
     snapshot_install(NULL);
     metrics_finish();

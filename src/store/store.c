@@ -80,15 +80,38 @@ failed:
     return NULL;
 }
 
-void store_close(struct store *store)
+static void refuse(struct operation *operation)
 {
-    if (!store)
+    operation->reply.status = STORE_FAILED;
+    store_answer(operation);
+}
+
+void store_stop(struct store *store)
+{
+    if (!store || store->stopped)
         return;
     pthread_mutex_lock(&store->lock);
     store->stopping = true;
     pthread_cond_signal(&store->wake);
     pthread_mutex_unlock(&store->lock);
     pthread_join(store->thread, NULL);
+    pthread_mutex_lock(&store->lock);
+    store->stopped = true;
+    struct operation *late = store->first;
+    store->first = NULL;
+    pthread_mutex_unlock(&store->lock);
+    while (late) {
+        struct operation *operation = late;
+        late = operation->next;
+        refuse(operation);
+    }
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    store_stop(store);
     database_close(&store->database);
     release(store);
 }
@@ -116,12 +139,16 @@ void store_observe(struct store *store, struct loop *loop, store_observer callba
 static void queue(struct store *store, struct operation *operation)
 {
     pthread_mutex_lock(&store->lock);
-    bool was_empty = !store->first;
-    *store->end = operation;
-    store->end = &operation->next;
-    if (was_empty)
-        pthread_cond_signal(&store->wake);
+    bool stopped = store->stopped, was_empty = !store->first;
+    if (!stopped) {
+        *store->end = operation;
+        store->end = &operation->next;
+        if (was_empty)
+            pthread_cond_signal(&store->wake);
+    }
     pthread_mutex_unlock(&store->lock);
+    if (stopped)
+        refuse(operation);
 }
 
 /* ---- tasks ---- */

@@ -17,11 +17,12 @@ struct store {
     atomic_bool healthy;
     atomic_int_fast64_t pending_count;
 
-    pthread_mutex_t lock; /* guards the four below */
+    pthread_mutex_t lock; /* guards the five below */
     pthread_cond_t wake;  /* on the monotonic clock */
     struct operation *first, **end;
     struct observer *observers;
-    bool stopping;
+    bool stopping; /* the thread ends once the queue is empty */
+    bool stopped;  /* it has */
 
     /* The store thread's alone, once it runs. */
     pthread_t thread;
@@ -34,5 +35,7 @@ struct store {
 
 /* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
 void *store_thread(void *store);
+/* Sends its reply to whoever waits for it, and lets it go. */
+void store_answer(struct operation *operation);
 /* Runs one operation by itself, without answer. For the start. */
 bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error);

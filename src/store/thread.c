@@ -28,6 +28,14 @@ static void answer(void *context)
     operation_destroy(operation);
 }
 
+void store_answer(struct operation *operation)
+{
+    if (operation->call.callback)
+        loop_post(operation->call.loop, answer, operation);
+    else
+        operation_destroy(operation);
+}
+
 struct notice {
     store_observer callback;
     void *context;
@@ -65,10 +73,7 @@ static void publish(struct store *store, struct operation *chain, const struct b
         chain = operation->next;
         while (told < operation->events_end)
             post_event(store, &batch->events[told++]);
-        if (operation->call.callback)
-            loop_post(operation->call.loop, answer, operation);
-        else
-            operation_destroy(operation);
+        store_answer(operation);
     }
 }
 

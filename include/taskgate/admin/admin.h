@@ -47,9 +47,9 @@ void admin_announce_shut_down(struct admin *admin);
 /* As admin_announce_shut_down(), and nothing new is accepted. `idle` runs on the loop once the
  * last connection is closed. */
 void admin_shut_down(struct admin *admin, loop_callback idle, void *context);
-/* Before store_close(), once the loop has stopped: whatever is asked from now on is answered 503,
+/* Before store_stop(), once the loop has stopped: whatever is asked from now on is answered 503,
  * and the store is left alone. */
 void admin_close(struct admin *admin);
-/* After store_close(), for the store tells it of changes, and after the loop has delivered what
+/* After store_stop(), for the store tells it of changes, and after the loop has delivered what
  * the store has sent it (loop_run_once()). NULL is allowed. */
 void admin_destroy(struct admin *admin);

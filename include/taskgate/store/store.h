@@ -28,6 +28,9 @@ struct store *store_open(const char *path, struct error *error);
 /* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
  * before. NULL is allowed. */
 void store_close(struct store *store);
+/* Finishes what is queued and ends the thread; whatever is asked from then on is answered
+ * STORE_FAILED. For a process that still delivers answers before it closes. */
+void store_stop(struct store *store);
 /* false after the database has failed: the calls of that commit have answered STORE_FAILED, and
  * so does every later one that still fails. The store tries again with each call, and by itself
  * every second; true again after a commit that wrote. Any thread. */

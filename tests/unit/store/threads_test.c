@@ -296,6 +296,40 @@ START_TEST(closing_answers_all_that_was_asked)
 }
 END_TEST
 
+/* Asks again in its answer, as a handler does that reads before it changes. */
+struct asker {
+    struct loop *loop;
+    struct answer *second;
+    enum store_status first;
+};
+
+static void ask_again(void *context, const struct store_reply *reply)
+{
+    struct asker *asker = context;
+    asker->first = reply->status;
+    store_task_get(store, STR("tg_none"), bench_call(asker->loop, asker->second));
+}
+
+START_TEST(a_stopped_store_has_done_what_was_asked_and_refuses_the_rest)
+{
+    struct error error;
+    struct answer second = {.arrived = false};
+    struct asker asker = {loop_create(&error), &second, STORE_CONFLICT};
+    store_task_create(store, new_task("auth:ab"), &no_limits,
+                      (struct store_call){asker.loop, ask_again, &asker});
+    store_stop(store);
+    store_stop(store);
+    bench_wait(asker.loop, &second);
+    ck_assert_int_eq(asker.first, STORE_OK);
+    ck_assert_int_eq(second.status, STORE_FAILED);
+    answer_finish(&second);
+    store_task_create(store, new_task("auth:ab"), &no_limits, (struct store_call){0});
+    store_close(store);
+    loop_destroy(asker.loop);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store threads");
@@ -307,6 +341,7 @@ int main(void)
     tcase_add_test(tests, limits_are_exact_under_contention);
     tcase_add_test(tests, every_loop_hears_the_same_order);
     tcase_add_test(tests, closing_answers_all_that_was_asked);
+    tcase_add_test(tests, a_stopped_store_has_done_what_was_asked_and_refuses_the_rest);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
