@@ -63,7 +63,7 @@ export async function connectedRaw(t, url, options) {
 }
 
 export class RawClient {
-  constructor(url, { headers = {}, token, capabilities = { tasks: {} }, name = 'raw-client', protocol = PROTOCOL } = {}) {
+  constructor(url, { headers = {}, token, capabilities = { tasks: {} }, name = 'raw-client', protocol = PROTOCOL, keepAlive = true } = {}) {
     this.url = url;
     this.headers = { ...headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
     this.capabilities = capabilities;
@@ -71,7 +71,7 @@ export class RawClient {
     this.protocol = protocol;
     this.session = undefined;
     this.lastId = 0;
-    this.agent = new http.Agent({ keepAlive: true });
+    this.agent = new http.Agent({ keepAlive });
     this.streams = new Set();
   }
 
