@@ -301,11 +301,18 @@ void metrics_observe(enum metric metric, double value, const struct str *labels)
     pthread_mutex_unlock(&shard->mutex);
 }
 
-void metrics_reset(enum metric metric)
+/* No thread uses what it remembers from before. Called with the lock of the shard that is about to
+ * lose series: whoever remembered one of them under that lock did so in an older generation. */
+static void forget_recents(void)
 {
     atomic_fetch_add(&generation, 1);
+}
+
+void metrics_reset(enum metric metric)
+{
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         pthread_mutex_lock(&shards[i].mutex);
+        forget_recents();
         struct map *kept = map_create();
         struct str key;
         void *value;
@@ -324,9 +331,9 @@ void metrics_reset(enum metric metric)
 
 void metrics_finish(void)
 {
-    atomic_fetch_add(&generation, 1);
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         pthread_mutex_lock(&shards[i].mutex);
+        forget_recents();
         map_destroy(shards[i].series, destroy_series);
         shards[i].series = NULL;
         pthread_mutex_unlock(&shards[i].mutex);

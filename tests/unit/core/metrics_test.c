@@ -146,7 +146,7 @@ static void *count_much(void *context)
         metrics_observe(METRIC_UPSTREAM_DURATION, i % 20, METRIC_LABELS(STR("up")));
         if (i % 1000 == 0)
             free(scrape(i % 2000 == 0));
-        if (i % 500 == 0)
+        if (i % 20 == 0)
             metrics_reset(METRIC_UPSTREAM_HEALTH);
         metrics_set(METRIC_UPSTREAM_HEALTH, 1, METRIC_LABELS(STR("healthy")));
     }
