@@ -14,6 +14,7 @@ static const struct {
     {"serve", "run the gateway", cli_serve},
     {"check", "read the configuration and say everything that is wrong with it", cli_check},
     {"explain", "say what the rules come to for one tool, and why", cli_explain},
+    {"policy", "try policies before they are in force", cli_policy},
     {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
     {"call", "call a tool through a running gateway, under its rules", cli_call},
 };

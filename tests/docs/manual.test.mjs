@@ -18,8 +18,9 @@ test('groff has nothing to say of it', { skip: run('groff', '--version').error ?
 
 test('every command and option is in it', { skip }, () => {
   const text = read(page).replaceAll('\\-', '-');
-  const subcommands = ['list', 'show', 'result', 'approve', 'reject', 'cancel', 'watch'].map((name) => ['tasks', name]);
-  for (const words of [['serve'], ['check'], ['explain'], ['call'], ...subcommands]) {
+  const tasks = ['list', 'show', 'result', 'approve', 'reject', 'cancel', 'watch'].map((name) => ['tasks', name]);
+  const policy = ['parse'].map((name) => ['policy', name]);
+  for (const words of [['serve'], ['check'], ['explain'], ['call'], ...tasks, ...policy]) {
     const { status, stdout } = run(program, ...words, '--help');
     assert.equal(status, 0, words.join(' '));
     for (const word of words) assert.match(text, new RegExp(`\\b${word}\\b`), words.join(' '));

@@ -1,5 +1,5 @@
 /*
- * The command line: taskgate serve|check|explain|tasks|call. Contract "Process".
+ * The command line: taskgate serve|check|explain|policy|tasks|call. Contract "Process".
  */
 #pragma once
 
@@ -20,5 +20,6 @@ int cli_main(int argc, char **argv);
 int cli_serve(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
+int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
 int cli_call(int argc, char **argv);

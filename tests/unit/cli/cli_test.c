@@ -1,6 +1,4 @@
 /* The command line without a gateway: arguments, exit codes, safe output. */
-#include <check.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,66 +7,10 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
 
+#include "harness.h"
 #include "options.h"
 #include "tasks.h"
 #include "terminal.h"
-
-/* ---- running with stdout and stderr in files ---- */
-
-static char *captured[2]; /* stdout, stderr of the last run */
-static char config_path[] = "/tmp/taskgate-cli-XXXXXX";
-
-static FILE *redirect(FILE *stream, int *saved)
-{
-    FILE *file = tmpfile();
-    ck_assert_ptr_nonnull(file);
-    fflush(stream);
-    *saved = dup(fileno(stream));
-    ck_assert_int_ge(dup2(fileno(file), fileno(stream)), 0);
-    return file;
-}
-
-static char *restore(FILE *stream, int saved, FILE *file)
-{
-    char chunk[4096];
-    struct buffer text;
-    buffer_init(&text);
-    fflush(stream);
-    ck_assert_int_ge(dup2(saved, fileno(stream)), 0);
-    close(saved);
-    rewind(file);
-    for (size_t count; (count = fread(chunk, 1, sizeof chunk, file)) > 0;)
-        buffer_append(&text, str_slice(chunk, count));
-    fclose(file);
-    return buffer_take(&text, NULL);
-}
-
-/* Runs "taskgate ARGUMENTS", which are split at blanks; "CONFIG" is the good file. */
-static int run(const char *arguments)
-{
-    char *words = memory_copy_text(arguments), *rest = words, *argv[16] = {"taskgate"};
-    int argc = 1, saved[2];
-    for (char *word; (word = strsep(&rest, " ")) != NULL && argc < 15;) {
-        if (*word)
-            argv[argc++] = strcmp(word, "CONFIG") == 0 ? config_path : word;
-    }
-    for (int i = 0; i < 2; i++) {
-        free(captured[i]);
-        captured[i] = NULL;
-    }
-    FILE *out = redirect(stdout, &saved[0]), *err = redirect(stderr, &saved[1]);
-    int code = cli_main(argc, argv);
-    captured[0] = restore(stdout, saved[0], out);
-    captured[1] = restore(stderr, saved[1], err);
-    free(words);
-    return code;
-}
-
-static void expect(int stream, const char *text)
-{
-    ck_assert_msg(strstr(captured[stream], text) != NULL, "no \"%s\" in \"%s\"", text,
-                  captured[stream]);
-}
 
 static void start(void)
 {
@@ -108,8 +50,7 @@ static void start(void)
 static void finish(void)
 {
     unlink(config_path);
-    for (int i = 0; i < 2; i++)
-        free(captured[i]);
+    forget_run();
 }
 
 /* ---- usage ---- */
@@ -140,6 +81,11 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
         {"tasks show --reason x", "unknown option --reason"},
         {"tasks approve tg_1 --reason", "--reason needs a value"},
         {"tasks list tg_1", "unexpected argument tg_1"},
+        {"policy", "Usage: taskgate policy SUBCOMMAND"},
+        {"policy prase", "did you mean parse?"},
+        {"policy frobnicate", "Usage: taskgate policy SUBCOMMAND"},
+        {"policy parse", "FILE is missing"},
+        {"policy parse a b", "unexpected argument b"},
         {"serve --nope", "unknown option --nope"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -158,6 +104,7 @@ START_TEST(help_is_exit_0_on_stdout_alone)
         "explain --help", "tasks --help",
         "explain x -h",   "tasks approve --help",
         "tasks list -h",  "tasks watch --help",
+        "policy --help",  "policy parse -h",
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
@@ -371,6 +318,7 @@ int main(void)
     tcase_add_test(cases, tasks_are_shown_whole_and_safe);
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, policy_cases());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

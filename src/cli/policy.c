@@ -1,0 +1,58 @@
+/* taskgate policy: tools to trust policies before they are in force. */
+#include "policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "taskgate/cli/cli.h"
+
+#include "distance.h"
+#include "options.h"
+
+static const struct {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} subcommands[] = {
+    {"parse", "read Cedar policies and say everything that is wrong", cli_policy_parse},
+};
+#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
+
+static void write_usage(FILE *out)
+{
+    fputs("Usage: taskgate policy SUBCOMMAND [OPTIONS]\n\n"
+          "Tries rules and policies before they are in force. No gateway need be running.\n\n",
+          out);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        fprintf(out, "  %-9s %s\n", subcommands[i].name, subcommands[i].help);
+    fputs("\nEach has its own --help.\n", out);
+}
+
+static int refuse_unknown(const char *name)
+{
+    const char *names[SUBCOMMAND_COUNT];
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        names[i] = subcommands[i].name;
+    const char *nearest = distance_nearest(name, names, SUBCOMMAND_COUNT);
+    if (nearest)
+        return options_complain("there is no taskgate policy %s; did you mean %s?", name, nearest);
+    options_complain("there is no taskgate policy %s", name);
+    write_usage(stderr);
+    return CLI_USAGE;
+}
+
+int cli_policy(int argc, char **argv)
+{
+    if (argc < 2) {
+        write_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        write_usage(stdout);
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (strcmp(argv[1], subcommands[i].name) == 0)
+            return subcommands[i].run(argc - 1, argv + 1);
+    }
+    return refuse_unknown(argv[1]);
+}

@@ -1,0 +1,20 @@
+/* The subcommands of `taskgate policy`: one file each, a row in the table of policy.c, and what
+ * several of them share. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/policy/cedar.h"
+
+/* argv[0] is the subcommand's own name. Each returns an exit code. */
+int cli_policy_parse(int argc, char **argv);
+
+/* ---- policy_files.c: files of policies and data, all that is wrong said on stderr ---- */
+
+/* Reads the file whole into `text`. */
+bool policy_files_read(const char *path, struct buffer *text);
+/* Lines of NAME:LINE:COLUMN, as the readers of the engine make them. */
+void policy_files_complain(const struct buffer *problems);
+/* Parses a file of Cedar policies; NULL when it cannot be read or anything in it is wrong. */
+struct cedar_policies *policy_files_parse(const char *path);

@@ -1,0 +1,56 @@
+/* Files that policy commands are given, read whole; what is wrong with them goes to stderr. */
+#include "policy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+#include "terminal.h"
+
+bool policy_files_read(const char *path, struct buffer *text)
+{
+    char chunk[65536];
+    FILE *file = fopen(path, "rbe");
+    int failure = file ? 0 : errno;
+    for (size_t count; file && (count = fread(chunk, 1, sizeof chunk, file)) > 0;)
+        buffer_append(text, str_slice(chunk, count));
+    if (file && ferror(file))
+        failure = errno; /* a folder can be opened, but not read */
+    if (file)
+        fclose(file);
+    if (failure)
+        options_complain("%s cannot be read: %s", path, strerror(failure));
+    return failure == 0;
+}
+
+/* A name in the file may hold anything; the lines stay lines. */
+void policy_files_complain(const struct buffer *problems)
+{
+    struct str rest = buffer_str(problems), line;
+    struct buffer safe;
+    buffer_init(&safe);
+    while (rest.length) {
+        str_cut(rest, '\n', &line, &rest);
+        terminal_append_text(&safe, line);
+        buffer_append_char(&safe, '\n');
+    }
+    fwrite(safe.bytes ? safe.bytes : "", 1, safe.length, stderr);
+    buffer_finish(&safe);
+}
+
+struct cedar_policies *policy_files_parse(const char *path)
+{
+    struct cedar_policies *policies = NULL;
+    struct buffer text, problems;
+    buffer_init(&text);
+    buffer_init(&problems);
+    if (policy_files_read(path, &text)) {
+        struct cedar_source source = {.name = path, .text = buffer_str(&text)};
+        policies = cedar_policies_parse(&source, 1, &problems);
+        policy_files_complain(&problems);
+    }
+    buffer_finish(&problems);
+    buffer_finish(&text);
+    return policies;
+}

@@ -1,0 +1,19 @@
+/* Commands run inside the test, with stdout and stderr in files. */
+#pragma once
+
+#include <check.h>
+
+/* stdout and stderr of the last run. */
+extern char *captured[2];
+/* What the word CONFIG stands for in the arguments. */
+extern char config_path[];
+
+/* Runs "taskgate ARGUMENTS", which are split at blanks. Returns the exit code. */
+int run(const char *arguments);
+/* That the stream (0: stdout) of the last run holds the text. */
+void expect(int stream, const char *text);
+/* Forgets the last run. */
+void forget_run(void);
+
+/* The suites beside this one. */
+TCase *policy_cases(void);
