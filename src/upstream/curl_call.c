@@ -21,8 +21,14 @@ static void add(struct curl_call *call);
 static void cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
+static bool has_sent(const struct upstream_call *base);
+static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
+                      void *context);
+static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
-static const struct upstream_implementation implementation = {cancel_call, pause_call, resume_call};
+static const struct upstream_implementation implementation = {
+    cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
+};
 
 struct upstream_call *curl_call_start(struct curl_client *client,
                                       const struct upstream_request *request,
@@ -274,4 +280,34 @@ static void resume_call(struct upstream_call *base)
     touch(call);
     if (call->is_stopped)
         curl_client_defer(call->client, call);
+}
+
+/* ---- another owner ---- */
+
+/* A POST that has gone out once is not sent again (on_before_request()). */
+static bool has_sent(const struct upstream_call *base)
+{
+    const struct curl_call *call = LIST_ENTRY(base, const struct curl_call, base);
+    curl_off_t uploaded = 0;
+    curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    return call->body_length == 0 || (call->is_post && (uint64_t)uploaded == call->body_length);
+}
+
+static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
+                      void *context)
+{
+    struct curl_call *call = call_of(base);
+    call->callbacks = *callbacks;
+    call->context = context;
+}
+
+static void set_silence(struct upstream_call *base, int64_t silence_ms)
+{
+    struct curl_call *call = call_of(base);
+    call->silence_ms = silence_ms;
+    touch(call);
+    if (silence_ms == 0)
+        loop_timer_stop(&call->silence);
+    else if (call->is_added)
+        loop_timer_start(&call->silence, silence_ms);
 }

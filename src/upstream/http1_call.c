@@ -20,8 +20,14 @@ static void send_request(struct http1_call *call, struct str head);
 static void cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
+static bool has_sent(const struct upstream_call *base);
+static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
+                      void *context);
+static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
-static const struct upstream_implementation implementation = {cancel_call, pause_call, resume_call};
+static const struct upstream_implementation implementation = {
+    cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
+};
 
 static void touch(struct http1_call *call)
 {
@@ -394,4 +400,30 @@ static void resume_call(struct upstream_call *base)
         http1_client_defer(call->client, call);
     else if (call->connection != NULL && call->connection->is_open)
         http1_connection_read(call->connection, true);
+}
+
+/* ---- another owner ---- */
+
+static bool has_sent(const struct upstream_call *base)
+{
+    const struct http1_call *call = LIST_ENTRY(base, const struct http1_call, base);
+    return call->body.length == 0 ||
+           (!call->may_repeat && call->sent == call->head_length + call->body.length);
+}
+
+static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
+                      void *context)
+{
+    struct http1_call *call = call_of(base);
+    call->callbacks = *callbacks;
+    call->context = context;
+}
+
+/* While it connects, the timer is the connection's. */
+static void set_silence(struct upstream_call *base, int64_t silence_ms)
+{
+    struct http1_call *call = call_of(base);
+    call->silence_ms = silence_ms;
+    if (call->connection != NULL && call->connection->is_open)
+        start_silence(call);
 }

@@ -13,11 +13,15 @@
 /* When a request sets no limit of its own. */
 #define UPSTREAM_CONNECT_TIMEOUT_MS 5000
 
-/* Behind upstream_call_cancel(), …_pause() and …_resume(). */
+/* Behind the upstream_call_…() of the same name. */
 struct upstream_implementation {
     void (*cancel)(struct upstream_call *call);
     void (*pause)(struct upstream_call *call);
     void (*resume)(struct upstream_call *call);
+    bool (*has_sent)(const struct upstream_call *call);
+    void (*hand_over)(struct upstream_call *call, const struct upstream_callbacks *callbacks,
+                      void *context);
+    void (*set_silence)(struct upstream_call *call, int64_t silence_timeout_ms);
 };
 
 /* The first member of each implementation's call. */

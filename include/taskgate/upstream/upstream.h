@@ -36,7 +36,8 @@ struct upstream_request {
     const char *url;                   /* absolute, http or https */
     const struct http_header *headers; /* sent as they are, in this order; copied; see below */
     size_t header_count;
-    struct str body;            /* borrowed until the call ends; not copied */
+    struct str body;            /* borrowed until the call ends or
+                                          upstream_call_has_sent() it; not copied */
     int64_t connect_timeout_ms; /* 0: 5 s */
     int64_t silence_timeout_ms; /* no byte for so long ends the call; 0: never */
 };
@@ -84,3 +85,13 @@ void upstream_call_cancel(struct upstream_call *call);
  * one read may bring (64 KiB) is kept. Both are allowed in callbacks. */
 void upstream_call_pause(struct upstream_call *call);
 void upstream_call_resume(struct upstream_call *call);
+
+/* ---- a call that changes hands while it runs ---- */
+/* Whether the caller's body is no longer needed: it has all gone out and is not sent again, or
+ * there is none. */
+bool upstream_call_has_sent(const struct upstream_call *call);
+/* What comes from now on is told to others. Allowed in callbacks, but not in `end`. */
+void upstream_call_hand_over(struct upstream_call *call, const struct upstream_callbacks *callbacks,
+                             void *context);
+/* Another silence limit, counted from now; 0: none. Not in `end`. */
+void upstream_call_set_silence(struct upstream_call *call, int64_t silence_timeout_ms);

@@ -8,5 +8,6 @@
 TCase *message_tests(void);
 TCase *failure_tests(void);
 TCase *control_tests(void);
+TCase *hand_over_tests(void);
 TCase *response_tests(void);
 TCase *pool_tests(void);
