@@ -99,7 +99,8 @@ static void answer_bad_request(struct call *call, enum jsonrpc_error error, stru
 static bool read_envelope(struct call *call)
 {
     struct error error = {""};
-    enum envelope_status status = envelope_read(&call->envelope, http_body(call->exchange), &error);
+    call->body = http_body(call->exchange);
+    enum envelope_status status = envelope_read(&call->envelope, call->body, &error);
     enum jsonrpc_error code = JSONRPC_PARSE_ERROR;
     switch (status) {
     case ENVELOPE_OK:

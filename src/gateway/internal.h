@@ -66,6 +66,7 @@ struct call {
     int references;
     struct snapshot *snapshot;
     const struct config_source *source;
+    struct str body;          /* POST only: what was parsed, and what a relay sends */
     struct envelope envelope; /* POST only */
     const struct mcp_method *method;
     bool identified;                      /* call_identify() has set the three below */

@@ -300,8 +300,23 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_finish(&headers);
 }
 
+/* The data of one event, or what stands in its place: false when it goes down as it came. */
+static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
+{
+    if (!relay_rewrites(&relay->options) || data.length == 0)
+        return false;
+    if (relay_rewrite(relay->call, &relay->options, data, message))
+        return true;
+    if (json_check(data, NULL))
+        return false;
+    /* What cannot be read cannot be filtered; a client might read it all the same. */
+    jsonrpc_write_error(message, relay->call->envelope.id, failure_error(RELAY_UNREADABLE),
+                        STR_EMPTY, NULL);
+    return true;
+}
+
 /* One whole event of a reply that must be read. */
-static void send_event_rewritten(struct relay *relay, struct str raw)
+static void send_event_read(struct relay *relay, struct str raw)
 {
     struct sse_event event;
     struct buffer message, changed;
@@ -309,15 +324,10 @@ static void send_event_rewritten(struct relay *relay, struct str raw)
     buffer_init(&message);
     buffer_init(&changed);
     struct str data = buffer_str(&event.data);
-    bool is_changed =
-        data.length > 0 && relay_rewrite(relay->call, &relay->options, data, &message);
-    if (!is_changed && data.length > 0 && !json_check(data, NULL)) {
-        /* What cannot be read cannot be filtered; a client might read it all the same. */
-        jsonrpc_write_error(&message, relay->call->envelope.id, failure_error(RELAY_UNREADABLE),
-                            STR_EMPTY, NULL);
-        is_changed = true;
-    }
-    if (is_changed) {
+    if (relay_may_take(&relay->options, data) && json_check(data, NULL) &&
+        json_member(data, "method").length > 0 && relay->options.take_message(relay->call, data)) {
+        /* The client sees nothing of it. */
+    } else if (rewrite_data(relay, data, &message)) {
         sse_write_with_data(&changed, raw, buffer_str(&message));
         send_down(relay, buffer_str(&changed));
     } else {
@@ -331,14 +341,14 @@ static void send_event_rewritten(struct relay *relay, struct str raw)
 /* Whole events, one after the other. */
 static void send_events(struct relay *relay, struct str events)
 {
-    if (!relay_rewrites(&relay->options)) {
+    if (!relay_rewrites(&relay->options) && !relay_may_take(&relay->options, events)) {
         send_down(relay, events);
         return;
     }
     while (events.length > 0) {
         size_t first = sse_first_event(events);
         size_t length = first > 0 ? first : events.length;
-        send_event_rewritten(relay, str_slice(events.bytes, length));
+        send_event_read(relay, str_slice(events.bytes, length));
         events = str_slice(events.bytes + length, events.length - length);
     }
 }
@@ -364,7 +374,8 @@ static void relay_events(struct relay *relay, struct str bytes)
     if (bytes.length == 0)
         return;
     buffer_append(&relay->held, bytes);
-    if (!relay_rewrites(&relay->options) && relay->held.length > HELD_EVENT_BYTES) {
+    if (relay->held.length > HELD_EVENT_BYTES && !relay_rewrites(&relay->options) &&
+        !relay_may_take(&relay->options, buffer_str(&relay->held))) {
         send_down(relay, buffer_str(&relay->held));
         buffer_clear(&relay->held);
         relay->inside_event = true;
@@ -485,8 +496,7 @@ void relay_start(struct call *call, const struct relay_options *options)
         .url = options->url ? options->url : call->source->url,
         .headers = relay->request_headers.items,
         .header_count = relay->request_headers.count,
-        /* Only what a POST brings has been judged. */
-        .body = str_equal(method, STR("POST")) ? http_body(call->exchange) : STR_EMPTY,
+        .body = call->body,
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };

@@ -30,6 +30,9 @@ struct relay_options {
     /* Writes a whole JSON-RPC response in place of one with this error; false lets it go down as
      * it is. NULL: all of them go. */
     bool (*replace_error)(struct call *call, struct str error, struct buffer *message);
+    /* Whether a request or notification of upstream's is taken out of the event stream. NULL:
+     * all of them go down. */
+    bool (*take_message)(struct call *call, struct str message);
     /* Answers in upstream's place; returns false to let the ordinary error be answered. */
     bool (*failed)(struct call *call, enum relay_failure failure);
 };

@@ -1,11 +1,18 @@
 /* Rewriting one response. */
 #include "relay_rewrite.h"
 
+#include <string.h>
+
 #include "taskgate/json/text.h"
 
 bool relay_rewrites(const struct relay_options *options)
 {
     return options->rewrite || options->replace_error;
+}
+
+bool relay_may_take(const struct relay_options *options, struct str bytes)
+{
+    return options->take_message && memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL;
 }
 
 bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
