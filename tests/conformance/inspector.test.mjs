@@ -1,0 +1,68 @@
+// The official Inspector's command line, as its users run it, through the gateway to the example server.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Child } from '../integration/lib/child.mjs';
+import { exampleMissing, startExample } from '../integration/lib/example_server.mjs';
+import { startGateway, temporaryFolder, workflow } from '../integration/lib/gateway.mjs';
+import { until, within } from '../integration/lib/wait.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const INSPECTOR = path.join(here, 'node_modules/.bin/mcp-inspector');
+const NODE = path.join(here, 'node_modules/node/bin/node'); // the Inspector needs a newer one than Debian's
+
+const options = { skip: exampleMissing || (fs.existsSync(INSPECTOR) ? false : 'npm ci has not run in tests/conformance') };
+
+async function stage(t) {
+  const server = await startExample(t);
+  const gateway = await startGateway(t, { upstream: server.url, rules: [['delete_*', 'approve'], ['slow', 'deny']], approval: workflow('10m') });
+  const home = temporaryFolder(t);
+  const begin = (...words) =>
+    new Child(NODE, [INSPECTOR, '--cli', '--transport', 'http', '--server-url', gateway.url, ...words], {
+      env: { HOME: home, MCP_CATALOG_PATH: path.join(home, 'mcp.json') },
+      name: 'mcp-inspector',
+    });
+  const run = async (...words) => {
+    const child = begin(...words);
+    const { code } = await within(child.exited, 'the Inspector', 60_000);
+    return { code, stdout: child.stdout, stderr: child.stderr };
+  };
+  return { server, admin: gateway.admin, begin, run };
+}
+
+test('the Inspector lists the tools, with what each says of tasks', options, async (t) => {
+  const { run } = await stage(t);
+  const { code, stdout } = await run('--method', 'tools/list');
+  assert.equal(code, 0);
+  const support = Object.fromEntries(JSON.parse(stdout).tools.map((tool) => [tool.name, tool.execution?.taskSupport]));
+  assert.equal(support.delete_database, 'required');
+  assert.equal(support.get_time, 'forbidden');
+});
+
+test('the Inspector calls a harmless tool', options, async (t) => {
+  const { run } = await stage(t);
+  const { code, stdout } = await run('--method', 'tools/call', '--tool-name', 'get_time');
+  assert.equal(code, 0);
+  assert.match(JSON.parse(stdout).content[0].text, /^It is 20\d\d-/);
+});
+
+test('the Inspector is told why a denied tool is not called', options, async (t) => {
+  const { run } = await stage(t);
+  const { code, stdout, stderr } = await run('--method', 'tools/call', '--tool-name', 'slow', '--tool-arg', 'seconds=1');
+  assert.notEqual(code, 0);
+  assert.match(stdout + stderr, /-32014|denied/i);
+});
+
+test('the Inspector calls a dangerous tool, waits for the human, and prints what came of it', options, async (t) => {
+  const { admin, begin, server } = await stage(t);
+  const child = begin('--method', 'tools/call', '--tool-name', 'delete_database', '--tool-arg', 'name=staging');
+  const task = await until(async () => (await admin.list()).tasks[0], 'the task', { deadline: 30_000 });
+  assert.deepEqual(task.arguments, { name: 'staging' });
+  assert.equal(server.journal().length, 0, 'nothing has run yet');
+  await admin.approve(task.id);
+  const { code } = await within(child.exited, 'the Inspector', 60_000);
+  assert.equal(code, 0, child.stderr);
+  assert.match(JSON.parse(child.stdout).content[0].text, /staging/);
+});
