@@ -9,6 +9,7 @@
 Suite *capabilities_suite(void);
 Suite *clients_suite(void);
 Suite *dialect_suite(void);
+Suite *elicitation_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
