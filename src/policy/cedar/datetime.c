@@ -77,7 +77,7 @@ static bool read_offset(struct str text, size_t *position, int64_t *seconds)
     return true;
 }
 
-bool datetime_parse(struct str text, int64_t *ms)
+bool extension_parse_datetime(struct str text, int64_t *ms)
 {
     size_t position = 0;
     int64_t days, ahead;

@@ -20,7 +20,7 @@ bool digits_append(uint64_t *number, char digit)
 }
 
 /* -?DIGITS.DIGITS, nothing before or behind. */
-bool decimal_parse(struct str text, int64_t *ten_thousandths)
+bool extension_parse_decimal(struct str text, int64_t *ten_thousandths)
 {
     if (text.length == 0)
         return false;

@@ -38,7 +38,7 @@ static bool add(int64_t *sum, uint64_t amount, int64_t unit, bool negative)
                       : __builtin_sub_overflow(*sum, part, sum));
 }
 
-bool duration_parse(struct str text, int64_t *ms)
+bool extension_parse_duration(struct str text, int64_t *ms)
 {
     bool negative = text.length > 0 && text.bytes[0] == '-';
     if (text.length == (size_t)negative)

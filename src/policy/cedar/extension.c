@@ -25,25 +25,28 @@ static bool give_bool(bool value, struct cedar_value *result)
 CALL(call_decimal)
 {
     int64_t number;
-    return decimal_parse(arguments->text, &number) && give_number(CEDAR_DECIMAL, number, result);
+    return extension_parse_decimal(arguments->text, &number) &&
+           give_number(CEDAR_DECIMAL, number, result);
 }
 
 CALL(call_datetime)
 {
     int64_t ms;
-    return datetime_parse(arguments->text, &ms) && give_number(CEDAR_DATETIME, ms, result);
+    return extension_parse_datetime(arguments->text, &ms) &&
+           give_number(CEDAR_DATETIME, ms, result);
 }
 
 CALL(call_duration)
 {
     int64_t ms;
-    return duration_parse(arguments->text, &ms) && give_number(CEDAR_DURATION, ms, result);
+    return extension_parse_duration(arguments->text, &ms) &&
+           give_number(CEDAR_DURATION, ms, result);
 }
 
 CALL(call_ip)
 {
     struct cedar_ip parsed;
-    if (!ip_parse(arguments->text, &parsed))
+    if (!extension_parse_ip(arguments->text, &parsed))
         return false;
     struct cedar_ip *ip = arena_alloc(arena, sizeof *ip);
     *ip = parsed;

@@ -26,10 +26,10 @@ bool extension_call(const struct extension *extension, struct arena *arena,
                     struct cedar_failure *failure);
 
 /* The texts of the four types, each by the language's own grammar. */
-bool decimal_parse(struct str text, int64_t *ten_thousandths);
-bool duration_parse(struct str text, int64_t *ms);
-bool datetime_parse(struct str text, int64_t *ms);
-bool ip_parse(struct str text, struct cedar_ip *ip);
+bool extension_parse_decimal(struct str text, int64_t *ten_thousandths);
+bool extension_parse_duration(struct str text, int64_t *ms);
+bool extension_parse_datetime(struct str text, int64_t *ms);
+bool extension_parse_ip(struct str text, struct cedar_ip *ip);
 
 bool ip_is_loopback(const struct cedar_ip *ip);
 bool ip_is_multicast(const struct cedar_ip *ip);

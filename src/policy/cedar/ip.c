@@ -99,7 +99,7 @@ static bool parse_prefix(struct str text, unsigned most, unsigned char *prefix)
     return number <= most;
 }
 
-bool ip_parse(struct str text, struct cedar_ip *ip)
+bool extension_parse_ip(struct str text, struct cedar_ip *ip)
 {
     *ip = (struct cedar_ip){.prefix = 32};
     struct str address, prefix;

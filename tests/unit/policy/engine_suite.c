@@ -57,6 +57,10 @@ static const struct {
     enum config_action action;
     const char *workflow;
 } decisions[] = {
+    /* times and spans are the language's own */
+    {"permit(principal, " FORWARD ", resource) when { duration(\"-1d2h3m4s5ms\") < "
+     "duration(\"0ms\") && context.time.datetime.toTime() == duration(\"13h30m250ms\") };",
+     "p_a", "{}", ACTION_FORWARD, NULL},
     /* nothing permitted */
     {"", "p_x", "{}", ACTION_DENY, NULL},
     {"forbid(principal, action, resource);", "p_x", "{}", ACTION_DENY, NULL},
