@@ -9,6 +9,8 @@
 
 /* How high a tree may grow: chains of operators and of attributes count, too. */
 #define NODE_MAX_HEIGHT 1000
+/* How often ! or - may stand in front of an operand. */
+#define SIGNS_MAX 4
 
 enum node_kind {
     NODE_CONSTANT,
@@ -67,6 +69,8 @@ struct node {
         const struct extension *extension;
     };
     uint32_t name_count;
+    /* CONSTANT: the set, record or call that it was worked out from; NULL for a literal. */
+    const struct node *written;
 };
 
 enum scope_kind { SCOPE_ANY, SCOPE_EQUAL, SCOPE_IN, SCOPE_IS, SCOPE_IS_IN };
@@ -110,8 +114,21 @@ struct cedar_policies {
     struct policy_index *index;
 };
 
+/* What is called as receiver.name(…) and is no extension. */
+struct method {
+    struct str name;
+    enum node_kind kind;
+    uint32_t operands; /* with the receiver */
+};
+
+/* NULL when there is no such method. */
+const struct method *method_find(struct str name);
+const struct method *method_of(enum node_kind kind);
+
 /* Whether `word` is one of the words that never name anything. */
 bool name_is_reserved(struct str word);
+/* Whether `word` is a name that needs no quotes, reserved or not. */
+bool name_is_identifier(struct str word);
 /* Whether `type` is Action, in any namespace. */
 bool type_is_action(struct str type);
 /* Line and column of a place in a source. */

@@ -14,7 +14,7 @@ bool name_is_reserved(struct str word)
     return false;
 }
 
-static bool is_identifier(struct str word)
+bool name_is_identifier(struct str word)
 {
     if (word.length == 0 || (word.bytes[0] >= '0' && word.bytes[0] <= '9'))
         return false;
@@ -33,7 +33,7 @@ bool cedar_type_is_valid(struct str type)
     for (;;) {
         const char *colons = rest.length ? memmem(rest.bytes, rest.length, "::", 2) : NULL;
         struct str word = colons ? str_slice(rest.bytes, (size_t)(colons - rest.bytes)) : rest;
-        if (!is_identifier(word) || name_is_reserved(word))
+        if (!name_is_identifier(word) || name_is_reserved(word))
             return false;
         if (!colons)
             return true;

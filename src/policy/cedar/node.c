@@ -82,6 +82,18 @@ static struct cedar_value *collect_constants(struct parser *parser,
     return values;
 }
 
+/* The value of `written`, which is kept so that it can be printed as it was. */
+static const struct node *make_folded(struct parser *parser, const struct node *written,
+                                      struct cedar_value value)
+{
+    struct node *node =
+        node_make(parser, NODE_CONSTANT, written->offset, &(struct operand_list){0});
+    node->constant = value;
+    node->written = written;
+    node->height = written->height;
+    return node;
+}
+
 static const struct node *too_deep(struct parser *parser, uint32_t offset)
 {
     parser_note(parser, offset, "sets and records nested deeper than %d", CEDAR_MAX_VALUE_DEPTH);
@@ -91,12 +103,13 @@ static const struct node *too_deep(struct parser *parser, uint32_t offset)
 const struct node *node_make_set(struct parser *parser, uint32_t offset,
                                  const struct operand_list *operands)
 {
-    if (!are_constants(operands))
-        return node_make(parser, NODE_SET, offset, operands);
+    struct node *node = node_make(parser, NODE_SET, offset, operands);
+    if (!node || !are_constants(operands))
+        return node;
     struct cedar_value set;
     if (!set_build(parser->arena, collect_constants(parser, operands), operands->count, &set))
         return too_deep(parser, offset);
-    return node_make_constant(parser, offset, set);
+    return make_folded(parser, node, set);
 }
 
 static const struct str *collect_names(struct parser *parser, const struct operand_list *operands)
@@ -129,14 +142,12 @@ const struct node *node_make_record(struct parser *parser, uint32_t offset,
         parser_note(parser, offset, "a record with the attribute \"%.*s\" twice", STR_ARGS(twice));
         return node_make_constant(parser, offset, cedar_bool(false));
     }
-    if (constant)
-        return node_make_constant(parser, offset, record);
     struct node *node = node_make(parser, NODE_RECORD, offset, operands);
-    if (node) {
-        node->names = collect_names(parser, operands);
-        node->name_count = operands->count;
-    }
-    return node;
+    if (!node)
+        return NULL;
+    node->names = collect_names(parser, operands);
+    node->name_count = operands->count;
+    return constant ? make_folded(parser, node, record) : node;
 }
 
 const struct node *node_make_call(struct parser *parser, uint32_t offset,
@@ -145,13 +156,14 @@ const struct node *node_make_call(struct parser *parser, uint32_t offset,
 {
     struct cedar_value result;
     struct cedar_failure failure;
+    struct node *node = node_make(parser, NODE_CALL, offset, operands);
+    if (!node)
+        return NULL;
+    node->extension = extension;
     /* A call that fails stays a call: it is an error of each evaluation, not of the text. */
     if (are_constants(operands) &&
         extension_call(extension, parser->arena, collect_constants(parser, operands),
                        operands->count, &result, &failure))
-        return node_make_constant(parser, offset, result);
-    struct node *node = node_make(parser, NODE_CALL, offset, operands);
-    if (node)
-        node->extension = extension;
+        return make_folded(parser, node, result);
     return node;
 }

@@ -2,9 +2,6 @@
 #include "literal.h"
 #include "parser.h"
 
-/* How often ! or - may stand in front of an operand. */
-#define SIGNS_MAX 4
-
 static const struct node *parse_unary(struct parser *parser)
 {
     struct token sign = parser->token;

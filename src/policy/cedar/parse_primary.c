@@ -89,28 +89,6 @@ static const struct node *parse_record(struct parser *parser)
 
 /* ---- Names ----------------------------------------------------------------------------- */
 
-static const struct {
-    struct str name;
-    enum node_kind kind;
-    uint32_t operands; /* with the receiver */
-} methods[] = {
-    {{"contains", 8}, NODE_CONTAINS, 2},
-    {{"containsAll", 11}, NODE_CONTAINS_ALL, 2},
-    {{"containsAny", 11}, NODE_CONTAINS_ANY, 2},
-    {{"isEmpty", 7}, NODE_IS_EMPTY, 1},
-    {{"getTag", 6}, NODE_GET_TAG, 2},
-    {{"hasTag", 6}, NODE_HAS_TAG, 2},
-};
-#define METHOD_COUNT (sizeof methods / sizeof *methods)
-
-static size_t find_method(struct str name)
-{
-    size_t i = 0;
-    while (i < METHOD_COUNT && !str_equal(methods[i].name, name))
-        i++;
-    return i;
-}
-
 static const struct node *placeholder(struct parser *parser, uint32_t offset)
 {
     return node_make_constant(parser, offset, cedar_bool(false));
@@ -126,7 +104,7 @@ static const struct node *parse_function(struct parser *parser, uint32_t offset,
     const struct extension *extension = extension_find(name);
     if (extension && !extension->method)
         return node_make_call(parser, offset, extension, &list);
-    if (extension || find_method(name) < METHOD_COUNT)
+    if (extension || method_find(name))
         parser_note(parser, offset, "\"%.*s\" is a method; expected VALUE.%.*s(…)", STR_ARGS(name),
                     STR_ARGS(name));
     else
@@ -226,12 +204,12 @@ static const struct node *parse_method(struct parser *parser, const struct token
     const struct extension *extension = extension_find(name->text);
     if (extension && extension->method)
         return node_make_call(parser, name->offset, extension, &list);
-    size_t i = find_method(name->text);
-    if (i < METHOD_COUNT && list.count == methods[i].operands)
-        return node_make(parser, methods[i].kind, name->offset, &list);
-    if (i < METHOD_COUNT)
+    const struct method *method = method_find(name->text);
+    if (method && list.count == method->operands)
+        return node_make(parser, method->kind, name->offset, &list);
+    if (method)
         parser_note(parser, name->offset, "%u arguments for \"%.*s\"; expected %u", list.count - 1,
-                    STR_ARGS(name->text), methods[i].operands - 1);
+                    STR_ARGS(name->text), method->operands - 1);
     else if (extension)
         parser_note(parser, name->offset, "\"%.*s\" is a function; expected %.*s(…)",
                     STR_ARGS(name->text), STR_ARGS(name->text));

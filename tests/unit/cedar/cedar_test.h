@@ -15,6 +15,7 @@ Suite *extension_suite(void);
 Suite *index_suite(void);
 Suite *json_suite(void);
 Suite *mutation_suite(void);
+Suite *print_suite(void);
 Suite *refusal_suite(void);
 Suite *syntax_suite(void);
 Suite *value_suite(void);

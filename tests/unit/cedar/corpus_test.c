@@ -1,7 +1,8 @@
 /*
  * Runs every case of a folder of Cedar test data: decision, reasons, errors and parse
- * verdicts must be as written. A file with `requests` names its policies and entities, a file
- * with `cases` holds texts and whether they are accepted.
+ * verdicts must be as written, and stay so when the policies are printed and read again. A file
+ * with `requests` names its policies and entities, a file with `cases` holds texts and whether
+ * they are accepted.
  *
  *     corpus_test FOLDER…
  */
@@ -13,6 +14,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
+#include "taskgate/policy/cedar_print.h"
 
 #define OPEN_FOLDERS 16
 
@@ -117,29 +119,65 @@ static void run_request(const char *path, struct str json, const struct cedar_po
     cedar_heap_destroy(heap);
 }
 
+static struct cedar_policies *parse(struct str text, struct buffer *problems)
+{
+    struct cedar_source source = {.name = "policies", .text = text};
+    return cedar_policies_parse(&source, 1, problems);
+}
+
+/* Prints the policies and reads them again; NULL, complained of, when that cannot be done. */
+static struct cedar_policies *reprint(const char *path, const struct cedar_policies *policies)
+{
+    struct buffer text, again, problems;
+    buffer_init(&text);
+    buffer_init(&again);
+    buffer_init(&problems);
+    cedar_policies_print(policies, &text);
+    struct cedar_policies *printed = parse(buffer_str(&text), &problems);
+    if (printed)
+        cedar_policies_print(printed, &again);
+    if (!printed)
+        complain(path, "printed policies: ", buffer_str(&problems));
+    else if (!str_equal(buffer_str(&text), buffer_str(&again)))
+        complain(path, "printed twice it differs: ", buffer_str(&again));
+    buffer_finish(&problems);
+    buffer_finish(&again);
+    buffer_finish(&text);
+    return printed;
+}
+
+static void run_policies(const char *path, struct str test, const struct cedar_policies *policies,
+                         const struct cedar_entities *entities)
+{
+    struct cedar_response response;
+    cedar_response_init(&response);
+    struct cedar_policies *printed = reprint(path, policies);
+    size_t position = 0;
+    for (struct str request;
+         json_next_element(json_member(test, "requests"), &position, &request);) {
+        run_request(path, request, policies, entities, &response);
+        if (printed)
+            run_request(path, request, printed, entities, &response);
+    }
+    cedar_policies_destroy(printed);
+    cedar_response_finish(&response);
+}
+
 static void run_requests(const char *path, struct str test, struct str policy_text,
                          struct str entity_text)
 {
     struct buffer problems;
     buffer_init(&problems);
-    struct cedar_source source = {.name = "policies", .text = policy_text};
-    struct cedar_policies *policies = cedar_policies_parse(&source, 1, &problems);
+    struct cedar_policies *policies = parse(policy_text, &problems);
     struct cedar_entities *entities = cedar_entities_create();
-    struct cedar_response response;
-    cedar_response_init(&response);
     struct error error;
-    if (!policies) {
+    if (!policies)
         complain(path, "policies: ", buffer_str(&problems));
-    } else if (!cedar_entities_read_json(entities, entity_text, &error) ||
-               !cedar_entities_seal(entities, &error)) {
+    else if (!cedar_entities_read_json(entities, entity_text, &error) ||
+             !cedar_entities_seal(entities, &error))
         complain(path, error.message, STR_EMPTY);
-    } else {
-        size_t position = 0;
-        for (struct str request;
-             json_next_element(json_member(test, "requests"), &position, &request);)
-            run_request(path, request, policies, entities, &response);
-    }
-    cedar_response_finish(&response);
+    else
+        run_policies(path, test, policies, entities);
     cedar_entities_destroy(entities);
     cedar_policies_destroy(policies);
     buffer_finish(&problems);
@@ -153,13 +191,14 @@ static void run_cases(const char *path, struct str cases)
         char *text = json_string_text(json_member(one, "text"), &length);
         struct buffer problems;
         buffer_init(&problems);
-        struct cedar_source source = {.name = "policies", .text = str_slice(text, length)};
-        struct cedar_policies *policies = cedar_policies_parse(&source, 1, &problems);
+        struct cedar_policies *policies = parse(str_slice(text, length), &problems);
         bool accept = json_type(json_member(one, "accept")) == JSON_TRUE;
         if (accept == (policies != NULL) && accept == (problems.length == 0))
             run.passed++;
         else
             complain(path, accept ? "should be accepted: " : "should be refused: ", one);
+        if (policies)
+            cedar_policies_destroy(reprint(path, policies));
         cedar_policies_destroy(policies);
         buffer_finish(&problems);
         free(text);

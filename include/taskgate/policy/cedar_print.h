@@ -1,0 +1,16 @@
+/*
+ * Cedar policies back to text, in one layout whatever theirs was.
+ *
+ * What comes out is read again as policies that decide alike: the same conditions, sets in the
+ * order in which they were written, calls as they were called. White space, comments,
+ * parentheses that change nothing and the spelling of strings are not kept. Printing what was
+ * printed changes nothing. Callable from any thread; nothing here blocks.
+ */
+#pragma once
+
+#include "taskgate/policy/cedar.h"
+
+/* All of them, an empty line between two. */
+void cedar_policies_print(const struct cedar_policies *policies, struct buffer *out);
+/* From the first annotation or the effect to the semicolon and a line end. */
+void cedar_policy_print(const struct cedar_policy *policy, struct buffer *out);

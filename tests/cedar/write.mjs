@@ -1,0 +1,64 @@
+// Writes cases with cedar-wasm's answers, in the form that corpus_test.c reads:
+//
+//     node write.mjs FOLDER [SEED [SETS [TEXTS]]]
+import fs from 'node:fs';
+import path from 'node:path';
+import { createRequire } from 'node:module';
+import { Cases } from './cases.mjs';
+import { Random } from './random.mjs';
+
+const cedar = createRequire(import.meta.url)(process.env.CEDAR_WASM ?? '@cedar-policy/cedar-wasm/nodejs');
+const [folder, seed = '1', sets = '20', texts = '300'] = process.argv.slice(2);
+if (!folder) {
+  console.error('usage: node write.mjs FOLDER [SEED [SETS [TEXTS]]]');
+  process.exit(2);
+}
+fs.mkdirSync(folder, { recursive: true });
+const save = (name, text) => fs.writeFileSync(path.join(folder, name), text);
+/** A line for each element of the list that matters. */
+const lines = (list) => `[\n${list.map((one) => JSON.stringify(one)).join(',\n')}\n]`;
+
+const accepts = (text) => cedar.checkParsePolicySet({ staticPolicies: text }).type === 'success';
+
+/** The request with what cedar-wasm makes of it. */
+function answered(request, policies, entities) {
+  const answer = cedar.isAuthorized({ ...request, policies: { staticPolicies: policies }, entities });
+  if (answer.type !== 'success') throw new Error(JSON.stringify(answer.errors.map((error) => error.message)));
+  const { decision, diagnostics } = answer.response;
+  return { ...request, decision, reason: diagnostics.reason.sort(), errors: diagnostics.errors.map((error) => error.policyId).sort() };
+}
+
+/** A text of so many policies, each of which cedar-wasm accepts. */
+function policies(count, make) {
+  const list = [];
+  while (list.length < count) {
+    const text = make();
+    if (accepts(text)) list.push(text);
+  }
+  return list.join('\n');
+}
+
+const random = new Random(Number(seed));
+const cases = new Cases(random);
+const setsPerEntities = 8;
+let entities = [];
+let entitiesFile = '';
+for (let i = 0; i < Number(sets); i++) {
+  if (i % setsPerEntities === 0) {
+    entities = cases.entities();
+    entitiesFile = `entities${i / setsPerEntities}.json`;
+    save(entitiesFile, `${lines(entities)}\n`);
+  }
+  // Of one effect alone, every policy shows whether it holds or fails.
+  const mixed = i % 4 === 3;
+  const text = policies(mixed ? 8 : 25, () => cases.policy(mixed ? random.pick(['permit', 'forbid']) : 'permit', mixed, mixed ? 2 : 2 + random.below(4)));
+  const requests = random.list(3, () => answered(cases.request(), text, entities));
+  save(`set${i}.cedar`, `${text}\n`);
+  save(`set${i}.json`, `{"policies": "set${i}.cedar", "entities": "${entitiesFile}", "requests": ${lines(requests)}}\n`);
+}
+const verdicts = random.list(Number(texts), () => {
+  const text = cases.text();
+  return { text, accept: accepts(text) };
+});
+save('texts.json', `{"cases": ${lines(verdicts)}}\n`);
+console.log(`${folder}: ${sets} sets; ${texts} texts, ${verdicts.filter((one) => one.accept).length} accepted`);
