@@ -193,6 +193,12 @@ bool check_dot_path(struct str text, struct error *error)
     return true;
 }
 
+bool check_tool_prefix(struct str text, struct error *error)
+{
+    return (text.length > 0 && text.length <= 32 && consists_of(text, "_-")) ||
+           error_set(error, "a prefix is up to 32 letters, digits, \"_\" and \"-\"");
+}
+
 bool check_variable_name(struct str text, struct error *error)
 {
     bool starts_with_digit = text.length && text.bytes[0] >= '0' && text.bytes[0] <= '9';

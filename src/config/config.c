@@ -46,6 +46,16 @@ const char *config_notify_event_name(enum config_notify_event event)
     return "ended";
 }
 
+const char *config_pseudo_tool_name(enum config_pseudo_tool tool)
+{
+    static const char *const names[] = {
+#define PSEUDO_TOOL_ROW(symbol, name) name,
+#include "taskgate/config/pseudo_tools_table.h"
+#undef PSEUDO_TOOL_ROW
+    };
+    return names[tool];
+}
+
 struct config *config_create(void)
 {
     struct config_holder *holder = memory_alloc(sizeof *holder);
@@ -157,6 +167,7 @@ void config_unref(struct config *config)
     free(config->store_path);
     free(config->proxy_bind);
     free(config->admin_bind);
+    free(config->pseudo.prefix);
     free(holder);
 }
 

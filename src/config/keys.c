@@ -32,6 +32,15 @@ CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER | R
         {"caller", ROLE_CALLER});
 CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
         {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
+CHOICES(pseudo_modes, "a mode", {"auto", PSEUDO_AUTO}, {"always", PSEUDO_ALWAYS},
+        {"never", PSEUDO_NEVER});
+static const struct choice pseudo_tools_items[] = {
+#define PSEUDO_TOOL_ROW(symbol, name) {name, 1U << PSEUDO_TOOL_##symbol},
+#include "taskgate/config/pseudo_tools_table.h"
+#undef PSEUDO_TOOL_ROW
+};
+static const struct choices pseudo_tools = {"one of these tools", pseudo_tools_items,
+                                            PSEUDO_TOOL_COUNT};
 CHOICES(protocols, "a protocol", {"http/protobuf", 0}, {"grpc", 1});
 CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 
@@ -75,6 +84,8 @@ const struct key config_keys[] = {
      .help = "What a task that waits for a human is shown as. `auto` suits each client."},
     {"", "clients", KEY_LIST, ITEMS(config, clients, client_count, config_client),
      .help = "Exceptions for certain clients. The first entry that matches applies."},
+    {"", "pseudo_tools", KEY_MAPPING, .help = "Tools of the gateway's own for clients that know no tasks."},
+    {"", "pseudo_tasks", KEY_MAPPING, .help = "Calls of such clients that outlast their patience, and what waits for them."},
     {"", "methods", KEY_MAPPING, .help = "JSON-RPC methods beyond those of the protocol."},
     {"", "limits", KEY_MAPPING, .help = "How much is accepted."},
     {"", "notify", KEY_LIST, ITEMS(config, notify, notify_count, config_notify),
@@ -184,6 +195,32 @@ const struct key config_keys[] = {
     {"clients[]", "match", KEY_TEXT, AT(config_client, match), .is_required = true, .check = check_glob, .rule = "V-009", .help = "Glob on `clientInfo.name`."},
     {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether the client knows tasks."},
     {"clients[]", "pending_status", KEY_CHOICE, AT(config_client, pending_status), FLAG(config_client, has_pending_status), .choices = &pending_statuses, .help = "As the key of the same name at the top."},
+
+    {"pseudo_tools", "mode", KEY_CHOICE, AT(config, pseudo.mode), .choices = &pseudo_modes, .default_text = "auto",
+     .help = "Who sees them: `auto`: clients that did not declare `capabilities.tasks`; `clients[].tasks` says otherwise for some."},
+    {"pseudo_tools", "prefix", KEY_TEXT, AT(config, pseudo.prefix), .check = check_tool_prefix, .default_text = "taskgate_",
+     .help = "Stands before the name of one that the server has a tool of the same name for."},
+    {"pseudo_tools", "only", KEY_CHOICES, AT(config, pseudo.only), .choices = &pseudo_tools,
+     .help = "The ones that are offered. Without it: all."},
+    {"pseudo_tools", "wait", KEY_DURATION, AT(config, pseudo.wait_ms), RANGE(100, MS_MAX), .default_text = "45s",
+     .help = "How long such a client's call is held before it is answered with a task; below the time after which the client gives up."},
+    {"pseudo_tools", "wait_max", KEY_DURATION, AT(config, pseudo.wait_max_ms), RANGE(100, MS_MAX), .default_text = "45s",
+     .help = "The same for a call with a progress token whose client takes event streams: it hears of progress meanwhile. Not below `wait`; without it at least `wait`."},
+
+    {"pseudo_tasks", "defaultTtlMs", KEY_INTEGER, AT(config, pseudo.default_ttl_ms), RANGE(100, MS_MAX), .default_text = "300000",
+     .help = "Milliseconds that a call which became a task may take from then on."},
+    {"pseudo_tasks", "maxTtlMs", KEY_INTEGER, AT(config, pseudo.max_ttl_ms), RANGE(100, MS_MAX), .default_text = "1800000",
+     .help = "The most of that."},
+    {"pseudo_tasks", "cleanupIntervalMs", KEY_INTEGER, AT(config, pseudo.cleanup_interval_ms), RANGE(100, MS_MAX), .default_text = "60000",
+     .help = "Milliseconds between two looks for what may be forgotten."},
+    {"pseudo_tasks", "completedRetentionMs", KEY_INTEGER, AT(config, pseudo.completed_retention_ms), RANGE(100, MS_MAX), .default_text = "300000",
+     .help = "Milliseconds that the result of such a task is kept after its end."},
+    {"pseudo_tasks", "maxTasksPerSession", KEY_INTEGER, AT(config, pseudo.max_tasks_per_session), RANGE(1, 100000), .default_text = "100",
+     .help = "Such tasks of one session that are under way."},
+    {"pseudo_tasks", "elicitation_timeout", KEY_DURATION, AT(config, pseudo.elicitation_timeout_ms), RANGE(100, MS_MAX), .default_text = "10m",
+     .help = "How long a question of the server's waits for its answer."},
+    {"pseudo_tasks", "execute_timeout", KEY_DURATION, AT(config, pseudo.execute_timeout_ms), RANGE(100, MS_MAX), .default_text = "2m",
+     .help = "How long `execute_tool` waits when the call does not say."},
 
     {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods that are relayed although the protocol does not have them."},
 

@@ -52,6 +52,7 @@ static void fill(const struct draft *draft)
     validate_rules(draft);
     validate_tokens(draft);
     validate_notify(draft);
+    validate_pseudo(draft);
     validate_telemetry(draft);
 }
 

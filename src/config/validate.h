@@ -26,3 +26,4 @@ void validate_tokens(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 void validate_notify(const struct draft *draft);
 void validate_telemetry(const struct draft *draft);
+void validate_pseudo(const struct draft *draft);

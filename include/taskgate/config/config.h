@@ -111,6 +111,29 @@ struct config_notify {
     bool include_arguments;
 };
 
+/* Whom the gateway shows the tools for clients that know no tasks. */
+enum config_pseudo_mode { PSEUDO_AUTO, PSEUDO_ALWAYS, PSEUDO_NEVER };
+enum config_pseudo_tool {
+#define PSEUDO_TOOL_ROW(symbol, name) PSEUDO_TOOL_##symbol,
+#include "taskgate/config/pseudo_tools_table.h"
+#undef PSEUDO_TOOL_ROW
+    PSEUDO_TOOL_COUNT
+};
+/* "list_tasks" … */
+const char *config_pseudo_tool_name(enum config_pseudo_tool tool);
+
+/* Seed 000 "Configuration Options", and what belongs to it. Milliseconds. */
+struct config_pseudo {
+    enum config_pseudo_mode mode;
+    char *prefix;
+    unsigned only; /* bits of config_pseudo_tool; 0: all */
+    int64_t wait_ms, wait_max_ms;
+    int64_t default_ttl_ms, max_ttl_ms;
+    int64_t cleanup_interval_ms, completed_retention_ms;
+    int64_t max_tasks_per_session;
+    int64_t elicitation_timeout_ms, execute_timeout_ms;
+};
+
 /* Cedar policies as they were read. */
 struct config_policy_text {
     char *name; /* of the file, or of the variable that holds the text */
@@ -177,6 +200,7 @@ struct config {
     size_t file_count;
     struct config_notify *notify;
     size_t notify_count;
+    struct config_pseudo pseudo;
     struct config_limits limits;
     struct config_times times;
 };

@@ -7,5 +7,6 @@ TCase *environment_case(void);
 TCase *findings_case(void);
 TCase *glob_case(void);
 TCase *load_case(void);
+TCase *pseudo_case(void);
 TCase *robustness_case(void);
 TCase *values_case(void);

@@ -151,6 +151,27 @@ START_TEST(uuid_is_version_4)
 }
 END_TEST
 
+static const char crockford[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+START_TEST(ulids_sort_in_the_order_they_were_made)
+{
+    char before[RANDOM_ULID_BYTES] = "", id[RANDOM_ULID_BYTES];
+    int64_t from_ms = clock_now_ms();
+    for (int i = 0; i < 20000; i++) {
+        random_ulid(id);
+        ck_assert_uint_eq(strlen(id), 26);
+        ck_assert_uint_eq(strspn(id, crockford), 26);
+        ck_assert_int_lt(strcmp(before, id), 0);
+        memcpy(before, id, sizeof id);
+    }
+    int64_t ms = 0;
+    for (int i = 0; i < 10; i++)
+        ms = ms * 32 + (strchr(crockford, id[i]) - crockford);
+    ck_assert_int_ge(ms, from_ms);
+    ck_assert_int_le(ms, clock_now_ms());
+}
+END_TEST
+
 START_TEST(errors_take_a_prefix_and_are_cut)
 {
     struct error error;
@@ -181,6 +202,7 @@ int main(void)
     tcase_add_test(tests, clock_writes_rfc_3339);
     tcase_add_test(tests, digest_is_sha256);
     tcase_add_test(tests, uuid_is_version_4);
+    tcase_add_test(tests, ulids_sort_in_the_order_they_were_made);
     tcase_add_test(tests, errors_take_a_prefix_and_are_cut);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
