@@ -110,6 +110,7 @@ static void finish_rule(struct config_rule *rule)
     free(rule->policy_id);
     free(rule->approval);
     free(rule->description);
+    free(rule->immediate_response);
 }
 
 static void finish_lists(struct config *config)

@@ -132,6 +132,8 @@ const struct key config_keys[] = {
     {"governance.rules[]", "approval", KEY_TEXT, AT(config_rule, approval),
      .help = "The workflow that decides. May be left out while there is only one."},
     {"governance.rules[]", "description", KEY_TEXT, AT(config_rule, description), .help = "For people."},
+    {"governance.rules[]", "immediate_response", KEY_TEXT, AT(config_rule, immediate_response), .check = check_not_empty,
+     .help = "What a model is told at once when its call becomes a task (`model-immediate-response`). Without it: a sentence on where the task stands."},
     {"governance.rules[]", "execution", KEY_CHOICE, AT(config_rule, execution), FLAG(config_rule, has_execution), .choices = &executions,
      .help = "As the key of the same name at the top, for this rule."},
     {"governance.rules[]", "limits", KEY_ANY, .help = "Accepted for old files; has no effect."},

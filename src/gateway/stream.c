@@ -70,14 +70,14 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task)
         struct call *call = stream->call;
         if (!call->facts.upstream_task_status || !is_owners(stream, task))
             continue;
-        enum dialect_pending look = call_pending_look(call);
+        const struct dialect_view view = {.pending = call_pending_look(call)};
         struct buffer data, events;
         buffer_init(&data);
         buffer_init(&events);
-        dialect_write_status_event(&data, task, look, clock_now_ms());
+        dialect_write_status_event(&data, task, &view, clock_now_ms());
         sse_write_event(&events, STR("task_status"), STR_EMPTY, buffer_str(&data));
         buffer_clear(&data);
-        dialect_write_status_notification(&data, task, look);
+        dialect_write_status_notification(&data, task, &view);
         sse_write_event(&events, STR_EMPTY, STR_EMPTY, buffer_str(&data));
         tell(stream, buffer_str(&events));
         buffer_finish(&events);

@@ -43,11 +43,13 @@ static void answer_limit(struct call *call, const char *which)
     call_answer_error(call, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
 }
 
-static void answer_created(struct call *call, struct task *task)
+static void answer_created(struct call *call, struct task *task, const struct config_rule *rule)
 {
+    const struct dialect_view view = {.pending = call_pending_look(call)};
     struct buffer result;
     buffer_init(&result);
-    dialect_write_create_result(&result, task, call_pending_look(call));
+    dialect_write_create_result(&result, task, &view,
+                                str_from(rule ? rule->immediate_response : NULL));
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&result);
 }
@@ -56,6 +58,7 @@ static void answer_created(struct call *call, struct task *task)
 struct pending_create {
     struct call *call;
     enum task_answer answer;
+    const struct config_rule *rule; /* of the call's snapshot; NULL: the default action */
     char id[TASK_ID_BYTES];
 };
 
@@ -79,7 +82,7 @@ static void on_created(void *context, const struct store_reply *reply)
         struct task *task = reply->task;
         task_bind_announce(task);
         if (call->exchange && create->answer == TASK_ANSWER_CREATED)
-            answer_created(call, task);
+            answer_created(call, task, create->rule);
         else if (call->exchange)
             waiting_open(call);
     } else {
@@ -117,6 +120,7 @@ static void create(struct call *call)
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
     pending_create->call = call_ref(call);
     pending_create->answer = creation.answer;
+    pending_create->rule = creation.decision.rule;
     memcpy(pending_create->id, task->id, sizeof pending_create->id);
     execution_hold(call, task);
     if (creation.answer == TASK_ANSWER_RESULT)

@@ -65,7 +65,8 @@ static void answer_task(struct call *call, const struct task *task)
 {
     struct buffer result;
     buffer_init(&result);
-    dialect_write_get_result(&result, task, call_pending_look(call));
+    dialect_write_get_result(&result, task,
+                             &(struct dialect_view){.pending = call_pending_look(call)});
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&result);
 }

@@ -164,7 +164,8 @@ static void on_listed(void *context, const struct store_reply *reply)
         struct listing *listing = call->state;
         for (size_t i = 0; i < reply->task_count; i++) {
             begin_entry(listing);
-            dialect_write_task(&listing->entries, reply->tasks[i], call_pending_look(call));
+            dialect_write_task(&listing->entries, reply->tasks[i],
+                               &(struct dialect_view){.pending = call_pending_look(call)});
         }
         if (reply->has_more && reply->task_count > 0) {
             listing->has_next = true;

@@ -33,3 +33,19 @@ void dialect_rewrite_progress(struct buffer *out, struct str message, struct str
     buffer_finish(&retokened);
     buffer_finish(&params);
 }
+
+void dialect_write_related_message(struct buffer *out, struct str message, struct str id,
+                                   struct str task_id)
+{
+    struct buffer params, related;
+    buffer_init(&params);
+    buffer_init(&related);
+    dialect_write_related(&params, json_member(message, "params"), task_id);
+    json_write_with_member(&related, message, "params", buffer_str(&params));
+    if (id.length > 0)
+        json_write_with_member(out, buffer_str(&related), "id", id);
+    else
+        buffer_append(out, buffer_str(&related));
+    buffer_finish(&params);
+    buffer_finish(&related);
+}

@@ -3,9 +3,7 @@
 
 #include "taskgate/json/text.h"
 
-#define RELATED_TASK "io.modelcontextprotocol/related-task"
-
-static void append_value(struct buffer *out, struct str task_id)
+void dialect_append_related(struct buffer *out, struct str task_id)
 {
     buffer_append_text(out, "{\"taskId\":");
     buffer_append_json_string(out, task_id);
@@ -15,7 +13,7 @@ static void append_value(struct buffer *out, struct str task_id)
 void dialect_append_related_meta(struct buffer *out, struct str task_id)
 {
     buffer_append_text(out, "\"_meta\":{\"" RELATED_TASK "\":");
-    append_value(out, task_id);
+    dialect_append_related(out, task_id);
     buffer_append_char(out, '}');
 }
 
@@ -24,7 +22,7 @@ void dialect_write_related(struct buffer *out, struct str object, struct str tas
     struct buffer value, meta;
     buffer_init(&value);
     buffer_init(&meta);
-    append_value(&value, task_id);
+    dialect_append_related(&value, task_id);
     json_write_with_member(&meta, json_member(object, "_meta"), RELATED_TASK, buffer_str(&value));
     json_write_with_member(out, object, "_meta", buffer_str(&meta));
     buffer_finish(&value);

@@ -68,6 +68,7 @@ struct config_rule {
     char *policy_id;               /* or NULL */
     char *approval;                /* workflow name, or NULL for the only one */
     char *description;             /* or NULL */
+    char *immediate_response;      /* what a model is told when its call becomes a task, or NULL */
     bool has_execution;
     enum config_execution execution;
     int line, column; /* of the rule in its file */

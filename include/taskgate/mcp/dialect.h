@@ -26,6 +26,14 @@
  * it is working. */
 enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING };
 
+/* What else than its row is shown of a task. */
+struct dialect_view {
+    enum dialect_pending pending;
+    bool is_asking;                  /* while it executes: upstream waits for the client's answer */
+    int64_t changed_ms;              /* when that last changed; 0 for never */
+    struct str pending_elicitations; /* JSON array of seed 001, or empty */
+};
+
 /* "input_required", "working", "completed", "failed", "cancelled". */
 const char *dialect_status(enum task_state state, enum dialect_pending pending);
 /* The text of statusMessage: exactly "Awaiting approval" while pending; otherwise the stored
@@ -36,27 +44,36 @@ void dialect_status_message(const struct task *task, struct buffer *out);
 
 /* One flat Task object: taskId, status, statusMessage?, createdAt, lastUpdatedAt, ttl,
  * pollInterval, and toolName (seed's list entry). */
-void dialect_write_task(struct buffer *out, const struct task *task, enum dialect_pending pending);
-/* The result of a create: the flat fields, `task` with the same, and _meta related-task. */
+void dialect_write_task(struct buffer *out, const struct task *task,
+                        const struct dialect_view *view);
+/* The result of a create: the flat fields, `task` with the same, and _meta: related-task, seed
+ * 001's pending-elicitations where some are open, and model-immediate-response, which is
+ * `immediate` or, when that is empty, a sentence on where the task stands. */
 void dialect_write_create_result(struct buffer *out, const struct task *task,
-                                 enum dialect_pending pending);
-/* The result of tasks/get and tasks/cancel: a flat Task with _meta related-task. */
+                                 const struct dialect_view *view, struct str immediate);
+/* The result of tasks/get and tasks/cancel: a flat Task with _meta related-task and
+ * pending-elicitations. */
 void dialect_write_get_result(struct buffer *out, const struct task *task,
-                              enum dialect_pending pending);
+                              const struct dialect_view *view);
 /* The answer of tasks/result for a terminal task (asserted): upstream's result with related-task
  * _meta added (other bytes verbatim), upstream's error verbatim, or the gateway's error for
  * rejected, expired, cancelled, unknown outcome (contract "Tasks"). A whole JSON-RPC message. */
 void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task);
 /* The data of the seed's `event: task_status`. */
 void dialect_write_status_event(struct buffer *out, const struct task *task,
-                                enum dialect_pending pending, int64_t now_ms);
-/* A JSON-RPC notifications/tasks/status message with a full Task as params. */
+                                const struct dialect_view *view, int64_t now_ms);
+/* A JSON-RPC notifications/tasks/status message with a full Task as params, and _meta where
+ * elicitations are open. */
 void dialect_write_status_notification(struct buffer *out, const struct task *task,
-                                       enum dialect_pending pending);
+                                       const struct dialect_view *view);
 /* notifications/progress with `token` (JSON text), `progress` whole seconds, a message, and
  * related-task _meta. */
 void dialect_write_progress(struct buffer *out, struct str token, int64_t progress,
                             struct str message, struct str task_id);
+/* Upstream's message (whole, accepted by json_check()) with related-task _meta added to its params;
+ * `id` (JSON text), unless empty, takes the place of its own. */
+void dialect_write_related_message(struct buffer *out, struct str message, struct str id,
+                                   struct str task_id);
 /* Upstream's progress notification (a whole message that json_check() has accepted) with its token
  * replaced by `token` (JSON text) and related-task _meta added; the rest verbatim. */
 void dialect_rewrite_progress(struct buffer *out, struct str message, struct str token,

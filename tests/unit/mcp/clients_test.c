@@ -104,6 +104,9 @@ static void expect_task(struct str task)
 }
 
 /* A task in `state` with texts that must not get out of their strings. */
+static const struct dialect_view undecided = {.pending = DIALECT_PENDING_INPUT_REQUIRED},
+                                 working = {.pending = DIALECT_PENDING_WORKING};
+
 static struct task *make_task(enum task_state state)
 {
     struct task *task = task_create(state);
@@ -124,18 +127,18 @@ START_TEST(tasks_in_every_state)
     struct task *task = make_task((enum task_state)_i);
     struct buffer out;
     buffer_init(&out);
-    dialect_write_task(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_task(&out, task, &undecided);
     expect_task(buffer_str(&out));
     buffer_clear(&out);
-    dialect_write_create_result(&out, task, DIALECT_PENDING_WORKING);
+    dialect_write_create_result(&out, task, &working, STR_EMPTY);
     expect_task(buffer_str(&out));
     expect_task(json_member(buffer_str(&out), "task"));
     buffer_clear(&out);
-    dialect_write_get_result(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_get_result(&out, task, &undecided);
     expect_task(buffer_str(&out));
     ck_assert(json_member(buffer_str(&out), "task").length == 0);
     buffer_clear(&out);
-    dialect_write_status_notification(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_status_notification(&out, task, &undecided);
     expect_shape(buffer_str(&out), notification_shape);
     expect_task(json_member(buffer_str(&out), "params"));
     buffer_finish(&out);

@@ -21,6 +21,9 @@ static void set_text(char **field, const char *text)
     *field = memory_copy_text(text);
 }
 
+static const struct dialect_view undecided = {.pending = DIALECT_PENDING_INPUT_REQUIRED},
+                                 working = {.pending = DIALECT_PENDING_WORKING};
+
 static struct task *make_task(enum task_state state)
 {
     struct task *task = task_create(state);
@@ -148,11 +151,11 @@ START_TEST(a_task_is_flat)
     struct task *task = make_task(TASK_PENDING);
     struct buffer out;
     buffer_init(&out);
-    dialect_write_task(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_task(&out, task, &undecided);
     expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"input_required\","
                          "\"statusMessage\":\"Awaiting approval\"," TIMES
                          ",\"toolName\":\"delete_user\"}");
-    dialect_write_task(&out, task, DIALECT_PENDING_WORKING);
+    dialect_write_task(&out, task, &working);
     expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"working\","
                          "\"statusMessage\":\"Awaiting approval\"," TIMES
                          ",\"toolName\":\"delete_user\"}");
@@ -160,7 +163,7 @@ START_TEST(a_task_is_flat)
     task->state = TASK_COMPLETED;
     task->poll_interval_ms = 0;
     set_text(&task->tool, "a\"b");
-    dialect_write_task(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_task(&out, task, &undecided);
     expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"completed\","
                          "\"createdAt\":\"2026-01-12T22:30:00.000Z\","
                          "\"lastUpdatedAt\":\"2026-01-12T22:30:01.500Z\",\"ttl\":600000,"
@@ -174,14 +177,91 @@ START_TEST(a_create_result_is_flat_and_nested)
     struct task *task = make_task(TASK_PENDING);
     struct buffer out;
     buffer_init(&out);
-    dialect_write_create_result(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_create_result(&out, task, &undecided, STR("Wait \"here\""));
 #define MEMBERS                                                                                    \
     "\"taskId\":\"" ID "\",\"status\":\"input_required\",\"statusMessage\":\"Awaiting "            \
     "approval\"," TIMES ",\"toolName\":\"delete_user\""
-    expect_written(&out, "{" MEMBERS ",\"task\":{" MEMBERS "},\"_meta\":{" RELATED "}}");
-    dialect_write_get_result(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    expect_written(&out, "{" MEMBERS ",\"task\":{" MEMBERS "},\"_meta\":{" RELATED
+                         ",\"io.modelcontextprotocol/model-immediate-response\":\"Wait "
+                         "\\\"here\\\"\"}}");
+    dialect_write_get_result(&out, task, &undecided);
     expect_written(&out, "{" MEMBERS ",\"_meta\":{" RELATED "}}");
     task_unref(task);
+}
+END_TEST
+
+static void expect_immediate(const struct task *task, const char *expected)
+{
+    struct buffer out, text;
+    buffer_init(&out);
+    buffer_init(&text);
+    dialect_write_create_result(&out, task, &undecided, STR_EMPTY);
+    json_decode_string(
+        json_path(buffer_str(&out), "_meta", "io.modelcontextprotocol/model-immediate-response"),
+        &text);
+    expect_written(&text, expected);
+    buffer_finish(&out);
+}
+
+START_TEST(a_model_is_told_where_its_call_stands)
+{
+    struct task *task = make_task(TASK_PENDING);
+    expect_immediate(task, "The call of delete_user waits for a person's approval. It has not run "
+                           "yet; what comes of it will be the result of task " ID ".");
+    task->state = TASK_APPROVED;
+    task->accelerated = true;
+    expect_immediate(task, "The call of delete_user runs as task " ID
+                           ", and what comes of it will be its result.");
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(an_execution_that_asks_is_input_required)
+{
+    static const struct dialect_view asking = {
+        .is_asking = true,
+        .changed_ms = CREATED_MS + 60000,
+        .pending_elicitations = {"[{\"elicitationId\":\"e\"}]", 23},
+    };
+    struct task *task = make_task(TASK_EXECUTING);
+    struct buffer out;
+    buffer_init(&out);
+#define ASKING                                                                                     \
+    "\"taskId\":\"" ID "\",\"status\":\"input_required\",\"statusMessage\":\"Waiting for the "     \
+    "client's answer\",\"createdAt\":\"2026-01-12T22:30:00.000Z\",\"lastUpdatedAt\":"              \
+    "\"2026-01-12T22:31:00.000Z\",\"ttl\":600000,\"pollInterval\":5000,\"toolName\":"              \
+    "\"delete_user\""
+#define ELICITATIONS                                                                               \
+    ",\"_meta\":{" RELATED ",\"io.modelcontextprotocol/pending-elicitations\":"                    \
+    "[{\"elicitationId\":\"e\"}]}"
+    dialect_write_task(&out, task, &asking);
+    expect_written(&out, "{" ASKING "}");
+    dialect_write_get_result(&out, task, &asking);
+    expect_written(&out, "{" ASKING ELICITATIONS "}");
+    dialect_write_status_notification(&out, task, &asking);
+    expect_written(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
+                         "\"params\":{" ASKING ELICITATIONS "}}");
+    /* Whoever looks late sees what is, not what was. */
+    task->state = TASK_COMPLETED;
+    dialect_write_get_result(&out, task, &asking);
+    expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"completed\"," TIMES
+                         ",\"toolName\":\"delete_user\",\"_meta\":{" RELATED "}}");
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(a_message_is_tied_to_its_task)
+{
+    struct buffer out;
+    buffer_init(&out);
+    dialect_write_related_message(
+        &out, STR("{\"id\":7,\"method\":\"m\",\"params\":{ \"a\":1.0,\"_meta\":{\"x\":1}}}"),
+        STR_EMPTY, STR(ID));
+    expect_written(&out,
+                   "{\"id\":7,\"method\":\"m\",\"params\":{ \"a\":1.0,\"_meta\":{\"x\":1," RELATED
+                   "}}}");
+    dialect_write_related_message(&out, STR("{\"id\":7,\"method\":\"m\"}"), STR("\"n\""), STR(ID));
+    expect_written(&out, "{\"id\":\"n\",\"method\":\"m\",\"params\":{\"_meta\":{" RELATED "}}}");
 }
 END_TEST
 
@@ -190,12 +270,12 @@ START_TEST(a_status_event_is_the_seeds)
     struct task *task = make_task(TASK_COMPLETED);
     struct buffer out;
     buffer_init(&out);
-    dialect_write_status_event(&out, task, DIALECT_PENDING_INPUT_REQUIRED, CREATED_MS + 300000);
+    dialect_write_status_event(&out, task, &undecided, CREATED_MS + 300000);
     expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"completed\","
                          "\"timestamp\":\"2026-01-12T22:35:00.000Z\"}");
     task->state = TASK_FAILED;
     set_text(&task->status_message, "Upstream error");
-    dialect_write_status_event(&out, task, DIALECT_PENDING_INPUT_REQUIRED, CREATED_MS + 360000);
+    dialect_write_status_event(&out, task, &undecided, CREATED_MS + 360000);
     expect_written(&out,
                    "{\"taskId\":\"" ID "\",\"status\":\"failed\",\"statusMessage\":\"Upstream "
                    "error\",\"timestamp\":\"2026-01-12T22:36:00.000Z\"}");
@@ -208,7 +288,7 @@ START_TEST(a_status_notification_has_a_full_task)
     struct task *task = make_task(TASK_APPROVED);
     struct buffer out;
     buffer_init(&out);
-    dialect_write_status_notification(&out, task, DIALECT_PENDING_INPUT_REQUIRED);
+    dialect_write_status_notification(&out, task, &undecided);
     expect_written(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
                          "\"params\":{\"taskId\":\"" ID "\",\"status\":\"working\","
                          "\"statusMessage\":\"Approved, waiting to run\"," TIMES
@@ -403,6 +483,9 @@ Suite *dialect_suite(void)
     tcase_add_test(tests, a_message_is_cut_between_characters);
     tcase_add_test(tests, a_task_is_flat);
     tcase_add_test(tests, a_create_result_is_flat_and_nested);
+    tcase_add_test(tests, a_model_is_told_where_its_call_stands);
+    tcase_add_test(tests, an_execution_that_asks_is_input_required);
+    tcase_add_test(tests, a_message_is_tied_to_its_task);
     tcase_add_test(tests, a_status_event_is_the_seeds);
     tcase_add_test(tests, a_status_notification_has_a_full_task);
     tcase_add_loop_test(tests, a_task_that_ended_is_answered_as_it_ended, 0,
