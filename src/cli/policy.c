@@ -13,6 +13,7 @@ static const struct {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } subcommands[] = {
+    {"authorize", "put requests to any set of Cedar policies", cli_policy_authorize},
     {"parse", "read Cedar policies and say everything that is wrong", cli_policy_parse},
 };
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)

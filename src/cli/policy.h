@@ -8,13 +8,16 @@
 #include "taskgate/policy/cedar.h"
 
 /* argv[0] is the subcommand's own name. Each returns an exit code. */
+int cli_policy_authorize(int argc, char **argv);
 int cli_policy_parse(int argc, char **argv);
 
 /* ---- policy_files.c: files of policies and data, all that is wrong said on stderr ---- */
 
 /* Reads the file whole into `text`. */
 bool policy_files_read(const char *path, struct buffer *text);
-/* Lines of NAME:LINE:COLUMN, as the readers of the engine make them. */
+/* Lines of NAME:LINE:COLUMN, as the engine's readers make them. */
 void policy_files_complain(const struct buffer *problems);
-/* Parses a file of Cedar policies; NULL when it cannot be read or anything in it is wrong. */
-struct cedar_policies *policy_files_parse(const char *path);
+/* What the file holds; NULL when it cannot be read or anything in it is wrong. */
+struct cedar_policies *policy_files_policies(const char *path);
+struct cedar_entities *policy_files_entities(const char *path);
+struct cedar_requests *policy_files_requests(const char *path);

@@ -39,18 +39,51 @@ void policy_files_complain(const struct buffer *problems)
     buffer_finish(&safe);
 }
 
-struct cedar_policies *policy_files_parse(const char *path)
+/* One of the engine's readers. */
+typedef void *reader(const struct cedar_source *source, struct buffer *problems);
+
+static void *read_by(const char *path, reader *read)
 {
-    struct cedar_policies *policies = NULL;
+    void *what = NULL;
     struct buffer text, problems;
     buffer_init(&text);
     buffer_init(&problems);
     if (policy_files_read(path, &text)) {
         struct cedar_source source = {.name = path, .text = buffer_str(&text)};
-        policies = cedar_policies_parse(&source, 1, &problems);
+        what = read(&source, &problems);
         policy_files_complain(&problems);
     }
     buffer_finish(&problems);
     buffer_finish(&text);
-    return policies;
+    return what;
+}
+
+static void *read_policies(const struct cedar_source *source, struct buffer *problems)
+{
+    return cedar_policies_parse(source, 1, problems);
+}
+
+static void *read_entities(const struct cedar_source *source, struct buffer *problems)
+{
+    return cedar_entities_parse(source, problems);
+}
+
+static void *read_requests(const struct cedar_source *source, struct buffer *problems)
+{
+    return cedar_requests_parse(source, problems);
+}
+
+struct cedar_policies *policy_files_policies(const char *path)
+{
+    return read_by(path, read_policies);
+}
+
+struct cedar_entities *policy_files_entities(const char *path)
+{
+    return read_by(path, read_entities);
+}
+
+struct cedar_requests *policy_files_requests(const char *path)
+{
+    return read_by(path, read_requests);
 }

@@ -26,7 +26,7 @@ int cli_policy_parse(int argc, char **argv)
     case OPTIONS_READ:
         break;
     }
-    struct cedar_policies *policies = policy_files_parse(path);
+    struct cedar_policies *policies = policy_files_policies(path);
     int code = policies ? CLI_DONE : CLI_USAGE;
     cedar_policies_destroy(policies);
     return code;

@@ -14,6 +14,7 @@ void scanner_init(struct scanner *scanner, struct str text, struct error *error)
     scanner->depth = 0;
     scanner->verdict = SCAN_ACCEPTED;
     scanner->error = error;
+    scanner->place = NULL;
     keys_init(&scanner->keys);
 }
 
@@ -22,20 +23,30 @@ void scanner_finish(struct scanner *scanner)
     keys_finish(&scanner->keys);
 }
 
+static void complain(struct scanner *scanner, const char *at, const char *kind, const char *what)
+{
+    size_t place = (size_t)(at - scanner->begin);
+    if (!scanner->place) {
+        error_set(scanner->error, "%s%s at byte %zu", kind, what, place);
+        return;
+    }
+    *scanner->place = place;
+    error_set(scanner->error, "%s%s", kind, what);
+}
+
 void scan_refuse(struct scanner *scanner, const char *at, const char *what)
 {
     if (scanner->verdict != SCAN_ACCEPTED)
         return;
     scanner->verdict = SCAN_REFUSED;
-    error_set(scanner->error, "%s at byte %zu", what, (size_t)(at - scanner->begin));
+    complain(scanner, at, "", what);
 }
 
 static __attribute__((noinline, cold)) const char *unreadable(struct scanner *scanner,
                                                               const char *at, const char *what)
 {
     scanner->verdict = SCAN_UNREADABLE;
-    error_set(scanner->error, "not readable as JSON: %s at byte %zu",
-              at == scanner->end ? "unexpected end" : what, (size_t)(at - scanner->begin));
+    complain(scanner, at, "not readable as JSON: ", at == scanner->end ? "unexpected end" : what);
     return NULL;
 }
 

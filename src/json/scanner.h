@@ -20,6 +20,7 @@ struct scanner {
     unsigned depth;
     enum scan_verdict verdict;
     struct error *error; /* may be NULL */
+    size_t *place;       /* where the byte that is wrong goes; NULL: into the message */
     struct keys keys;
 };
 

@@ -11,8 +11,14 @@
 
 bool json_check(struct str text, struct error *error)
 {
+    return json_check_at(text, NULL, error);
+}
+
+bool json_check_at(struct str text, size_t *place, struct error *error)
+{
     struct scanner scanner;
     scanner_init(&scanner, text, error);
+    scanner.place = place;
     enum scan_verdict verdict = scan_document(&scanner, NULL, NULL, NULL);
     scanner_finish(&scanner);
     return verdict == SCAN_ACCEPTED;

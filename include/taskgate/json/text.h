@@ -17,6 +17,9 @@
 /* Whether `text` is one strict JSON value (RFC 8259, UTF-8, depth at most ENVELOPE_MAX_DEPTH,
  * no duplicate keys) with nothing but white space around it. */
 bool json_check(struct str text, struct error *error);
+/* The same with the byte that is wrong apart from the message, for those who say it as line
+ * and column. */
+bool json_check_at(struct str text, size_t *place, struct error *error);
 
 enum json_type {
     JSON_NONE,

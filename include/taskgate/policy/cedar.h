@@ -171,6 +171,11 @@ bool cedar_entities_read_json(struct cedar_entities *entities, struct str json,
  * False when an entity would be its own ancestor, or there are too many ancestors. */
 bool cedar_entities_seal(struct cedar_entities *entities, struct error *error);
 
+/* The same of a file, sealed. NULL when anything is wrong; `problems` then holds one line for
+ * each thing, as those of cedar_policies_parse(). */
+struct cedar_entities *cedar_entities_parse(const struct cedar_source *source,
+                                            struct buffer *problems);
+
 /* ---- Decisions ------------------------------------------------------------------------- */
 
 struct cedar_request {
@@ -185,6 +190,16 @@ struct cedar_request {
 /* Reads {"principal", "action", "resource", "context"?} into `request`. */
 bool cedar_request_read_json(struct cedar_heap *heap, struct str json,
                              struct cedar_request *request, struct error *error);
+
+/* Many of them from a file: an array, or an object whose member "requests" is one; other
+ * members are passed over. NULL when anything is wrong, as cedar_entities_parse(). */
+struct cedar_requests;
+struct cedar_requests *cedar_requests_parse(const struct cedar_source *source,
+                                            struct buffer *problems);
+void cedar_requests_destroy(struct cedar_requests *requests);
+size_t cedar_requests_count(const struct cedar_requests *requests);
+/* Lives as long as `requests`. */
+const struct cedar_request *cedar_requests_at(const struct cedar_requests *requests, size_t index);
 
 /* A few hundred milliseconds on one core at worst; a thousand policies take some 10000. */
 #define CEDAR_DEFAULT_BUDGET UINT64_C(5000000)

@@ -84,9 +84,11 @@ static bool climb(struct cedar_entities *entities, struct entity *first, struct 
             (struct entity *)entities_find(entities, &entity->parents[step->next_parent++]);
         if (!parent || parent->state == ENTITY_DONE)
             continue;
-        if (parent->state == ENTITY_OPEN)
+        if (parent->state == ENTITY_OPEN) {
+            entities->culprit = &parent->uid;
             return error_set(error, "entity %.*s::\"%.*s\" is its own ancestor",
                              STR_ARGS(parent->uid.type), STR_ARGS(parent->uid.id));
+        }
         parent->state = ENTITY_OPEN;
         steps[depth++] = (struct step){.entity = parent};
     }

@@ -23,6 +23,7 @@ struct cedar_entities {
     uint32_t *slots; /* index + 1, 0 for free; NULL while there are none */
     size_t slot_mask;
     bool sealed;
+    const struct cedar_uid *culprit; /* why it could not be sealed: its own ancestor */
 };
 
 /* NULL when it is not there. `entities` may be NULL. */

@@ -5,8 +5,9 @@
 #include "json_reader.h"
 #include "taskgate/json/text.h"
 
-static bool read_uid(struct json_reader *reader, struct str json, struct cedar_uid *uid)
+bool read_uid(struct json_reader *reader, struct str json, struct cedar_uid *uid)
 {
+    json_reader_look(reader, json);
     if (json_type(json) == JSON_STRING) {
         buffer_clear(&reader->decoded);
         return json_decode_string(json, &reader->decoded) &&
@@ -37,6 +38,7 @@ static bool read_record_member(struct json_reader *reader, struct str object, co
     *record = NULL;
     if (!json.length && optional)
         return true;
+    json_reader_look(reader, json.length ? json : object);
     if (json_type(json) != JSON_OBJECT)
         return error_set(reader->error, "%s: expected an object", name);
     if (!read_record(reader, json, &value))
@@ -45,11 +47,11 @@ static bool read_record_member(struct json_reader *reader, struct str object, co
     return true;
 }
 
-static bool read_entity(struct json_reader *reader, struct cedar_entities *entities,
-                        struct str json)
+bool read_entity(struct json_reader *reader, struct cedar_entities *entities, struct str json)
 {
     struct cedar_uid uid;
     const struct cedar_record *attributes, *tags;
+    json_reader_look(reader, json);
     if (json_type(json) != JSON_OBJECT)
         return error_set(reader->error, "expected an object");
     if (!read_uid(reader, json_member(json, "uid"), &uid))
@@ -58,6 +60,7 @@ static bool read_entity(struct json_reader *reader, struct cedar_entities *entit
         !read_record_member(reader, json, "tags", true, &tags))
         return false;
     struct str list = json_member(json, "parents");
+    json_reader_look(reader, list.length ? list : json);
     if (json_type(list) != JSON_ARRAY)
         return error_set(reader->error, "parents: expected an array");
     size_t position = 0, count = 0;
@@ -66,6 +69,7 @@ static bool read_entity(struct json_reader *reader, struct cedar_entities *entit
     for (struct str parent; json_next_element(list, &position, &parent);)
         if (!read_uid(reader, parent, &parents[count++]))
             return error_prefix(reader->error, "parents");
+    json_reader_look(reader, json);
     return cedar_entities_add(entities, &uid, attributes, tags, parents, count, reader->error);
 }
 
@@ -91,7 +95,7 @@ bool cedar_entities_read_json(struct cedar_entities *entities, struct str json, 
 
 /* ---- Requests -------------------------------------------------------------------------- */
 
-static bool read_request(struct json_reader *reader, struct str json, struct cedar_request *request)
+bool read_request(struct json_reader *reader, struct str json, struct cedar_request *request)
 {
     *request = (struct cedar_request){.context = NULL};
     const struct {
@@ -102,12 +106,26 @@ static bool read_request(struct json_reader *reader, struct str json, struct ced
         {"action", &request->action},
         {"resource", &request->resource},
     };
+    json_reader_look(reader, json);
     if (json_type(json) != JSON_OBJECT)
         return error_set(reader->error, "expected an object");
-    for (size_t i = 0; i < sizeof uids / sizeof *uids; i++)
+    for (size_t i = 0; i < sizeof uids / sizeof *uids; i++) {
+        json_reader_look(reader, json); /* where it is missing if it is */
         if (!read_uid(reader, json_member(json, uids[i].name), uids[i].uid))
             return error_prefix(reader->error, uids[i].name);
-    return read_record_member(reader, json, "context", true, &request->context);
+    }
+    struct str context = json_member(json, "context");
+    struct cedar_value value;
+    if (!context.length)
+        return true;
+    /* An escape at the top is no record, although it is an object. */
+    if (!read_value(reader, context, &value))
+        return error_prefix(reader->error, "context");
+    json_reader_look(reader, context);
+    if (value.kind != CEDAR_RECORD)
+        return error_set(reader->error, "context: expected an object");
+    request->context = value.record;
+    return true;
 }
 
 bool cedar_request_read_json(struct cedar_heap *heap, struct str json,

@@ -10,13 +10,25 @@ struct json_reader {
     struct cedar_heap *heap;
     struct buffer decoded; /* the string that is being read */
     struct error *error;
+    const char *at; /* where it is wrong, after a refusal */
 };
 
 void json_reader_init(struct json_reader *reader, struct cedar_heap *heap, struct error *error);
 void json_reader_finish(struct json_reader *reader);
+
+/* What is read next: there it is wrong if it is. Missing text leaves the place as it was. */
+void json_reader_look(struct json_reader *reader, struct str json);
 
 bool read_value(struct json_reader *reader, struct str json, struct cedar_value *value);
 /* An object whose members are values, whatever they are called. */
 bool read_record(struct json_reader *reader, struct str json, struct cedar_value *value);
 /* {"type": …, "id": …} */
 bool read_uid_members(struct json_reader *reader, struct str object, struct cedar_uid *uid);
+
+/* ---- json_entities.c ---- */
+/* The same, also inside __entity, or the string Type::"id". */
+bool read_uid(struct json_reader *reader, struct str json, struct cedar_uid *uid);
+/* {"uid", "attrs", "parents", "tags"?} */
+bool read_entity(struct json_reader *reader, struct cedar_entities *entities, struct str json);
+/* {"principal", "action", "resource", "context"?} */
+bool read_request(struct json_reader *reader, struct str json, struct cedar_request *request);

@@ -30,6 +30,7 @@ static bool read_text_member(struct json_reader *reader, struct str object, cons
 bool read_uid_members(struct json_reader *reader, struct str object, struct cedar_uid *uid)
 {
     struct str type, id;
+    json_reader_look(reader, object);
     if (json_type(object) != JSON_OBJECT || !read_text_member(reader, object, "type", &type) ||
         !read_text_member(reader, object, "id", &id))
         return error_set(reader->error, "expected {\"type\": \"…\", \"id\": \"…\"}");
@@ -137,6 +138,7 @@ bool read_value(struct json_reader *reader, struct str json, struct cedar_value 
 {
     struct str text;
     bool is_escape;
+    json_reader_look(reader, json);
     switch (json_type(json)) {
     case JSON_TRUE:
     case JSON_FALSE:
@@ -164,6 +166,12 @@ void json_reader_init(struct json_reader *reader, struct cedar_heap *heap, struc
 {
     *reader = (struct json_reader){.heap = heap, .error = error};
     buffer_init(&reader->decoded);
+}
+
+void json_reader_look(struct json_reader *reader, struct str json)
+{
+    if (json.length)
+        reader->at = json.bytes;
 }
 
 void json_reader_finish(struct json_reader *reader)

@@ -84,6 +84,10 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
         {"policy", "Usage: taskgate policy SUBCOMMAND"},
         {"policy prase", "did you mean parse?"},
         {"policy frobnicate", "Usage: taskgate policy SUBCOMMAND"},
+        {"policy authorize", "--policies is missing"},
+        {"policy authorize --policies a --entities b", "--requests is missing"},
+        {"policy authorize --policies a --requests b", "--entities is missing"},
+        {"policy authorize --policies a --entities b --requests c d", "unexpected argument d"},
         {"policy parse", "FILE is missing"},
         {"policy parse a b", "unexpected argument b"},
         {"serve --nope", "unknown option --nope"},
@@ -99,12 +103,19 @@ END_TEST
 START_TEST(help_is_exit_0_on_stdout_alone)
 {
     static const char *const commands[] = {
-        "--help",         "-h",
-        "serve --help",   "check --help",
-        "explain --help", "tasks --help",
-        "explain x -h",   "tasks approve --help",
-        "tasks list -h",  "tasks watch --help",
-        "policy --help",  "policy parse -h",
+        "--help",
+        "-h",
+        "serve --help",
+        "check --help",
+        "explain --help",
+        "tasks --help",
+        "explain x -h",
+        "tasks approve --help",
+        "tasks list -h",
+        "tasks watch --help",
+        "policy --help",
+        "policy parse -h",
+        "policy authorize -h",
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);

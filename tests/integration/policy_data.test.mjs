@@ -1,0 +1,78 @@
+// taskgate policy authorize and parse, over test data of the policy language: ours, and where it is there the language's own.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { run } from './lib/child.mjs';
+import { BINARY, temporaryFolder } from './lib/gateway.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const OURS = path.join(here, '../unit/cedar/supplement');
+const SHARED = process.env.TASKGATE_CEDAR_DATA ?? path.join(here, '../../../shared/cedar');
+const skip = fs.existsSync(path.join(SHARED, 'corpus-public.tar.gz')) ? false : `there is no test data in ${SHARED}`;
+const AT_ONCE = 3;
+const LONG = { timeout: 1_200_000 };
+
+const json = (file) => JSON.parse(fs.readFileSync(file, 'utf8'));
+
+/** Every file below `folder` that holds a `member`. */
+function filesWith(folder, member) {
+  const names = fs.readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.json') && !name.endsWith('entities.json'));
+  return names.sort().map((name) => path.join(folder, name)).filter((file) => json(file)[member]);
+}
+
+async function forEach(items, work) {
+  const waiting = [...items];
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    while (waiting.length) await work(waiting.shift());
+  }));
+}
+
+/** Decides all requests of a file of tests; its policies and entities stand beside it or below `root`. Returns how many. */
+async function authorize(root, file) {
+  const expected = json(file);
+  const named = (name) => [path.join(path.dirname(file), name), path.join(root, name)].find((one) => fs.existsSync(one));
+  const { code, stdout, stderr } = await run(BINARY, ['policy', 'authorize', '--policies', named(expected.policies), '--entities', named(expected.entities), '--requests', file]);
+  assert.deepEqual([code, stderr], [0, ''], file);
+  const lines = stdout.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+  assert.deepEqual(lines, expected.requests.map(({ decision, reason, errors }) => ({ decision, reason, errors })), file);
+  return lines.length;
+}
+
+async function authorizeAll(root, requests) {
+  let count = 0;
+  await forEach(filesWith(root, 'requests'), async (file) => {
+    const here = await authorize(root, file);
+    count += here;
+  });
+  assert.equal(count, requests);
+}
+
+async function parseAll(t, file) {
+  const folder = temporaryFolder(t);
+  await forEach(json(file).cases.entries(), async ([index, { text, accept }]) => {
+    const policies = path.join(folder, `${index}.cedar`);
+    fs.writeFileSync(policies, text);
+    const { code, stdout, stderr } = await run(BINARY, ['policy', 'parse', policies]);
+    assert.deepEqual([code, stdout], [accept ? 0 : 2, ''], text);
+    if (accept) assert.equal(stderr, '', text);
+    else for (const line of stderr.trimEnd().split('\n')) assert.match(line, /^\S+\/\d+\.cedar:\d+:\d+: \S/, text);
+  });
+}
+
+test('our own requests: decision, reasons and errors', LONG, () => authorizeAll(OURS, 45));
+test('our own texts: whether they are policies', LONG, (t) => parseAll(t, path.join(OURS, 'parse.json')));
+
+test('the hand-written requests', { skip, ...LONG }, () => authorizeAll(path.join(SHARED, 'explicit'), 74));
+test('the requests that go with the benchmark', { skip, ...LONG }, () => authorizeAll(path.join(SHARED, 'bench'), 192));
+test('the requests and texts that were added', { skip, ...LONG }, async (t) => {
+  await authorizeAll(path.join(SHARED, 'supplement'), 45);
+  await parseAll(t, path.join(SHARED, 'supplement', 'parse.json'));
+});
+test('the generated requests', { skip, ...LONG }, async (t) => {
+  const folder = temporaryFolder(t);
+  execFileSync('tar', ['-xzf', path.join(SHARED, 'corpus-public.tar.gz'), '-C', folder]);
+  await authorizeAll(folder, 3851);
+});
