@@ -37,10 +37,9 @@ static void count_approval(const struct task *task, bool created)
 
 void task_metrics_count(const struct task *task, bool created)
 {
-    if (!task->accelerated)
+    if (!task->accelerated && !task->promoted)
         count_approval(task, created);
     if (!created && task_state_is_terminal(task->state))
-        metrics_count(METRIC_TASKS_COMPLETED,
-                      task->accelerated ? STR("accelerated") : STR("approval"),
+        metrics_count(METRIC_TASKS_COMPLETED, str_from(task_kind_name(task)),
                       str_from(task_state_name(task->state)));
 }

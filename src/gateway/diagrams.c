@@ -45,7 +45,8 @@ static void write_seed(struct buffer *out)
 #define FIRST_LINES                                                                                \
     "stateDiagram-v2\n"                                                                            \
     "    [*] --> %s : a rule says approve\n"                                                       \
-    "    [*] --> %s : a rule says forward, and the call asks for a task\n"
+    "    [*] --> %s : a rule says forward, and the call asks for a task\n"                         \
+    "    [*] --> %s : a forwarded call outlasts its client's patience\n"
 
 /* How a state is called in one of our two diagrams. */
 typedef const char *(*state_name)(enum task_state state);
@@ -80,7 +81,8 @@ static void write_moves(struct buffer *out, state_name name)
 {
     size_t position = 0;
     struct task_move move;
-    buffer_append_format(out, FIRST_LINES, name(TASK_PENDING), name(TASK_APPROVED));
+    buffer_append_format(out, FIRST_LINES, name(TASK_PENDING), name(TASK_APPROVED),
+                         name(TASK_EXECUTING));
     while (task_next_move(&position, &move)) {
         if (strcmp(name(move.from), name(move.to)) != 0)
             append_line(out, name(move.from), name(move.to), move.name);

@@ -75,7 +75,7 @@ struct task *task_bind(const struct task_origin *origin, const struct policy_dec
 
 void task_bind_announce(const struct task *task)
 {
-    metrics_count(METRIC_TASKS_CREATED, task->accelerated ? STR("accelerated") : STR("approval"));
+    metrics_count(METRIC_TASKS_CREATED, str_from(task_kind_name(task)));
     log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
              LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow));
 }

@@ -185,6 +185,8 @@ static void list(struct call *call)
         .owner = str_from(call->owner),
         .session = str_from(call->session),
         .source = str_from(call->source->id),
+        /* Of promoted calls these clients know nothing, and their ids may be upstream's, too. */
+        .without_promoted = true,
         .before_sequence = listing->cursor.sequence,
         .limit = PAGE_SIZE,
     };

@@ -152,6 +152,11 @@ const char *const migration_scripts[] = {
     /* 4 -> 5: what the client of a task calls itself, for policies that are asked again */
     "ALTER TABLE task ADD COLUMN client_name TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN client_version TEXT NOT NULL DEFAULT '';",
+
+    /* 5 -> 6: calls that were promoted to tasks, which are kept for a time of their own */
+    "ALTER TABLE task ADD COLUMN promoted INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE task ADD COLUMN retention_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE task ADD COLUMN expired_retention_ms INTEGER NOT NULL DEFAULT 0;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -20,8 +20,9 @@ STATEMENT_ROW(TASK_INSERT,
     " arguments_digest, definition_digest, progress_token, on_result, accelerated, keep_task,"
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
-    " purge_ms, client_name, client_version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-    " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33)")
+    " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
+    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body) VALUES (?1, ?2, ?3)")
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
@@ -42,7 +43,8 @@ STATEMENT_ROW(TASK_DUE,
 STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadline_ms > ?1")
 STATEMENT_ROW(TASK_IN_STATE, "SELECT id FROM task WHERE state = ?1 ORDER BY sequence")
 STATEMENT_ROW(TASK_OF_SESSION,
-    "SELECT id FROM task WHERE owner = ?1 AND source = ?2 AND state IN (0, 1) ORDER BY sequence")
+    "SELECT id FROM task WHERE owner = ?1 AND source = ?2"
+    " AND (state IN (0, 1) OR (state = 2 AND promoted)) ORDER BY sequence")
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"
     " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")

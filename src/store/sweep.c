@@ -86,15 +86,17 @@ static bool run_probe(struct batch *batch, struct operation *operation)
 /* Whether upstream did the work nobody knows: never run it again (design invariant 4). */
 static bool end_unknown(struct batch *batch, const char *id)
 {
-    static const struct task_change change = {
+    struct task *task = NULL;
+    struct error error;
+    enum row_result result = task_rows_get(batch->database, str_from(id), &task);
+    struct task_change change = {
         .to = TASK_FAILED,
         .failure = TASK_FAILURE_OUTCOME_UNKNOWN,
         .status_message = "The gateway stopped while the call was running: outcome unknown. It may "
                           "have taken effect; it is not run again by itself.",
     };
-    struct task *task = NULL;
-    struct error error;
-    enum row_result result = task_rows_get(batch->database, str_from(id), &task);
+    if (result == ROW_FOUND && task->promoted)
+        change.status_message = "upstream connection lost";
     if (result == ROW_FOUND)
         result = task_operations_move(batch, task, &change, AUDIT_GATEWAY, &error);
     task_unref(task);

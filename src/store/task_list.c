@@ -36,6 +36,8 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
         buffer_append_text(sql, " AND source = :source");
     if (query->tool.length > 0)
         buffer_append_text(sql, " AND tool = :tool");
+    if (query->without_promoted)
+        buffer_append_text(sql, " AND NOT promoted");
     if (query->states != 0)
         append_states(sql, query->states, holder != NULL);
     buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");

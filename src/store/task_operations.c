@@ -70,6 +70,8 @@ bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list)
 static enum store_status check_limits(const struct batch *batch, const struct operation *operation)
 {
     const struct store_limits *limits = &operation->limits;
+    if (operation->task->promoted) /* nobody need decide on it */
+        return STORE_OK;
     if (pending_of_owner(batch->pending, operation->task->owner) >= limits->pending_per_principal)
         return STORE_LIMIT_PRINCIPAL;
     if (batch->pending->undecided_total >= limits->pending_total)

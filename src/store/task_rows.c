@@ -55,6 +55,9 @@ struct task *task_rows_read(sqlite3_stmt *row)
     task->outcome = (enum task_outcome)sqlite3_column_int(row, 29);
     take(&task->client_name, row, 30);
     take(&task->client_version, row, 31);
+    task->promoted = flag(row, 32);
+    task->retention_ms = sqlite3_column_int64(row, 33);
+    task->expired_retention_ms = sqlite3_column_int64(row, 34);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     return task;
 }
@@ -131,7 +134,10 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_time(row, index++, task_next_deadline_ms(task));
     database_bind_time(row, index++, task_purge_ms(task));
     database_bind_text(row, index++, task->client_name);
-    database_bind_text(row, index, task->client_version);
+    database_bind_text(row, index++, task->client_version);
+    sqlite3_bind_int(row, index++, task->promoted);
+    sqlite3_bind_int64(row, index++, task->retention_ms);
+    sqlite3_bind_int64(row, index, task->expired_retention_ms);
     return database_run(row);
 }
 

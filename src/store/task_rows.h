@@ -12,8 +12,8 @@
     " task.poll_interval_ms, task.created_ms, task.decide_by_ms, task.updated_ms,"                 \
     " task.execute_by_ms, task.decided_ms, task.ended_ms, task.decided_by, task.reason,"           \
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
-    " task.client_version"
-#define TASK_COLUMN_COUNT 32
+    " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms"
+#define TASK_COLUMN_COUNT 35
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 

@@ -11,12 +11,15 @@ static int64_t later_by(int64_t time_ms, int64_t duration_ms)
 
 int64_t task_next_deadline_ms(const struct task *task)
 {
-    /* An execution is never cut: only upstream's silence limit ends it. */
+    /* An execution is never cut: only upstream's silence limit ends it. A promoted call has no
+     * such limit, but its ttl. */
     int64_t deadline_ms = 0;
     if (task->state == TASK_PENDING)
         deadline_ms = task->decide_by_ms;
     else if (task->state == TASK_APPROVED)
         deadline_ms = task->execute_by_ms;
+    else if (task->state == TASK_EXECUTING && task->promoted)
+        deadline_ms = later_by(task->created_ms, task->ttl_ms);
     return deadline_ms > 0 ? deadline_ms : INT64_MAX;
 }
 
@@ -32,6 +35,9 @@ int64_t task_purge_ms(const struct task *task)
 {
     if (!task_state_is_terminal(task->state))
         return INT64_MAX;
+    if (task->promoted)
+        return later_by(task->ended_ms, task->state == TASK_EXPIRED ? task->expired_retention_ms
+                                                                    : task->retention_ms);
     int64_t ttl_end_ms = later_by(task->created_ms, task->ttl_ms);
     int64_t grace_end_ms = later_by(task->ended_ms, GRACE_MS);
     return ttl_end_ms > grace_end_ms ? ttl_end_ms : grace_end_ms;

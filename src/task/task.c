@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
@@ -51,16 +52,30 @@ static struct task *allocate(void)
     return &holder->task;
 }
 
-struct task *task_create(enum task_state state)
+static struct task *create(enum task_state state)
 {
     struct task *task = allocate();
-    char uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
-    snprintf(task->id, sizeof task->id, "tg_%s", uuid);
     task->state = state;
     for (size_t i = 0; i < TEXT_COUNT; i++)
         *text_at(task, i) = memory_copy_text("");
     task->request = memory_copy_text("");
+    return task;
+}
+
+struct task *task_create(enum task_state state)
+{
+    struct task *task = create(state);
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    snprintf(task->id, sizeof task->id, "tg_%s", uuid);
+    return task;
+}
+
+struct task *task_create_promoted(void)
+{
+    struct task *task = create(TASK_EXECUTING);
+    random_ulid(task->id);
+    task->promoted = true;
     return task;
 }
 
@@ -111,6 +126,13 @@ const char *task_state_name(enum task_state state)
     return (unsigned)state < TASK_STATE_COUNT ? state_names[state] : "unknown";
 }
 
+const char *task_kind_name(const struct task *task)
+{
+    if (task->promoted)
+        return "promoted";
+    return task->accelerated ? "accelerated" : "approval";
+}
+
 bool task_state_parse(struct str name, enum task_state *state)
 {
     for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {
@@ -125,4 +147,16 @@ bool task_state_parse(struct str name, enum task_state *state)
 bool task_id_is_ours(struct str id)
 {
     return str_starts_with(id, STR("tg_"));
+}
+
+bool task_id_is_ulid(struct str id)
+{
+    static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    if (id.length != RANDOM_ULID_BYTES - 1)
+        return false;
+    for (size_t i = 0; i < id.length; i++) {
+        if (!memchr(alphabet, id.bytes[i], sizeof alphabet - 1))
+            return false;
+    }
+    return true;
 }

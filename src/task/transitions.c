@@ -3,17 +3,17 @@
  *
  *                 +----------------------------> failed, cancelled
  *                 |            +---------------> failed, cancelled, expired
- *                 |            |           +---> failed, cancelled, completed
+ *                 |            |           +---> failed, cancelled, completed; expired, if promoted
  *                 |            |           |
- *     (new) --> pending --> approved --> executing
+ *     (new) --> pending --> approved --> executing <-- (new, promoted)
  *                 | |          ^  ^        |
- *                 | |          |  +--------+  given back: upstream refused the credentials
- *                 | |          |              before it looked at the call
+ *                 | |          |  +--------+  given back, never a promoted one: upstream refused
+ *                 | |          |              the credentials before it looked at the call
  *                 | |        (new, accelerated)
  *                 | +-> expired
  *                 +---> rejected
  *
- * Source: design §5, contract "Tasks", seed 002 F-005.6.
+ * Source: design §5, contract "Tasks", seed 002 F-005.6; of promoted ones seed 000 §1.1.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -27,6 +27,8 @@ enum move_flag {
     MOVE_DECIDES = 1 << 0, /* sets decided_ms and decided_by */
     MOVE_ARMS = 1 << 1,    /* starts the execute-by clock */
     MOVE_ENDS = 1 << 2,    /* sets ended_ms; nothing follows */
+    MOVE_OF_PROMOTED = 1 << 3,
+    MOVE_OF_OTHERS = 1 << 4,
 };
 
 struct move {
@@ -55,7 +57,8 @@ static const struct move moves[TASK_STATE_COUNT][TASK_STATE_COUNT] = {
             [TASK_COMPLETED] = {"complete", MOVE_ENDS},
             [TASK_FAILED] = {"fail", MOVE_ENDS},
             [TASK_CANCELLED] = {"cancel", MOVE_ENDS},
-            [TASK_APPROVED] = {"give_back", 0},
+            [TASK_EXPIRED] = {"expire", MOVE_ENDS | MOVE_OF_PROMOTED},
+            [TASK_APPROVED] = {"give_back", MOVE_OF_OTHERS},
         },
 };
 
@@ -78,8 +81,11 @@ bool task_can_move(enum task_state from, enum task_state to)
 
 bool task_can_change(const struct task *task, const struct task_change *change)
 {
+    const struct move *move = find_move(task->state, change->to);
     bool gives_back = task->state == TASK_EXECUTING && change->to == TASK_APPROVED;
-    return task_can_move(task->state, change->to) && !(gives_back && change->by);
+    if (!move || (move->flags & (task->promoted ? MOVE_OF_OTHERS : MOVE_OF_PROMOTED)))
+        return false;
+    return !(gives_back && change->by);
 }
 
 const char *task_move_name(enum task_state from, enum task_state to)
@@ -113,20 +119,25 @@ bool task_state_is_terminal(enum task_state state)
 
 bool task_check(const struct task *task, struct error *error)
 {
-    const bool runs = task->state == TASK_APPROVED || task->state == TASK_EXECUTING;
+    const bool is_approved = task->state == TASK_APPROVED || task->state == TASK_EXECUTING;
+    const bool is_unbegun =
+        task->state == TASK_PENDING || task->state == TASK_APPROVED || task->state == TASK_REJECTED;
     const struct {
         bool holds;
         const char *what;
     } rules[] = {
         {is_state(task->state), "its state is unknown"},
-        {task_id_is_ours(str_from(task->id)), "its id is not one of ours"},
+        {task->promoted ? task_id_is_ulid(str_from(task->id)) : task_id_is_ours(str_from(task->id)),
+         "its id is not one of ours"},
         {task->created_ms > 0 && task->updated_ms > 0, "it has no time of creation or change"},
         {task->ttl_ms > 0, "it has no time to live"},
         {task_state_is_terminal(task->state) == (task->ended_ms > 0),
          "its end is set exactly when it has ended"},
         {task->state != TASK_PENDING || (task->decide_by_ms > 0 && task->decided_ms == 0),
          "a pending task is undecided and has a decide-by"},
-        {!runs || task->execute_by_ms > 0, "an approved task has an execute-by"},
+        {!task->promoted || !is_unbegun, "a promoted task has begun"},
+        {!is_approved || task->promoted || task->execute_by_ms > 0,
+         "an approved task has an execute-by"},
         {task->state != TASK_REJECTED || task->decided_ms > 0, "a rejected task was decided"},
         {(task->state == TASK_FAILED) == (task->failure != TASK_FAILURE_NONE),
          "a failed task, and no other, says what failed"},
@@ -161,6 +172,14 @@ static char *format_duration(int64_t ms)
     return memory_format("%" PRId64 " ms", ms);
 }
 
+static char *promoted_expiry_message(const struct task *task)
+{
+    char *duration = format_duration(task->ttl_ms);
+    char *message = memory_format("Not completed within its time to live of %s", duration);
+    free(duration);
+    return message;
+}
+
 static char *expiry_message(const struct task *task)
 {
     const bool undecided = task->state == TASK_PENDING;
@@ -181,7 +200,7 @@ static char *default_message(const struct task *task, const struct task_change *
     const char *by = change->by && *change->by ? change->by : "an operator";
     switch (change->to) {
     case TASK_EXPIRED:
-        return expiry_message(task);
+        return task->promoted ? promoted_expiry_message(task) : expiry_message(task);
     case TASK_REJECTED:
         return reasoned ? memory_format("Rejected by %s: %s", by, change->reason)
                         : memory_format("Rejected by %s", by);

@@ -13,14 +13,16 @@
 /* A letter a state, in the order of enum task_state: pending, approved, executing, completed,
  * failed, cancelled, rejected, expired; each with those it leaves to. */
 static const char letters[] = "PAECFXRT";
-static const char *const leaves_to[TASK_STATE_COUNT] = {"ARXTF", "EXTF", "CFXA", "",
-                                                        "",      "",     "",     ""};
+static const char *const leaves_to[TASK_STATE_COUNT] = {"ARXTF", "EXTF", "CFXAT", "",
+                                                        "",      "",     "",      ""};
 
 struct model {
     enum task_state state;
     int64_t decide_by, execute_by, updated, decided, ended;
     unsigned approvals, executions, returns;
     bool was_decided_for; /* an approval, or accelerated */
+    bool promoted;
+    int64_t ttl_end;
 };
 
 static bool model_can_move(enum task_state from, enum task_state to)
@@ -37,6 +39,8 @@ static int64_t model_deadline(const struct model *model)
 {
     if (model->state == TASK_PENDING)
         return model->decide_by;
+    if (model->state == TASK_EXECUTING && model->promoted)
+        return model->ttl_end;
     return model->state == TASK_APPROVED ? model->execute_by : INT64_MAX;
 }
 
@@ -44,7 +48,11 @@ static bool model_accepts(const struct model *model, const struct task_change *c
 {
     if (!model_can_move(model->state, change->to))
         return false;
-    if (model->state == TASK_EXECUTING && change->to == TASK_APPROVED && change->by)
+    /* Only what was promoted expires while it runs, and that is never given back. */
+    if (model->state == TASK_EXECUTING && change->to == TASK_APPROVED &&
+        (change->by || model->promoted))
+        return false;
+    if (model->state == TASK_EXECUTING && change->to == TASK_EXPIRED && !model->promoted)
         return false;
     if ((change->to == TASK_FAILED) != (change->failure != TASK_FAILURE_NONE))
         return false;
@@ -92,6 +100,7 @@ static void expect_agreement(const struct model *model, const struct task *task)
     FUZZ_EXPECT(model->approvals <= 1);
     FUZZ_EXPECT(model->executions <= 1 + model->returns);
     FUZZ_EXPECT(model->executions == 0 || model->was_decided_for);
+    FUZZ_EXPECT(!model->promoted || (model->approvals == 0 && model->executions == 0));
     for (unsigned to = 0; to < TASK_STATE_COUNT; to++)
         FUZZ_EXPECT(task_can_move(task->state, (enum task_state)to) ==
                     model_can_move(model->state, (enum task_state)to));
@@ -149,9 +158,23 @@ static void try_clock(struct task *task, struct model *model, int64_t now_ms)
     }
 }
 
+static struct task *begin_promoted(struct model *model, int64_t ttl_ms)
+{
+    struct task *task = task_create_promoted();
+    task->created_ms = task->updated_ms = START_MS;
+    task->ttl_ms = ttl_ms;
+    *model = (struct model){.state = TASK_EXECUTING,
+                            .updated = START_MS,
+                            .promoted = true,
+                            .ttl_end = START_MS + ttl_ms};
+    return task;
+}
+
 static struct task *begin(struct fuzz_input *input, struct model *model)
 {
     const uint8_t how = fuzz_byte(input);
+    if (how >= 0xC0)
+        return begin_promoted(model, 1 + (how & 0x3F) * INT64_C(1000));
     const bool accelerated = how & 1;
     struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
     task->created_ms = task->updated_ms = START_MS;

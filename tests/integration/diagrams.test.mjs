@@ -50,6 +50,7 @@ test('our own come from the table of moves', async (t) => {
     `stateDiagram-v2
     [*] --> pending : a rule says approve
     [*] --> approved : a rule says forward, and the call asks for a task
+    [*] --> executing : a forwarded call outlasts its client's patience
     pending --> approved : approve
     pending --> failed : fail
     pending --> cancelled : cancel
@@ -63,6 +64,7 @@ test('our own come from the table of moves', async (t) => {
     executing --> completed : complete
     executing --> failed : fail
     executing --> cancelled : cancel
+    executing --> expired : expire
     completed --> [*]
     failed --> [*]
     cancelled --> [*]
@@ -74,6 +76,7 @@ test('our own come from the table of moves', async (t) => {
     `stateDiagram-v2
     [*] --> input_required : a rule says approve
     [*] --> working : a rule says forward, and the call asks for a task
+    [*] --> working : a forwarded call outlasts its client's patience
     input_required --> working : approve
     input_required --> failed : fail
     input_required --> cancelled : cancel

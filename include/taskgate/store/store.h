@@ -85,8 +85,8 @@ struct store_limits {
 };
 
 /* Inserts `task` (one reference is taken over) unless a limit on undecided tasks (pending, or
- * approved and not yet executing) is reached. A task that task_check() refuses is logged and
- * answered STORE_FAILED. */
+ * approved and not yet executing) is reached; promoted ones have none here. A task that
+ * task_check() refuses is logged and answered STORE_FAILED. */
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call);
 /* Reads one task, whole. A deadline that has passed is applied first, and durably. */
@@ -108,13 +108,14 @@ struct store_task_query {
     struct str source;  /* empty: any */
     struct str tool;    /* exact; empty: any */
     unsigned states;    /* bit mask 1u << state; 0: any */
+    bool without_promoted;
     int64_t before_sequence; /* only rows older than this; 0: from the newest */
     size_t limit;
 };
 void store_task_list(struct store *store, const struct store_task_query *query,
                      struct store_call call);
-/* Cancels every undecided (pending or approved) task that this session's digest owns (owner
- * "session:<digest>"); tasks owned by an Authorization stay. Contract "Sessions, owners". */
+/* Cancels every undecided (pending or approved) or promoted task that this session's digest owns
+ * (owner "session:<digest>"); tasks owned by an Authorization stay. Contract "Sessions, owners". */
 void store_task_cancel_session(struct store *store, struct str source, struct str session,
                                struct store_call call);
 

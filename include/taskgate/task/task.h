@@ -1,5 +1,6 @@
 /*
- * Tasks: calls that the gateway owns while a human decides.
+ * Tasks: calls that the gateway owns while a human decides, or that went on when their client
+ * could wait no longer (promoted ones, seed 000 §1.1).
  *
  * A task is a value; its life is the table in src/task/transitions.c. Nothing here touches
  * SQL or the wire. A task that has been published (task_ref'd by more than one holder) is
@@ -14,7 +15,7 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
-#define TASK_ID_BYTES 40 /* "tg_" + UUID + NUL */
+#define TASK_ID_BYTES 40 /* "tg_" + UUID + NUL; a promoted one's ULID is shorter */
 /* The execute-by clock of a move to approved that brings none (contract "Configuration"). */
 #define TASK_EXECUTE_WITHIN_MS INT64_C(300000)
 
@@ -61,6 +62,9 @@ struct task {
     bool on_result;             /* executes at the owner's tasks/result only */
     bool accelerated;           /* started approved */
     bool keep_task;             /* upstream's own annotation is required: execute with `task` */
+    bool promoted;        /* was a plain call; began executing, and ends when its ttl is over */
+    int64_t retention_ms; /* of a promoted one: how long it is kept after its end, */
+    int64_t expired_retention_ms; /* and after its expiry */
     int64_t ttl_ms;
     int64_t poll_interval_ms;
     int64_t created_ms;   /* wall clock, as all below */
@@ -84,6 +88,8 @@ struct task {
  * clocks are the caller's to set: created, updated, ttl, and decide-by of a pending one or
  * execute-by of an approved one. */
 struct task *task_create(enum task_state state);
+/* The same, for a call that is at upstream already: executing, promoted, with a ULID. */
+struct task *task_create_promoted(void);
 struct task *task_ref(struct task *task); /* any thread */
 void task_unref(struct task *task);       /* NULL is allowed */
 /* A deep copy with one reference. */
@@ -94,15 +100,20 @@ void task_set_text(char **field, struct str text);
 void task_set_request(struct task *task, struct str body);
 
 const char *task_state_name(enum task_state state); /* "pending" … */
+/* Why it is one: "approval", "accelerated" or "promoted". */
+const char *task_kind_name(const struct task *task);
 bool task_state_parse(struct str name, enum task_state *state);
 bool task_state_is_terminal(enum task_state state);
 /* Whether an id is one of ours by its form: begins with "tg_". Seed 002 §6.5. */
 bool task_id_is_ours(struct str id);
+/* Whether it has the form of a promoted task's id. Upstream's own may have it, too. */
+bool task_id_is_ulid(struct str id);
 
 /* Whether the table allows the move. */
 bool task_can_move(enum task_state from, enum task_state to);
 /* What the audit trail calls it: "approve", "expire" …; NULL when there is no such move. */
 const char *task_move_name(enum task_state from, enum task_state to);
+/* Some are for promoted tasks alone, or for all but these: task_can_change() tells. */
 struct task_move {
     enum task_state from, to;
     const char *name;
@@ -130,9 +141,9 @@ struct task_change {
     const char *upstream_task;
 };
 
-/* Whether `change` may be applied: the table allows the move, and nobody *decides* the one from
- * executing back to approved (`by` is NULL). Without that an operator who approves a task that
- * is already running would have it run a second time (design invariant 4). */
+/* Whether `change` may be applied: the table allows the move, for a task of this kind, and nobody
+ * *decides* the one from executing back to approved (`by` is NULL). Without that an operator who
+ * approves a task that is already running would have it run a second time (design invariant 4). */
 bool task_can_change(const struct task *task, const struct task_change *change);
 
 /* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets

@@ -187,7 +187,7 @@ START_TEST(every_older_version_is_brought_up)
     ck_assert_int_eq(answer.status, STORE_OK);
     answer_finish(&answer);
     bench_close(&bench);
-    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 5);
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 6);
     ck_assert_int_eq(scratch_query(&scratch, "PRAGMA application_id"), 0x74676462);
     task_unref(task);
 }
@@ -205,12 +205,16 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
                                   "ALTER TABLE task DROP COLUMN client_name;"
                                   "ALTER TABLE task DROP COLUMN client_version;"
+                                  "ALTER TABLE task DROP COLUMN promoted;"
+                                  "ALTER TABLE task DROP COLUMN retention_ms;"
+                                  "ALTER TABLE task DROP COLUMN expired_retention_ms;"
                                   "PRAGMA user_version = 2"),
         SQLITE_OK);
     bench_open(&bench, &scratch);
     struct task *read = get_task(&bench, task->id);
     ck_assert_str_eq(read->request, task->request);
     ck_assert_str_eq(read->client_name, "");
+    ck_assert(!read->promoted);
     bench_close(&bench);
     task_unref(read);
     task_unref(task);

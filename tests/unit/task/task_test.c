@@ -56,7 +56,7 @@ static const char *const allowed[TASK_STATE_COUNT] = {
     /*            p a e c f x r e */
     /* pending   */ ".a..fxre",
     /* approved  */ "..e.fx.e",
-    /* executing */ ".a.cfx..",
+    /* executing */ ".a.cfx.e",
     /* completed */ "........",
     /* failed    */ "........",
     /* cancelled */ "........",
@@ -83,7 +83,8 @@ START_TEST(every_pair_of_states_is_as_the_design_says)
     change.outcome_text = STR("{}");
     struct error error = {""};
     bool moved = task_transition(task, &change, NOW + 1000, &error);
-    ck_assert_int_eq(moved, expected);
+    bool is_of_promoted = from == TASK_EXECUTING && to == TASK_EXPIRED;
+    ck_assert_int_eq(moved, expected && !is_of_promoted);
     if (moved) {
         ck_assert_int_eq(task->state, to);
         ck_assert_int_eq(task->updated_ms, NOW + 1000);
@@ -112,7 +113,7 @@ START_TEST(a_walk_meets_every_move_once)
         ck_assert_str_eq(move.name, task_move_name(move.from, move.to));
         count++;
     }
-    ck_assert_uint_eq(count, 13);
+    ck_assert_uint_eq(count, 14);
     ck_assert(!task_next_move(&position, &move));
 }
 END_TEST
@@ -232,6 +233,96 @@ START_TEST(an_accelerated_task_expires_by_its_own_clock)
     ck_assert(task_due(task, NOW + 1500, &change));
     ck_assert(task_transition(task, &change, NOW + 1500, NULL));
     ck_assert_str_eq(task->status_message, "Approved, but not run within 1500 ms");
+    task_unref(task);
+}
+END_TEST
+
+/* ---- promoted ones ---- */
+
+static struct task *new_promoted(void)
+{
+    struct task *task = task_create_promoted();
+    task->created_ms = task->updated_ms = NOW;
+    task->ttl_ms = 300000;
+    task->retention_ms = 200000;
+    task->expired_retention_ms = 60000;
+    return task;
+}
+
+START_TEST(a_promoted_task_ends_or_expires_and_is_never_given_back)
+{
+    enum task_state to = (enum task_state)_i;
+    struct task *task = new_promoted();
+    struct task_change change = {.to = to};
+    struct error error = {""};
+    ck_assert_msg(task_check(task, &error), "%s", error.message);
+    ck_assert_int_eq(task->state, TASK_EXECUTING);
+    change.failure = to == TASK_FAILED ? TASK_FAILURE_UPSTREAM : TASK_FAILURE_NONE;
+    change.outcome = to == TASK_COMPLETED ? TASK_OUTCOME_RESULT : TASK_OUTCOME_NONE;
+    change.outcome_text = STR("{}");
+    bool expected = strchr("cfxe", "paecfxre"[to]) != NULL && to >= TASK_COMPLETED;
+    ck_assert_int_eq(task_can_change(task, &change), expected);
+    ck_assert_int_eq(task_transition(task, &change, NOW + 1000, &error), expected);
+    ck_assert_int_eq(task->state, expected ? to : TASK_EXECUTING);
+    ck_assert(task_check(task, NULL));
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(a_promoted_task_expires_when_its_ttl_is_over)
+{
+    struct task *task = new_promoted();
+    struct task_change change;
+    ck_assert_int_eq(task_next_deadline_ms(task), NOW + 300000);
+    ck_assert(!task_due(task, NOW + 299999, &change));
+    ck_assert(task_due(task, NOW + 300000, &change));
+    ck_assert(task_transition(task, &change, NOW + 300000, NULL));
+    ck_assert_int_eq(task->state, TASK_EXPIRED);
+    ck_assert_str_eq(task->status_message, "Not completed within its time to live of 300 s");
+    ck_assert_int_eq(task_next_deadline_ms(task), INT64_MAX);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(a_promoted_task_is_kept_for_times_of_its_own)
+{
+    struct task *task = new_promoted();
+    ck_assert_int_eq(task_purge_ms(task), INT64_MAX);
+    ck_assert(task_transition(task, &(struct task_change){.to = TASK_CANCELLED}, NOW + 7, NULL));
+    ck_assert_int_eq(task_purge_ms(task), NOW + 7 + 200000);
+    task_unref(task);
+    task = new_promoted();
+    ck_assert(task_transition(task, &(struct task_change){.to = TASK_EXPIRED}, NOW + 7, NULL));
+    ck_assert_int_eq(task_purge_ms(task), NOW + 7 + 60000);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(only_what_has_begun_can_be_promoted)
+{
+    static const enum task_state states[] = {TASK_PENDING, TASK_APPROVED, TASK_REJECTED};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        struct error error = {""};
+        struct task *task = new_promoted();
+        task->state = states[i];
+        task->decide_by_ms = task->execute_by_ms = task->decided_ms = NOW;
+        task->ended_ms = states[i] == TASK_REJECTED ? NOW : 0;
+        task->decided_ms = states[i] == TASK_PENDING ? 0 : NOW;
+        ck_assert(!task_check(task, &error));
+        ck_assert_ptr_nonnull(strstr(error.message, "a promoted task has begun"));
+        task_unref(task);
+    }
+}
+END_TEST
+
+START_TEST(kinds_have_names)
+{
+    struct task *task = new_promoted();
+    ck_assert_str_eq(task_kind_name(task), "promoted");
+    task->promoted = false;
+    ck_assert_str_eq(task_kind_name(task), "approval");
+    task->accelerated = true;
+    ck_assert_str_eq(task_kind_name(task), "accelerated");
     task_unref(task);
 }
 END_TEST
@@ -356,6 +447,16 @@ START_TEST(ids_are_ours_and_differ)
     ck_assert(!task_id_is_ours(STR("tg-1")));
     ck_assert(!task_id_is_ours(STR("TG_1")));
     ck_assert(!task_id_is_ours(STR("tg")));
+    struct task *promoted = task_create_promoted();
+    ck_assert(task_id_is_ulid(str_from(promoted->id)));
+    ck_assert(!task_id_is_ours(str_from(promoted->id)));
+    ck_assert(!task_id_is_ulid(str_from(a->id)));
+    ck_assert(task_id_is_ulid(STR("01ARZ3NDEKTSV4RRFFQ69G5FAV")));
+    ck_assert(!task_id_is_ulid(STR("01ARZ3NDEKTSV4RRFFQ69G5FA")));
+    ck_assert(!task_id_is_ulid(STR("01ARZ3NDEKTSV4RRFFQ69G5FAVX")));
+    ck_assert(!task_id_is_ulid(STR("01ARZ3NDEKTSV4RRFFQ69G5FAU")));
+    ck_assert(!task_id_is_ulid(STR("01ARZ3NDEKTSV4RRFFQ69G5FA\0")));
+    task_unref(promoted);
     task_unref(a);
     task_unref(b);
 }
@@ -426,10 +527,16 @@ int main(void)
     tcase_add_test(table, outcomes_are_kept_byte_for_byte);
     tcase_add_test(table, the_wall_clock_going_back_keeps_the_order);
     tcase_add_test(table, unsound_tasks_are_named);
+    tcase_add_loop_test(table, a_promoted_task_ends_or_expires_and_is_never_given_back, 0,
+                        TASK_STATE_COUNT);
+    tcase_add_test(table, only_what_has_begun_can_be_promoted);
+    tcase_add_test(table, kinds_have_names);
     suite_add_tcase(suite, table);
     TCase *clocks = tcase_create("clocks");
     tcase_add_test(clocks, deadlines_hold_only_before_execution);
     tcase_add_test(clocks, retention_is_the_later_of_ttl_and_an_hour);
+    tcase_add_test(clocks, a_promoted_task_expires_when_its_ttl_is_over);
+    tcase_add_test(clocks, a_promoted_task_is_kept_for_times_of_its_own);
     tcase_add_test(clocks, polling_slows_with_the_time_left);
     suite_add_tcase(suite, clocks);
     TCase *value = tcase_create("value");
