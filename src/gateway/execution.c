@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "execution_internal.h"
-#include "stream.h"
+#include "interim.h"
 #include "task_bind.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -11,10 +11,7 @@
 #include "taskgate/json/text.h"
 #include "waiting.h"
 
-#define STATUS_MESSAGE_BYTES 1024
 #define STORE_RETRY_MS 1000
-/* Of upstream's questions in one execution; each costs a request of ours. */
-#define MOST_REFUSALS 100
 
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
@@ -29,8 +26,7 @@ static void unref(struct execution *execution)
         return;
     headers_finish(&execution->credentials);
     buffer_finish(&execution->request_id);
-    buffer_finish(&execution->outcome_text);
-    buffer_finish(&execution->outcome_message);
+    outcome_finish(&execution->outcome);
     snapshot_unref(execution->snapshot);
     task_unref(execution->task);
     free(execution->upstream_task);
@@ -136,7 +132,7 @@ static void on_outcome_stored(void *context, const struct store_reply *reply)
         /* The answer exists only here: it is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet", LOG_TEXT("task", execution->id));
         loop_timer_start(&execution->timer, STORE_RETRY_MS);
-    } else if (execution->own_session && execution->outcome.to == TASK_APPROVED &&
+    } else if (execution->own_session && execution->outcome.change.to == TASK_APPROVED &&
                reply->status == STORE_OK && !execution->dropped) {
         /* Running it again at once would only be refused again: that is left to its owner. */
         execution->refused = true;
@@ -156,90 +152,35 @@ static void store_outcome(struct execution *execution)
 {
     struct gateway_worker *worker = execution->worker;
     execution->references++;
-    store_task_change(worker->gateway->store, str_from(execution->id), &execution->outcome,
-                      &gateway_actor,
+    store_task_change(worker->gateway->store, str_from(execution->id),
+                      outcome_change(&execution->outcome), &gateway_actor,
                       (struct store_call){worker->loop, on_outcome_stored, execution});
 }
 
-static void finish(struct execution *execution, const struct task_change *outcome)
+static void finish(struct execution *execution)
 {
     execution->ask = NULL;
-    execution->outcome = *outcome;
-    execution->outcome.outcome_text = buffer_str(&execution->outcome_text);
-    if (execution->outcome_message.length > 0) {
-        buffer_append_char(&execution->outcome_message, '\0');
-        execution->outcome.status_message = execution->outcome_message.bytes;
-    }
     loop_timer_init(&execution->timer, execution->worker->loop, on_store_retry, execution);
     log_info("Call executed", LOG_TEXT("task", execution->id),
-             LOG_TEXT("state", task_state_name(outcome->to)));
+             LOG_TEXT("state", task_state_name(execution->outcome.change.to)));
     store_outcome(execution);
 }
 
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details)
 {
-    struct jsonrpc_error_data data = {.tool = str_from(execution->task->tool),
-                                      .details = str_from(details)};
-    struct task_change change = {
-        .to = TASK_FAILED, .failure = TASK_FAILURE_GATEWAY, .outcome = TASK_OUTCOME_ERROR};
-    jsonrpc_write_error_object(&execution->outcome_text, error, STR_EMPTY, &data);
-    buffer_append_text(&execution->outcome_message, jsonrpc_error_message(error));
-    if (details[0])
-        buffer_append_format(&execution->outcome_message, ": %s", details);
-    finish(execution, &change);
-}
-
-/* The first text of a result, at most 1 KB, cut between characters. */
-static void write_first_text(struct buffer *out, struct str result)
-{
-    size_t position = 0;
-    struct str element;
-    while (json_next_element(json_member(result, "content"), &position, &element)) {
-        struct str text = json_member(element, "text");
-        if (json_type(text) != JSON_STRING || !json_decode_string(text, out))
-            continue;
-        if (out->length > STATUS_MESSAGE_BYTES) {
-            size_t end = STATUS_MESSAGE_BYTES;
-            while (end > 0 && ((unsigned char)out->bytes[end] & 0xC0) == 0x80)
-                end--;
-            out->length = end;
-        }
-        return;
-    }
-}
-
-static void finish_with_result(struct execution *execution, struct str result)
-{
-    bool is_error = json_type(json_member(result, "isError")) == JSON_TRUE;
-    struct task_change change = {
-        .to = is_error ? TASK_FAILED : TASK_COMPLETED,
-        .failure = is_error ? TASK_FAILURE_UPSTREAM : TASK_FAILURE_NONE,
-        .outcome = TASK_OUTCOME_RESULT,
-    };
-    buffer_append(&execution->outcome_text, result);
-    if (is_error)
-        write_first_text(&execution->outcome_message, result);
-    finish(execution, &change);
-}
-
-static void finish_with_error(struct execution *execution, struct str error)
-{
-    struct task_change change = {
-        .to = TASK_FAILED, .failure = TASK_FAILURE_UPSTREAM, .outcome = TASK_OUTCOME_ERROR};
-    buffer_append(&execution->outcome_text, error);
-    json_decode_string(json_member(error, "message"), &execution->outcome_message);
-    finish(execution, &change);
+    outcome_of_failure(&execution->outcome, str_from(execution->task->tool), error, details);
+    finish(execution);
 }
 
 /* Upstream did not let the credentials in: the approval stands until execute-by, and the
  * owner's next call brings fresh ones (contract "Tasks"). */
 static void back_to_approved(struct execution *execution)
 {
-    struct task_change change = {.to = TASK_APPROVED,
-                                 .status_message = "Approved; upstream refused the credentials"};
+    execution->outcome.change = (struct task_change){
+        .to = TASK_APPROVED, .status_message = "Approved; upstream refused the credentials"};
     log_warn("Upstream refused the credentials of an approved call",
              LOG_TEXT("task", execution->id));
-    finish(execution, &change);
+    finish(execution);
 }
 
 static bool is_refusal(int status)
@@ -252,72 +193,41 @@ void execution_answered(struct execution *execution, const struct ask_reply *rep
     execution->ask = NULL;
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
+    bool may_be_task = execution->task->keep_task && !execution->has_result;
+    bool was_not_let_in = is_refusal(reply->status) || reply->result == UPSTREAM_CONNECT_FAILED;
+    if (result.length > 0 && may_be_task && execution_task_follow(execution, result))
+        return;
     if (result.length > 0) {
-        bool may_be_task = execution->task->keep_task && !execution->has_result;
-        if (!may_be_task || !execution_task_follow(execution, result))
-            finish_with_result(execution, result);
+        outcome_of_result(&execution->outcome, result);
     } else if (error.length > 0) {
-        finish_with_error(execution, error);
+        outcome_of_error(&execution->outcome, error);
     } else if (is_refusal(reply->status) && !execution->upstream_task) {
         back_to_approved(execution);
-    } else if (is_refusal(reply->status)) {
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
-                       "upstream runs the call, and no longer says what becomes of it");
-    } else if (reply->too_large) {
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, "the result is larger than allowed");
-    } else if (reply->result == UPSTREAM_CONNECT_FAILED && !execution->upstream_task) {
-        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, "nothing was sent");
-    } else if (reply->result == UPSTREAM_SILENT) {
-        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, "the outcome of the call is unknown");
-    } else if (reply->result == UPSTREAM_GONE) {
-        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, "the outcome of the call is unknown");
+        return;
+    } else if (was_not_let_in && execution->upstream_task) {
+        outcome_of_failure(&execution->outcome, str_from(execution->task->tool),
+                           JSONRPC_UPSTREAM_ERROR,
+                           "upstream runs the call, and no longer says what becomes of it");
     } else {
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, "the reply is no JSON-RPC response");
+        outcome_of_no_answer(&execution->outcome, str_from(execution->task->tool), reply);
     }
+    finish(execution);
 }
 
 /* ---- while it runs ---- */
 
-static void pass_progress(struct gateway_worker *worker, struct task *task, struct str message)
-{
-    waiting_tell_progress(worker, task, message);
-    if (task->progress_token[0]) {
-        struct buffer rewritten;
-        buffer_init(&rewritten);
-        dialect_rewrite_progress(&rewritten, message, str_from(task->progress_token),
-                                 str_from(task->id));
-        stream_tell_owner(worker, task, buffer_str(&rewritten));
-        buffer_finish(&rewritten);
-    }
-}
-
-/* Nobody is there to answer upstream's question, and it must not hang. */
-static void refuse_request(struct execution *execution, struct str id)
-{
-    struct buffer body;
-    buffer_init(&body);
-    jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
-    struct ask_options options = {.source = execution->source,
-                                  .snapshot = execution->snapshot,
-                                  .headers = &execution->credentials,
-                                  .body = buffer_str(&body)};
-    ask_tell(execution->worker, &options);
-    buffer_finish(&body);
-}
-
 void execution_interim(void *context, struct str message)
 {
     struct execution *execution = context;
-    struct gateway *gateway = execution->worker->gateway;
-    struct str id = json_member(message, "id");
-    if (id.length > 0 && execution->refusals++ < MOST_REFUSALS)
-        refuse_request(execution, id);
-    else if (id.length > 0)
-        return;
-    else if (json_string_equals(json_member(message, "method"), STR("notifications/progress")))
-        gateway_tell_workers(gateway, pass_progress, execution->task, message);
-    else
-        gateway_tell_workers(gateway, stream_tell_owner, execution->task, message);
+    struct interim_origin origin = {
+        .worker = execution->worker,
+        .snapshot = execution->snapshot,
+        .source = execution->source,
+        .task = execution->task,
+        .headers = &execution->credentials,
+        .refusals = &execution->refusals,
+    };
+    interim_take(&origin, message);
 }
 
 void execution_ask(struct execution *execution, struct str body, struct str id,

@@ -3,6 +3,7 @@
 
 #include "ask.h"
 #include "execution.h"
+#include "outcome.h"
 
 struct execution {
     struct gateway_worker *worker;
@@ -24,8 +25,7 @@ struct execution {
     char *upstream_task;      /* upstream's own task, when the tool requires one */
     unsigned refusals;        /* of upstream's requests meanwhile */
     bool has_result;          /* that task's result has come */
-    struct task_change outcome;
-    struct buffer outcome_text, outcome_message;
+    struct outcome outcome;
 };
 
 /* Asks upstream with the held credentials. */
