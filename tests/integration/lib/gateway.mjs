@@ -73,7 +73,8 @@ export class Gateway {
   /** Writes the configuration file anew; `options` are laid over those of the start. */
   writeConfig(options = {}) {
     this.options = { ...this.options, ...options };
-    const text = this.options.yaml ?? toYaml(configuration({ store: this.storePath, ...this.options }));
+    // Never the default place: what it holds is the machine's, not the test's.
+    const text = this.options.yaml ? `${this.options.yaml}store: {path: ${this.storePath}}\n` : toYaml(configuration({ store: this.storePath, ...this.options }));
     this.replaceConfig(text);
   }
 
