@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "taskgate/core/clock.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
@@ -118,9 +117,8 @@ void consultation_hold(struct consultation *consultation, const struct snapshot 
         consultation->gate = "visibility";
         return;
     }
-    log_set_level(LOG_LEVEL_ERROR); /* all that is logged is told below */
-    policy_consult(snapshot->policy, &consultation->request, &consultation->facts,
-                   &consultation->trace, decision);
+    policy_rehearse(snapshot->policy, &consultation->request, &consultation->facts, 0,
+                    &consultation->trace, decision);
     if (decision->action == ACTION_APPROVE)
         consultation->gate = "approval";
     else if (decision->action == ACTION_DENY)

@@ -17,6 +17,8 @@ struct inquiry {
     const struct policy_request *request;
     const struct policy_facts *facts;
     struct policy_trace *trace;
+    bool is_rehearsal; /* nothing is counted or logged */
+    unsigned unknown;  /* UNKNOWN_… bits */
 };
 
 /* Parses and checks the policies of `config`, which must outlive the engine. NULL with errors
@@ -24,9 +26,10 @@ struct inquiry {
 struct engine *engine_create(const struct config *config, struct config_problems *problems);
 void engine_destroy(struct engine *engine); /* NULL is allowed */
 size_t engine_policy_count(const struct engine *engine);
-/* `decision` is that of a rule with ACTION_POLICY and becomes what the policies say. */
-void engine_decide(const struct engine *engine, const struct inquiry *inquiry,
-                   struct policy_decision *decision);
+/* `decision` is that of a rule with ACTION_POLICY and becomes what the policies say. Returns the
+ * UNKNOWN_… bits that it hangs on; it then stays what it is. */
+unsigned engine_decide(const struct engine *engine, const struct inquiry *inquiry,
+                       struct policy_decision *decision);
 
 /* ---- arguments.c ---- */
 /* Makes a value of JSON text that json_check() has accepted: plain values alone, whatever their

@@ -27,7 +27,11 @@ struct deliberation {
     const struct inquiry *inquiry;
     struct question question;
     struct cedar_response response;
+    unsigned hangs_on; /* UNKNOWN_… bits */
 };
+
+/* To whether an action is permitted. */
+enum answer { ANSWER_NO, ANSWER_YES, ANSWER_UNKNOWN };
 
 static struct str name_of(const struct cedar_policy *policy)
 {
@@ -78,48 +82,85 @@ static void note_reasons(const struct deliberation *deliberation, const char *ac
     }
 }
 
-/* The policy and the place are named, nothing of the call but its tool. */
-static void tell_failure(const struct deliberation *deliberation, const char *action,
-                         const struct cedar_failure *failure)
+/* For operators: the policy and the place, nothing of the call but its tool. */
+static void publish_failure(const struct deliberation *deliberation, const char *action,
+                            const struct cedar_failure *failure, struct str text)
 {
     struct cedar_position position = cedar_failure_position(failure);
     bool is_forbid = cedar_policy_effect(failure->policy) == CEDAR_FORBID;
     struct str policy = name_of(failure->policy);
-    struct buffer text;
-    buffer_init(&text);
-    cedar_failure_write(failure, &text);
     metrics_count(METRIC_CEDAR_POLICY_ERRORS, policy, is_forbid ? STR("forbid") : STR("permit"));
     log_warn("A policy could not be evaluated", LOG_STR("policy", policy),
              LOG_TEXT("effect", is_forbid ? "forbid" : "permit"), LOG_TEXT("action", action),
              LOG_STR("tool", deliberation->inquiry->request->name),
              LOG_TEXT("file", position.source), LOG_NUMBER("line", position.line),
-             LOG_NUMBER("column", position.column), LOG_STR("error", buffer_str(&text)));
+             LOG_NUMBER("column", position.column), LOG_STR("error", text));
+}
+
+static void tell_failure(const struct deliberation *deliberation, const char *action,
+                         const struct cedar_failure *failure)
+{
+    struct buffer text;
+    buffer_init(&text);
+    cedar_failure_write(failure, &text);
+    if (!deliberation->inquiry->is_rehearsal)
+        publish_failure(deliberation, action, failure, buffer_str(&text));
     if (deliberation->inquiry->trace)
-        note(deliberation->inquiry->trace, FINDING_ERROR, action, failure->policy, position,
-             memory_copy_str(buffer_str(&text)));
+        note(deliberation->inquiry->trace, FINDING_ERROR, action, failure->policy,
+             cedar_failure_position(failure), memory_copy_str(buffer_str(&text)));
     buffer_finish(&text);
 }
 
 /* ---- deciding ---- */
 
+/* What the policies that failed come to. */
+struct failures {
+    bool forbid;         /* one that counts as if it applied */
+    bool unknown_forbid; /* one that may or may not apply */
+    bool unknown_permit;
+    bool unknown_workflow; /* one of these permits may name a workflow */
+};
+
+static void weigh(struct deliberation *deliberation, const struct cedar_failure *failure,
+                  struct failures *failures)
+{
+    bool is_forbid = cedar_policy_effect(failure->policy) == CEDAR_FORBID;
+    const struct engine *engine = deliberation->engine;
+    if (failure->code != CEDAR_FAILURE_UNKNOWN) {
+        bool counts = engine->config->on_policy_error == ON_POLICY_ERROR_DENY;
+        failures->forbid = failures->forbid || (is_forbid && counts);
+        return;
+    }
+    bool on_arguments = str_equal(failure->name, STR("arguments"));
+    deliberation->hangs_on |= on_arguments ? UNKNOWN_ARGUMENTS : UNKNOWN_CALLER;
+    failures->unknown_forbid = failures->unknown_forbid || is_forbid;
+    failures->unknown_permit = failures->unknown_permit || !is_forbid;
+    failures->unknown_workflow =
+        failures->unknown_workflow || (!is_forbid && engine_workflow_of(engine, failure->policy));
+}
+
 /* Whether the action is permitted. */
-static bool ask(struct deliberation *deliberation, const char *action)
+static enum answer ask(struct deliberation *deliberation, const char *action)
 {
     struct cedar_response *response = &deliberation->response;
-    bool deny_on_error = deliberation->engine->config->on_policy_error == ON_POLICY_ERROR_DENY;
-    bool forbid_failed = false;
+    struct failures failures = {0};
     deliberation->question.request.action = question_action(action);
+    deliberation->hangs_on = 0;
     cedar_authorize(deliberation->engine->policies, deliberation->question.entities,
                     &deliberation->question.request, response);
     for (size_t i = 0; i < response->failure_count; i++) {
-        const struct cedar_failure *failure = &response->failures[i];
-        forbid_failed = forbid_failed || cedar_policy_effect(failure->policy) == CEDAR_FORBID;
-        tell_failure(deliberation, action, failure);
+        weigh(deliberation, &response->failures[i], &failures);
+        tell_failure(deliberation, action, &response->failures[i]);
     }
-    bool denied_by_error = deny_on_error && forbid_failed;
-    if (response->decision == CEDAR_DENY || !denied_by_error)
+    bool permitted = response->decision == CEDAR_ALLOW;
+    bool forbidden = failures.forbid || (!permitted && response->reason_count > 0);
+    if (!permitted || !failures.forbid)
         note_reasons(deliberation, action);
-    return response->decision == CEDAR_ALLOW && !denied_by_error;
+    if (forbidden || response->exhausted)
+        return ANSWER_NO;
+    if (permitted && !failures.unknown_forbid && !failures.unknown_workflow)
+        return ANSWER_YES;
+    return permitted || failures.unknown_permit ? ANSWER_UNKNOWN : ANSWER_NO;
 }
 
 /* The first determining permit that names a workflow. */
@@ -131,31 +172,32 @@ static const struct config_workflow *choose_workflow(const struct deliberation *
     return workflow;
 }
 
-static void deliberate(struct deliberation *deliberation, struct policy_decision *decision)
+/* False when it hangs on what is not known. */
+static bool deliberate(struct deliberation *deliberation, struct policy_decision *decision)
 {
     for (size_t i = 0; i < sizeof ladder / sizeof *ladder; i++) {
-        if (ask(deliberation, ladder[i].action)) {
+        enum answer answer = ask(deliberation, ladder[i].action);
+        if (answer == ANSWER_UNKNOWN)
+            return false;
+        if (answer == ANSWER_YES) {
             const struct config_workflow *named = choose_workflow(deliberation);
             decision->action = ladder[i].outcome;
             if (decision->action == ACTION_FORWARD)
                 decision->workflow = NULL;
             else if (named)
                 decision->workflow = named;
-            return;
+            return true;
         }
         if (deliberation->response.exhausted)
-            return; /* asking on would cost as much again */
+            return true; /* asking on would cost as much again */
     }
+    return true;
 }
 
-/* No human is asked where nobody could be: without a workflow approval is a rejection. */
-static void conclude(const struct inquiry *inquiry, struct policy_decision *decision,
-                     const char *failure, int64_t began_us)
+/* For operators: how often what was decided, and why nothing could be. */
+static void publish(const struct inquiry *inquiry, const struct policy_decision *decision,
+                    const char *failure, int64_t began_us)
 {
-    if (decision->action == ACTION_APPROVE && !decision->workflow)
-        decision->action = ACTION_DENY;
-    if (decision->action == ACTION_DENY)
-        decision->workflow = NULL;
     struct str outcome = decision->action == ACTION_DENY
                              ? STR("reject")
                              : str_from(config_action_name(decision->action));
@@ -166,29 +208,47 @@ static void conclude(const struct inquiry *inquiry, struct policy_decision *deci
     if (failure)
         log_warn("No policy could be asked, the call is rejected",
                  LOG_STR("tool", inquiry->request->name), LOG_TEXT("reason", failure));
+}
+
+/* No human is asked where nobody could be: without a workflow approval is a rejection. */
+static void conclude(const struct inquiry *inquiry, struct policy_decision *decision,
+                     const char *failure, int64_t began_us)
+{
+    decision->by_policies = true;
+    if (decision->action == ACTION_APPROVE && !decision->workflow)
+        decision->action = ACTION_DENY;
+    if (decision->action == ACTION_DENY)
+        decision->workflow = NULL;
+    if (!inquiry->is_rehearsal)
+        publish(inquiry, decision, failure, began_us);
     if (inquiry->trace)
         inquiry->trace->failure = failure;
 }
 
-void engine_decide(const struct engine *engine, const struct inquiry *inquiry,
-                   struct policy_decision *decision)
+unsigned engine_decide(const struct engine *engine, const struct inquiry *inquiry,
+                       struct policy_decision *decision)
 {
     int64_t began_us = clock_monotonic_us();
     struct deliberation deliberation = {.engine = engine, .inquiry = inquiry};
+    struct policy_decision made = *decision;
     const char *failure = question_init(&deliberation.question, inquiry, decision);
-    decision->by_policies = true;
-    decision->action = ACTION_DENY;
+    bool is_decided = true;
+    made.action = ACTION_DENY;
     cedar_response_init(&deliberation.response);
     if (!failure) {
         struct cedar_request *asked = &deliberation.question.request;
         asked->budget = BUDGET;
         asked->asks = asks;
         asked->asks_data = decision->rule ? decision->rule->policy_id : NULL;
-        deliberate(&deliberation, decision);
+        is_decided = deliberate(&deliberation, &made);
         if (deliberation.response.exhausted)
             failure = "the policies ask for too much work";
     }
-    conclude(inquiry, decision, failure, began_us);
+    if (is_decided) {
+        conclude(inquiry, &made, failure, began_us);
+        *decision = made;
+    }
     cedar_response_finish(&deliberation.response);
     question_finish(&deliberation.question);
+    return is_decided ? 0 : deliberation.hangs_on;
 }

@@ -172,8 +172,19 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
                     const struct policy_facts *facts, struct policy_trace *trace,
                     struct policy_decision *decision)
 {
+    const struct inquiry inquiry = {.request = request, .facts = facts, .trace = trace};
     if (decision->action == ACTION_POLICY)
-        engine_decide(policy->engine, &(struct inquiry){request, facts, trace}, decision);
+        engine_decide(policy->engine, &inquiry, decision);
+}
+
+unsigned policy_rehearse(const struct policy *policy, const struct policy_request *request,
+                         const struct policy_facts *facts, unsigned unknown,
+                         struct policy_trace *trace, struct policy_decision *decision)
+{
+    const struct inquiry inquiry = {request, facts, trace, .is_rehearsal = true, unknown};
+    if (decision->action != ACTION_POLICY)
+        return 0;
+    return engine_decide(policy->engine, &inquiry, decision);
 }
 
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,

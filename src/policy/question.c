@@ -119,19 +119,23 @@ static const struct cedar_record *context_of(struct cedar_heap *heap, const stru
     struct members members = {.count = 0};
     add_text(&members, "policy_id", str_from(rule ? rule->policy_id : NULL));
     add_text(&members, "source_id", str_from(inquiry->request->source->id));
-    add(&members, "time", time_of(heap, inquiry->facts->now_ms));
-    add(&members, "annotations", annotations_of(heap, &inquiry->facts->hints));
+    bool is_unknown = inquiry->unknown & UNKNOWN_CALLER;
+    add(&members, "time", is_unknown ? cedar_unknown() : time_of(heap, inquiry->facts->now_ms));
+    add(&members, "annotations",
+        is_unknown ? cedar_unknown() : annotations_of(heap, &inquiry->facts->hints));
     return record_of(heap, &members).record;
 }
 
 const char *question_init(struct question *question, const struct inquiry *inquiry,
                           const struct policy_decision *decision)
 {
-    struct cedar_value arguments;
+    struct cedar_value arguments = cedar_unknown();
     *question = (struct question){.entities = cedar_entities_create()};
     struct cedar_heap *heap = cedar_entities_heap(question->entities);
     struct str json = inquiry->request->arguments;
-    if (!arguments_convert(heap, json.length ? json : STR("{}"), &arguments))
+    question->request.principal_is_unknown = inquiry->unknown & UNKNOWN_CALLER;
+    if (!(inquiry->unknown & UNKNOWN_ARGUMENTS) &&
+        !arguments_convert(heap, json.length ? json : STR("{}"), &arguments))
         return "the arguments nest too deeply";
     bool good = add_principal(question->entities, &inquiry->facts->principal, &question->request) &&
                 add_tool(question->entities, inquiry->request, arguments, &question->request) &&

@@ -35,6 +35,7 @@ enum cedar_kind {
     CEDAR_DATETIME,
     CEDAR_DURATION,
     CEDAR_IP,
+    CEDAR_UNKNOWN, /* see cedar_unknown() */
     CEDAR_KIND_COUNT
 };
 
@@ -90,6 +91,9 @@ struct cedar_value cedar_long(int64_t value);
 struct cedar_value cedar_string(struct str borrowed);
 /* Milliseconds since 1970-01-01T00:00:00Z. */
 struct cedar_value cedar_datetime(int64_t ms);
+/* An attribute that is there, and nobody knows with what value: a member of a record alone. A
+ * policy that reads it fails with CEDAR_FAILURE_UNKNOWN; one that needs not, is as ever. */
+struct cedar_value cedar_unknown(void);
 /* Copies the uid and its texts. */
 struct cedar_value cedar_entity(struct cedar_heap *heap, const struct cedar_uid *uid);
 /* Equal elements count once. False when it would nest deeper than CEDAR_MAX_VALUE_DEPTH. */
@@ -185,6 +189,8 @@ struct cedar_request {
     /* Which policies are asked; NULL for all. */
     bool (*asks)(const struct cedar_policy *policy, void *data);
     void *asks_data;
+    /* A policy that asks who the principal is fails with CEDAR_FAILURE_UNKNOWN. */
+    bool principal_is_unknown;
 };
 
 /* Reads {"principal", "action", "resource", "context"?} into `request`. */
@@ -215,6 +221,7 @@ enum cedar_failure_code {
     CEDAR_FAILURE_CALL,     /* an extension function refused its argument */
     CEDAR_FAILURE_ARITY,
     CEDAR_FAILURE_BUDGET,
+    CEDAR_FAILURE_UNKNOWN, /* it hangs on what was said to be unknown */
 };
 
 /* A policy that could not be evaluated and was skipped. It holds nothing of the request. */
@@ -224,7 +231,7 @@ struct cedar_failure {
     uint32_t offset;   /* of the expression, in the policy's source */
     unsigned expected; /* CEDAR_FAILURE_TYPE: bits 1 << enum cedar_kind */
     enum cedar_kind found;
-    struct str name; /* the attribute's or the function's, from the policy's text */
+    struct str name; /* the attribute's or the function's, from the policy's text; or "principal" */
 };
 
 /* Reused from one decision to the next so that most of them allocate nothing. */

@@ -81,6 +81,18 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
                     const struct policy_facts *facts, struct policy_trace *trace,
                     struct policy_decision *decision);
 
+/* What of a call is not known to whoever rehearses it; bits. */
+enum policy_unknown {
+    UNKNOWN_ARGUMENTS = 1,
+    UNKNOWN_CALLER = 2, /* who called, when, and what upstream said of the tool then */
+};
+/* As policy_consult(), but nothing is counted and nothing logged: for whoever asks what would
+ * be. 0 when it is decided; else what the decision hangs on of `unknown`, and `decision` is
+ * still ACTION_POLICY. What is unknown need not be there in `request` and `facts`. */
+unsigned policy_rehearse(const struct policy *policy, const struct policy_request *request,
+                         const struct policy_facts *facts, unsigned unknown,
+                         struct policy_trace *trace, struct policy_decision *decision);
+
 /* Whether `expose` and `enabled` of the source let clients see the name at all. */
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,
                        struct str name);

@@ -75,6 +75,12 @@ static inline bool is_in_scope(const struct evaluation *evaluation, const struct
     return scope->kind == SCOPE_ANY || is_named_by(evaluation, scope, uid);
 }
 
+/* Every principal of one type may be unknown, and still be of that type. */
+static bool names_principal(const struct scope *scope)
+{
+    return scope->kind != SCOPE_ANY && scope->kind != SCOPE_IS;
+}
+
 /* Whether the policy applies; false in `*good` when that cannot be said. */
 static bool is_satisfied(struct evaluation *evaluation, const struct cedar_policy *policy,
                          bool *good)
@@ -82,8 +88,15 @@ static bool is_satisfied(struct evaluation *evaluation, const struct cedar_polic
     const struct cedar_request *request = evaluation->request;
     *good = true;
     if (!is_in_scope(evaluation, &policy->action, &request->action) ||
-        !is_in_scope(evaluation, &policy->resource, &request->resource) ||
-        !is_in_scope(evaluation, &policy->principal, &request->principal))
+        !is_in_scope(evaluation, &policy->resource, &request->resource))
+        return false;
+    if (request->principal_is_unknown && names_principal(&policy->principal)) {
+        evaluation->failure = (struct cedar_failure){
+            .code = CEDAR_FAILURE_UNKNOWN, .offset = policy->start, .name = STR("principal")};
+        *good = false;
+        return false;
+    }
+    if (!is_in_scope(evaluation, &policy->principal, &request->principal))
         return false;
     if (!policy->condition)
         return true;

@@ -17,6 +17,13 @@ bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned 
     return false;
 }
 
+bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct str name)
+{
+    evaluation->failure =
+        (struct cedar_failure){.code = CEDAR_FAILURE_UNKNOWN, .offset = node->offset, .name = name};
+    return false;
+}
+
 bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps)
 {
     if (steps > evaluation->budget) {
@@ -51,6 +58,8 @@ static bool evaluate_variable(struct evaluation *evaluation, const struct node *
     *result = (struct cedar_value){.kind = CEDAR_ENTITY};
     switch (node->variable) {
     case VARIABLE_PRINCIPAL:
+        if (request->principal_is_unknown)
+            return fail_unknown(evaluation, node, STR("principal"));
         result->entity = &request->principal;
         break;
     case VARIABLE_ACTION:

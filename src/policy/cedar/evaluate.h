@@ -31,10 +31,11 @@ evaluator evaluate_get, evaluate_has, evaluate_get_tag, evaluate_has_tag, evalua
 
 #define KIND_BIT(kind) (1U << (kind))
 
-/* Both return false. */
+/* All return false. */
 bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_failure_code code);
 bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned expected,
                enum cedar_kind found);
+bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct str name);
 /* Takes `steps` off the budget; false when there are not so many left. */
 bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps);
 /* Evaluates to a value of one kind. */

@@ -38,6 +38,8 @@ bool evaluate_get(struct evaluation *evaluation, const struct node *node,
     const struct cedar_value *value = cedar_record_get(record, node->name);
     if (!value)
         return fail(evaluation, node, CEDAR_FAILURE_ATTRIBUTE);
+    if (value->kind == CEDAR_UNKNOWN)
+        return fail_unknown(evaluation, node, node->name);
     *result = *value;
     return true;
 }
@@ -64,6 +66,8 @@ bool evaluate_has(struct evaluation *evaluation, const struct node *node,
         const struct cedar_value *value = cedar_record_get(record, node->names[i]);
         if (!value)
             return true;
+        if (value->kind == CEDAR_UNKNOWN && i + 1 < node->name_count)
+            return fail_unknown(evaluation, node, node->names[i]);
         target = *value;
     }
     *result = cedar_bool(true);

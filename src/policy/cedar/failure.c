@@ -42,6 +42,11 @@ void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out
     case CEDAR_FAILURE_BUDGET:
         buffer_append_text(out, "too much work for one decision");
         break;
+    case CEDAR_FAILURE_UNKNOWN:
+        buffer_append_text(out, "it hangs on ");
+        buffer_append_json_string(out, failure->name);
+        buffer_append_text(out, ", which is not known");
+        break;
     }
 }
 

@@ -108,6 +108,11 @@ struct cedar_value cedar_datetime(int64_t ms)
     return (struct cedar_value){.kind = CEDAR_DATETIME, .number = ms};
 }
 
+struct cedar_value cedar_unknown(void)
+{
+    return (struct cedar_value){.kind = CEDAR_UNKNOWN};
+}
+
 struct cedar_value cedar_entity(struct cedar_heap *heap, const struct cedar_uid *uid)
 {
     return (struct cedar_value){.kind = CEDAR_ENTITY, .entity = uid_copy(&heap->arena, uid)};
@@ -189,7 +194,7 @@ static const char *const kind_names[CEDAR_KIND_COUNT] = {
     [CEDAR_BOOL] = "bool",       [CEDAR_LONG] = "long",         [CEDAR_STRING] = "string",
     [CEDAR_ENTITY] = "entity",   [CEDAR_SET] = "set",           [CEDAR_RECORD] = "record",
     [CEDAR_DECIMAL] = "decimal", [CEDAR_DATETIME] = "datetime", [CEDAR_DURATION] = "duration",
-    [CEDAR_IP] = "ipaddr",
+    [CEDAR_IP] = "ipaddr",       [CEDAR_UNKNOWN] = "unknown",
 };
 
 const char *cedar_kind_name(enum cedar_kind kind)

@@ -7,3 +7,4 @@ TCase *decide_case(void);
 TCase *engine_case(void);
 TCase *index_case(void);
 TCase *matrices_case(void);
+TCase *verdict_case(void);
