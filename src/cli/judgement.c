@@ -17,7 +17,7 @@ void judgement_of_rule(const struct config *config, const struct config_rule *ru
 
 struct snapshot *judgement_load(const char *path, size_t *warnings)
 {
-    struct config_problems problems = {NULL, 0, 0};
+    struct config_problems problems = {0};
     struct config *config = config_load(path, NULL, &problems);
     struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
     struct buffer text;

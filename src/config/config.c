@@ -155,6 +155,8 @@ void config_unref(struct config *config)
     if (atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel) != 1)
         return;
     finish_lists(config);
+    config_unref(config->shadow);
+    free(config->shadow_path);
     for (size_t i = 0; i < holder->client_glob_count; i++)
         glob_destroy(holder->client_globs[i]);
     free(holder->client_globs);
@@ -172,12 +174,24 @@ void config_unref(struct config *config)
     free(holder);
 }
 
-void config_add_file(struct config *config, const char *path, const struct config_file *file)
+static void add_file(struct config_file **files, size_t *count, const char *path,
+                     const struct config_file *file)
 {
-    config->files = memory_grow_array(config->files, config->file_count + 1, sizeof *config->files);
-    struct config_file *added = &config->files[config->file_count++];
+    *files = memory_grow_array(*files, *count + 1, sizeof **files);
+    struct config_file *added = &(*files)[(*count)++];
     *added = *file;
     added->path = memory_copy_text(path);
+}
+
+void config_add_file(struct config *config, const char *path, const struct config_file *file)
+{
+    add_file(&config->files, &config->file_count, path, file);
+}
+
+void config_add_failed_file(struct config_problems *problems, const char *path,
+                            const struct config_file *file)
+{
+    add_file(&problems->files, &problems->file_count, path, file);
 }
 
 void config_compile(struct config *config)

@@ -119,6 +119,10 @@ const struct key config_keys[] = {
     {"governance", "defaults", KEY_MAPPING, .is_required = true, .help = "What applies when no rule matches."},
     {"governance", "rules", KEY_LIST, ITEMS(config, rules, rule_count, config_rule),
      .help = "The first rule that matches applies."},
+    {"governance", "shadow", KEY_TEXT, AT(config, shadow_path), .check = check_not_empty,
+     .help = "A second configuration, whose rules and policies are put to the same calls beside these and decide nothing. A relative path is seen from this file's folder."},
+    {"governance", "record", KEY_BOOL, AT(config, record), .default_text = "true",
+     .help = "Whether the log tells what was decided of calls, never with arguments."},
     {"governance.defaults", "action", KEY_CHOICE, AT(config, default_action), .is_required = true, .choices = &actions,
      .help = "As in a rule."},
 

@@ -29,12 +29,12 @@ static int compare_problems(const void *left, const void *right)
 }
 
 /* In the file's order. An insertion sort, for it keeps equal places as they were found. */
-static void sort_problems(struct config_problems *problems)
+static void sort_problems(struct config_problems *problems, size_t first)
 {
-    for (size_t i = 1; i < problems->count; i++) {
+    for (size_t i = first + 1; i < problems->count; i++) {
         struct config_problem problem = problems->items[i];
         size_t j = i;
-        for (; j > 0 && compare_problems(&problems->items[j - 1], &problem) > 0; j--)
+        for (; j > first && compare_problems(&problems->items[j - 1], &problem) > 0; j--)
             problems->items[j] = problems->items[j - 1];
         problems->items[j] = problem;
     }
@@ -54,49 +54,131 @@ static void fill(const struct draft *draft)
     validate_notify(draft);
     validate_pseudo(draft);
     validate_telemetry(draft);
+    validate_shadow(draft);
 }
 
-static struct config *parse(const struct source_text *source, config_getenv environment,
+/* ---- a shadow's findings, behind those of the configuration that names it ---- */
+
+static bool is_same(const char *left, const char *right)
+{
+    return strcmp(left ? left : "", right ? right : "") == 0;
+}
+
+/* What is wrong with the environment is found once with each of the two. */
+static bool is_told(const struct config_problems *problems, const struct config_problem *problem)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct config_problem *told = &problems->items[i];
+        if (told->line == problem->line && told->column == problem->column &&
+            told->is_warning == problem->is_warning && is_same(told->file, problem->file) &&
+            is_same(told->message, problem->message))
+            return true;
+    }
+    return false;
+}
+
+static void append_problems(struct config_problems *problems, const struct config_problems *more)
+{
+    for (size_t i = 0; i < more->count; i++) {
+        const struct config_problem *problem = &more->items[i];
+        struct place place = {problem->file, problem->line, problem->column};
+        if (is_told(problems, problem))
+            continue;
+        if (problem->is_warning)
+            problems_warning(problems, place, problem->key, problem->hint, "%s", problem->message);
+        else
+            problems_error(problems, place, problem->key, problem->hint, "%s", problem->message);
+    }
+}
+
+/* ---- from text ---- */
+
+/* Whose text it is. */
+struct origin {
+    const char *name;
+    config_getenv environment;
+    bool is_shadow;
+};
+
+static struct config *parse(const struct source_text *source, const struct origin *origin,
                             struct config_problems *problems)
 {
     struct report report = {.source = source, .problems = problems};
+    struct config_problems of_shadow = {0};
+    size_t first = problems->count;
     struct node *root = document_parse(&report);
-    if (!root)
-        return NULL;
-    struct config *config = config_create();
-    struct draft draft = {
-        .report = report, .root = root, .config = config, .environment = environment};
-    config->path = memory_copy_text(source->name);
-    read_document(&report, root, config);
-    if (root->kind == NODE_MAPPING)
-        fill(&draft);
-    node_destroy(root);
+    struct config *config = root ? config_create() : NULL;
+    if (root) {
+        struct draft draft = {report,    root, config, origin->environment, origin->is_shadow,
+                              &of_shadow};
+        config->path = memory_copy_text(source->name);
+        read_document(&report, root, config);
+        if (root->kind == NODE_MAPPING)
+            fill(&draft);
+        node_destroy(root);
+    }
+    sort_problems(problems, first);
+    append_problems(problems, &of_shadow);
+    config_problems_finish(&of_shadow);
     return config;
+}
+
+/* NULL when anything is wrong; what was read then stands in `problems`. */
+static struct config *parse_text(struct str text, const struct origin *origin,
+                                 struct config_problems *problems)
+{
+    struct source_text source;
+    size_t errors_before = problems->errors;
+    struct place place = {.file = origin->name};
+    if (!str_is_utf8(text)) {
+        problems_error(problems, place, NULL, "save it as UTF-8", "the file is not UTF-8");
+        return NULL;
+    }
+    source_text_init(&source, text, origin->name, origin->environment);
+    struct config *config = parse(&source, origin, problems);
+    source_text_finish(&source);
+    if (problems->errors == errors_before) {
+        config_compile(config);
+        return config;
+    }
+    for (size_t i = 0; config && i < config->file_count; i++)
+        config_add_failed_file(problems, config->files[i].path, &config->files[i]);
+    config_unref(config);
+    return NULL;
 }
 
 struct config *config_parse(struct str text, const char *name, config_getenv environment,
                             struct config_problems *problems)
 {
-    struct source_text source;
+    const struct origin origin = {name, environment ? environment : process_environment, false};
+    return parse_text(text, &origin, problems);
+}
+
+/* ---- from a file ---- */
+
+static struct config *load_file(const struct origin *origin, struct config_problems *problems)
+{
+    struct buffer text;
     struct config *config = NULL;
-    size_t errors_before = problems->errors;
-    struct place place = {.file = name};
-    if (!str_is_utf8(text)) {
-        problems_error(problems, place, NULL, "save it as UTF-8", "the file is not UTF-8");
-        return NULL;
-    }
-    if (!environment)
-        environment = process_environment;
-    source_text_init(&source, text, name, environment);
-    config = parse(&source, environment, problems);
-    source_text_finish(&source);
-    sort_problems(problems);
-    if (problems->errors == errors_before) {
-        config_compile(config);
-        return config;
-    }
-    config_unref(config);
-    return NULL;
+    struct config_file file;
+    buffer_init(&text);
+    if (file_read(origin->name, &text, &file))
+        config = parse_text(buffer_str(&text), origin, problems);
+    else
+        problems_error(problems, (struct place){.file = origin->name}, NULL, NULL,
+                       "the configuration file cannot be read: %s", strerror(errno));
+    buffer_finish(&text);
+    if (config)
+        config_add_file(config, origin->name, &file);
+    else
+        config_add_failed_file(problems, origin->name, &file);
+    return config;
+}
+
+struct config *config_load_shadow(const char *path, config_getenv environment,
+                                  struct config_problems *problems)
+{
+    return load_file(&(struct origin){path, environment, true}, problems);
 }
 
 /* The name of the file to read; one that nobody named only if it exists. */
@@ -120,22 +202,8 @@ static const char *find_file(const char *path, config_getenv environment,
 struct config *config_load(const char *path, config_getenv environment,
                            struct config_problems *problems)
 {
-    struct buffer text;
-    struct config *config = NULL;
     if (!environment)
         environment = process_environment;
     path = find_file(path, environment, problems);
-    if (!path)
-        return NULL;
-    struct config_file file;
-    buffer_init(&text);
-    if (file_read(path, &text, &file))
-        config = config_parse(buffer_str(&text), path, environment, problems);
-    else
-        problems_error(problems, (struct place){.file = path}, NULL, NULL,
-                       "the configuration file cannot be read: %s", strerror(errno));
-    buffer_finish(&text);
-    if (config)
-        config_add_file(config, path, &file);
-    return config;
+    return path ? load_file(&(struct origin){path, environment, false}, problems) : NULL;
 }

@@ -83,6 +83,9 @@ void config_problems_finish(struct config_problems *problems)
         free(problems->items[i].message);
         free(problems->items[i].hint);
     }
+    for (size_t i = 0; i < problems->file_count; i++)
+        free(problems->files[i].path);
+    free(problems->files);
     free(problems->items);
     *problems = (struct config_problems){0};
 }

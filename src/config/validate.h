@@ -14,6 +14,8 @@ struct draft {
     const struct node *root;
     struct config *config;
     config_getenv environment;
+    bool is_shadow;                          /* of another configuration */
+    struct config_problems *shadow_problems; /* of its own shadow: told after its own */
 };
 
 void validate_sources(const struct draft *draft);
@@ -25,5 +27,7 @@ void validate_rules(const struct draft *draft);
 void validate_tokens(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 void validate_notify(const struct draft *draft);
+/* Reads the shadow that the configuration names; when all else has been looked at. */
+void validate_shadow(const struct draft *draft);
 void validate_telemetry(const struct draft *draft);
 void validate_pseudo(const struct draft *draft);

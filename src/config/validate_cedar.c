@@ -71,13 +71,16 @@ static const char *variable(const struct draft *draft, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* The first that is there counts, alone. */
+/* The first that is there counts, alone. A shadow's own files come before the variables: those
+ * are what the policies in force come from, and a shadow is there to be different. */
 void validate_cedar(const struct draft *draft)
 {
     const struct node *cedar = node_get(draft->root, "cedar");
     const struct node *list = node_get(cedar, "policies"), *schema = node_get(cedar, "schema");
-    const char *file = variable(draft, FILE_VARIABLE), *text = variable(draft, TEXT_VARIABLE);
     bool has_list = list && list->kind == NODE_LIST && list->count > 0;
+    bool is_own = draft->is_shadow && has_list;
+    const char *file = is_own ? NULL : variable(draft, FILE_VARIABLE);
+    const char *text = is_own ? NULL : variable(draft, TEXT_VARIABLE);
     if (file)
         add_file_of_variable(draft, FILE_VARIABLE, file);
     else if (text)

@@ -37,14 +37,14 @@ static void forget_files(struct reload *reload)
 }
 
 /* From now on these are watched, from how they were when they were read. */
-static void watch_files(struct reload *reload, const struct config *config)
+static void watch_files(struct reload *reload, const struct config_file *files, size_t count)
 {
     forget_files(reload);
-    reload->file_count = config->file_count;
-    reload->files = memory_alloc_array(config->file_count, sizeof *reload->files);
-    for (size_t i = 0; i < config->file_count; i++) {
-        reload->files[i] = config->files[i];
-        reload->files[i].path = memory_copy_text(config->files[i].path);
+    reload->file_count = count;
+    reload->files = memory_alloc_array(count, sizeof *reload->files);
+    for (size_t i = 0; i < count; i++) {
+        reload->files[i] = files[i];
+        reload->files[i].path = memory_copy_text(files[i].path);
     }
 }
 
@@ -118,9 +118,11 @@ static void load(struct reload *reload)
     struct config_problems problems = {0};
     struct buffer text;
     struct config *config = config_load(reload->config_path, NULL, &problems);
-    /* Also when its policies turn out to be wrong: mending them must be seen. */
+    /* Also when something in them turns out to be wrong: mending that must be seen. */
     if (config)
-        watch_files(reload, config);
+        watch_files(reload, config->files, config->file_count);
+    else if (problems.file_count > 0)
+        watch_files(reload, problems.files, problems.file_count);
     struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
     buffer_init(&text);
     config_problems_write(&problems, &text);
@@ -167,7 +169,7 @@ struct reload *reload_start(const char *config_path, const struct config *config
     struct reload *reload = memory_alloc(sizeof *reload);
     reload->config_path = memory_copy_text(config_path);
     reload->file = memory_copy_text(config->path);
-    watch_files(reload, config);
+    watch_files(reload, config->files, config->file_count);
     reload->callback = callback;
     reload->context = context;
     pthread_mutex_init(&reload->lock, NULL);

@@ -197,7 +197,11 @@ struct config {
     struct config_policy_text *policies;
     size_t policy_count;
     enum config_on_policy_error on_policy_error;
-    struct config_file *files; /* all that were read; not the text of config_parse() */
+    bool record;           /* what is decided of calls is told in the log */
+    char *shadow_path;     /* of the second configuration, found from this one's folder, or NULL */
+    struct config *shadow; /* it, or NULL; it has none of its own */
+    struct config_file *files; /* all that were read, the shadow's too; not the text of
+                                  config_parse() */
     size_t file_count;
     struct config_notify *notify;
     size_t notify_count;
@@ -219,6 +223,9 @@ struct config_problem {
 struct config_problems {
     struct config_problem *items;
     size_t count, errors; /* errors: those that are no warnings */
+    /* After a load that failed: what it has read, or looked for in vain. */
+    struct config_file *files;
+    size_t file_count;
 };
 
 /* Adds what another layer found in a file of the configuration. `file` may be NULL when the

@@ -13,6 +13,7 @@ int main(void)
     suite_add_tcase(suite, findings_case());
     suite_add_tcase(suite, environment_case());
     suite_add_tcase(suite, robustness_case());
+    suite_add_tcase(suite, shadow_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -9,4 +9,5 @@ TCase *glob_case(void);
 TCase *load_case(void);
 TCase *pseudo_case(void);
 TCase *robustness_case(void);
+TCase *shadow_case(void);
 TCase *values_case(void);

@@ -1,0 +1,59 @@
+/* The second configuration, which decides nothing: found, read and checked like the first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_private.h"
+#include "taskgate/core/memory.h"
+#include "validate.h"
+
+#define KEY "governance.shadow"
+
+/* Seen from the folder of the file that names it. */
+static char *path_of(const char *file, const char *named)
+{
+    const char *slash = strrchr(file, '/');
+    if (*named == '/' || !slash)
+        return memory_copy_text(named);
+    return memory_format("%.*s/%s", (int)(slash - file), file, named);
+}
+
+static void add_files(struct config *config, const struct config_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        config_add_file(config, files[i].path, &files[i]);
+}
+
+/* Where the shadow has no source of that name, nothing is permitted. */
+static void compare_sources(const struct draft *draft, const struct node *node)
+{
+    const struct config *config = draft->config;
+    for (size_t i = 0; i < config->source_count; i++) {
+        const char *id = config->sources[i].id;
+        if (id && !config_source_find(config->shadow, str_from(id)))
+            report_warning(&draft->report, node, KEY, "add the source to the shadow",
+                           "the shadow has no source %s, so it hides every call of it", id);
+    }
+}
+
+void validate_shadow(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    const struct node *node = node_get(node_get(draft->root, "governance"), "shadow");
+    if (!config->shadow_path)
+        return;
+    if (draft->is_shadow) {
+        report_error(&draft->report, node, KEY, "remove the key from this file",
+                     "this file is itself a shadow, and a shadow has none of its own");
+        return;
+    }
+    char *path = path_of(config->path, config->shadow_path);
+    free(config->shadow_path);
+    config->shadow_path = path;
+    config->shadow = config_load_shadow(path, draft->environment, draft->shadow_problems);
+    if (config->shadow) {
+        add_files(config, config->shadow->files, config->shadow->file_count);
+        compare_sources(draft, node);
+    } else {
+        add_files(config, draft->shadow_problems->files, draft->shadow_problems->file_count);
+    }
+}
