@@ -62,7 +62,12 @@ static void append_json(struct buffer *out, const struct snapshot *snapshot)
         buffer_append_char(out, ',');
     }
     append_rule_json(out, snapshot, NULL);
-    buffer_append(out, STR("]}\n"));
+    buffer_append(out, STR("]"));
+    if (config->shadow) {
+        buffer_append(out, STR(",\"shadow\":"));
+        buffer_append_json_string(out, str_from(config->shadow_path));
+    }
+    buffer_append(out, STR("}\n"));
 }
 
 /* ---- a table ---- */
@@ -113,6 +118,11 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
         terminal_append_text(out, str_from(config->force_required.items[i]));
     }
     buffer_append_text(out, config->force_required.count ? "\n" : "");
+    if (!config->shadow)
+        return;
+    buffer_append(out, STR("\nCalls are put to "));
+    terminal_append_text(out, str_from(config->shadow_path));
+    buffer_append(out, STR(" as well, which decides nothing.\n"));
 }
 
 int cli_check(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "consultation.h"
 #include "judgement.h"
 #include "options.h"
+#include "shadow_view.h"
 #include "terminal.h"
 
 /* The source that is asked about; NULL after a word on stderr. */
@@ -75,6 +76,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
                                const struct consultation *consultation, bool json)
 {
     struct buffer reason = {0}, quoted = {0}, more = {0};
+    const struct policy_request request = {.source = source, .name = str_from(tool)};
     judgement_write_reason(&reason, snapshot, source, str_from(tool), ruled);
     if (json) {
         struct policy_decision shown = *ruled;
@@ -82,6 +84,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
             shown.workflow = consultation->decision.workflow;
         if (consultation)
             consultation_write_json(&more, consultation);
+        shadow_view_write_json(&more, snapshot, &request, consultation);
         buffer_append_json_string(&quoted, str_from(source->id));
         judgement_write_json(out, str_from(tool), buffer_str(&quoted), &shown, buffer_str(&reason),
                              buffer_str(&more));
@@ -92,6 +95,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
             consultation_write_text(out, consultation);
         else if (ruled->action == ACTION_POLICY)
             append_row(out, "Decision", STR("depends on the call: give --args and --principal"));
+        shadow_view_write_text(out, snapshot, &request, consultation);
     }
     buffer_finish(&more);
     buffer_finish(&quoted);

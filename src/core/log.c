@@ -36,6 +36,9 @@ static void append_field(struct buffer *line, const struct log_field *field)
     case LOG_FIELD_STR:
         buffer_append_json_string(line, field->text);
         break;
+    case LOG_FIELD_JSON:
+        buffer_append(line, field->text);
+        break;
     case LOG_FIELD_NUMBER:
         buffer_append_format(line, "%" PRId64, field->number);
         break;

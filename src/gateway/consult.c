@@ -1,7 +1,6 @@
 /* Asking the Cedar policies, and saying what came of it. */
 #include "consult.h"
 
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 
@@ -31,15 +30,12 @@ static void tell(const struct policy_request *request, const struct policy_decis
 }
 
 void consult(const struct snapshot *snapshot, const struct policy_request *request,
-             const struct policy_principal *principal, const struct catalog_tool *tool,
-             struct policy_decision *decision)
+             const struct policy_facts *facts, struct policy_decision *decision)
 {
-    const struct policy_facts facts = {
-        .principal = *principal, .hints = tool->hints, .now_ms = clock_now_ms()};
     struct policy_trace trace = {0};
     if (decision->action != ACTION_POLICY)
         return;
-    policy_consult(snapshot->policy, request, &facts, &trace, decision);
+    policy_consult(snapshot->policy, request, facts, &trace, decision);
     metrics_count(METRIC_DECISIONS, STR("gate3"), str_from(config_action_name(decision->action)));
     if (decision->action == ACTION_DENY)
         tell(request, decision, &trace);

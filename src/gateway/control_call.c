@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "consult.h"
+#include "decided.h"
 #include "execution.h"
 #include "task_bind.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -125,13 +127,12 @@ static void on_stored(void *context, const struct store_reply *reply)
     }
 }
 
-static void create(struct control *control, const char *name,
+static void create(struct control *control, const char *owner,
                    const struct policy_decision *decision, const struct catalog_tool *tool)
 {
     struct gateway *gateway = control->worker->gateway;
     const struct config_limits *limits = &control->snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
-    char *owner = memory_format(TASK_BIND_ADMIN "%s", name);
     const struct task_origin origin = {
         .snapshot = control->snapshot,
         .source = control->source,
@@ -141,32 +142,39 @@ static void create(struct control *control, const char *name,
         .principal = owner,
     };
     struct task *task = task_bind(&origin, decision, tool, decision->action == ACTION_FORWARD);
-    free(owner);
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){control->worker->loop, on_stored, control});
 }
 
-static void consult_policies(const struct control *control, const char *name,
-                             const struct policy_request *request, const struct catalog_tool *tool,
-                             struct policy_decision *decision)
+static void tell(const struct control *control, const struct policy_request *request,
+                 const struct policy_facts *facts, const struct policy_decision *decision)
 {
-    char *owner = memory_format(TASK_BIND_ADMIN "%s", name);
-    const struct policy_principal principal = {.owner = str_from(owner)};
-    consult(control->snapshot, request, &principal, tool, decision);
-    free(owner);
+    const struct decided decided = {
+        .snapshot = control->snapshot,
+        .request = request,
+        .decision = decision,
+        .facts = facts,
+        .becomes_task = decision && decision->action != ACTION_DENY,
+    };
+    decided_tell(control->worker, &decided, NULL);
 }
 
 /* The gates of tools_call.c in their order. What may be forwarded runs as a task at once: there
  * is nobody on a connection to whom upstream's answer could be streamed. */
-static void judge(struct control *control, const char *name)
+static void judge_for(struct control *control, const char *owner)
 {
     const struct policy *policy = control->snapshot->policy;
-    struct str tool_name = control->envelope.name.text;
+    struct catalog *catalog = control->worker->gateway->catalog;
+    struct str source = str_from(control->source->id), tool_name = control->envelope.name.text;
     struct policy_request request = {control->source, tool_name, control->envelope.arguments.raw};
+    struct policy_facts facts = {.principal.owner = str_from(owner), .now_ms = clock_now_ms()};
     struct policy_decision decision;
     struct catalog_tool tool;
+    catalog_find_tool(catalog, source, tool_name, &tool);
+    facts.hints = tool.hints;
     if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
         metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        tell(control, &request, &facts, NULL);
         refuse_as(control, CONTROL_DENIED, JSONRPC_NOT_EXPOSED);
         return;
     }
@@ -174,23 +182,25 @@ static void judge(struct control *control, const char *name)
     struct str action = str_from(config_action_name(decision.action));
     metrics_count(METRIC_DECISIONS, STR("gate2"), action);
     metrics_count(METRIC_RULE_MATCHES, action);
+    consult(control->snapshot, &request, &facts, &decision);
+    tell(control, &request, &facts, &decision);
     if (decision.action == ACTION_DENY) {
-        refuse_as(control, CONTROL_DENIED, JSONRPC_RULE_DENIED);
+        refuse_as(control, CONTROL_DENIED,
+                  decision.by_policies ? JSONRPC_POLICY_DENIED : JSONRPC_RULE_DENIED);
         return;
     }
-    catalog_find_tool(control->worker->gateway->catalog, str_from(control->source->id), tool_name,
-                      &tool);
     struct mcp_capabilities upstream = {0};
-    catalog_capabilities(control->worker->gateway->catalog, str_from(control->source->id),
-                         &upstream);
+    catalog_capabilities(catalog, source, &upstream);
     if (!upstream.tasks)
         tool.has_own = false; /* what it says of tasks means nothing then */
-    consult_policies(control, name, &request, &tool, &decision);
-    if (decision.action == ACTION_DENY) {
-        refuse_as(control, CONTROL_DENIED, JSONRPC_POLICY_DENIED);
-        return;
-    }
-    create(control, name, &decision, &tool);
+    create(control, owner, &decision, &tool);
+}
+
+static void judge(struct control *control, const char *name)
+{
+    char *owner = memory_format(TASK_BIND_ADMIN "%s", name);
+    judge_for(control, owner);
+    free(owner);
 }
 
 void control_call(struct gateway_worker *worker, const struct control_call *call,

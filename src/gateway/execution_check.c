@@ -3,6 +3,7 @@
 
 #include "consult.h"
 #include "execution_internal.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
 
 static bool request_is_intact(const struct task *task)
@@ -25,10 +26,10 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     const struct policy *policy = execution->snapshot->policy;
     struct policy_request request = {execution->source, str_from(task->tool),
                                      str_from(task->arguments)};
-    const struct policy_principal principal = {
-        .owner = str_from(task->owner),
-        .client_name = str_from(task->client_name),
-        .client_version = str_from(task->client_version),
+    struct policy_facts facts = {
+        .principal = {str_from(task->owner), str_from(task->client_name),
+                      str_from(task->client_version)},
+        .now_ms = clock_now_ms(),
     };
     struct policy_decision decision;
     struct catalog_tool tool;
@@ -39,7 +40,8 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
                       &tool);
     policy_decide(policy, &request, &decision);
-    consult(execution->snapshot, &request, &principal, &tool, &decision);
+    facts.hints = tool.hints;
+    consult(execution->snapshot, &request, &facts, &decision);
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
     if (decision.action != ACTION_FORWARD && !same_workflow)

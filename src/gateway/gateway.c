@@ -2,10 +2,12 @@
 #include <stdlib.h>
 
 #include "ask.h"
+#include "decided.h"
 #include "execution.h"
 #include "fetch.h"
 #include "internal.h"
 #include "relay.h"
+#include "shadow.h"
 #include "stream.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
@@ -20,6 +22,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
     gateway->rate = rate_create();
+    gateway->shadow = shadow_create();
     return gateway;
 }
 
@@ -27,6 +30,7 @@ void gateway_destroy(struct gateway *gateway)
 {
     if (!gateway)
         return;
+    shadow_destroy(gateway->shadow);
     rate_destroy(gateway->rate);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
@@ -87,6 +91,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     drop_calls(worker);
     executions_drop(worker);
     ask_cancel_all(worker);
+    decided_finish(worker);
 }
 
 void gateway_worker_destroy(struct gateway_worker *worker)

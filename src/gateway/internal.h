@@ -29,6 +29,7 @@ struct gateway {
     struct sessions *sessions;
     struct catalog *catalog;
     struct rate *rate;
+    struct shadow *shadow;
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;
@@ -45,6 +46,8 @@ struct gateway_worker {
     struct list calls;             /* struct call.node, every one that is not yet answered */
     struct list asks;              /* struct ask.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (fetch.c) */
+    struct tally *tally;           /* calls that rules alone have decided; NULL until the first */
+    struct loop_timer tally_timer; /* when what it has summed up is said; with `tally` */
     struct list streams;           /* struct stream.node: open GET streams */
     struct map *waiters;           /* task id -> struct waiting: open tasks/result */
     struct map *executions;        /* task id -> struct execution: credentials held, or running */

@@ -12,14 +12,15 @@ static struct snapshot *current; /* under current_mutex; holds one reference */
 
 struct snapshot *snapshot_create(struct config *config, struct config_problems *problems)
 {
-    struct policy *policy = policy_create(config, problems);
-    if (!policy) {
-        config_unref(config);
-        return NULL;
-    }
     struct snapshot *snapshot = memory_alloc(sizeof *snapshot);
-    *snapshot = (struct snapshot){.config = config, .policy = policy, .references = 1};
-    return snapshot;
+    *snapshot = (struct snapshot){.config = config, .references = 1};
+    snapshot->policy = policy_create(config, problems);
+    if (config->shadow)
+        snapshot->shadow = policy_create(config->shadow, problems);
+    if (snapshot->policy && (snapshot->shadow || !config->shadow))
+        return snapshot;
+    snapshot_unref(snapshot);
+    return NULL;
 }
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
@@ -32,6 +33,7 @@ void snapshot_unref(struct snapshot *snapshot)
 {
     if (!snapshot || __atomic_sub_fetch(&snapshot->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    policy_destroy(snapshot->shadow);
     policy_destroy(snapshot->policy);
     config_unref(snapshot->config);
     free(snapshot);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "decided.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -33,6 +34,24 @@ static void bind(struct task *task, const struct task_origin *origin,
     task_set_text(&task->progress_token, envelope->progress_token);
     task->on_result = decision->execution == EXECUTION_ON_RESULT;
     task->keep_task = tool->has_own && tool->own == ANNOTATION_REQUIRED;
+}
+
+/* What the audit trail and the log keep of why the task is there. */
+static void keep_decision(struct task *task, const struct task_origin *origin,
+                          const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    const struct policy_request request = {origin->source, origin->envelope->name.text, STR_EMPTY};
+    const struct policy_facts facts = {
+        .principal = {str_from(origin->owner), str_from(origin->client_name),
+                      str_from(origin->client_version)},
+        .hints = tool->hints,
+    };
+    const struct decided decided = {.request = &request, .decision = decision, .facts = &facts};
+    struct buffer text;
+    buffer_init(&text);
+    decided_write(&text, &decided);
+    task_set_text(&task->decision, buffer_str(&text));
+    buffer_finish(&text);
 }
 
 static void set_clocks(struct task *task, const struct task_origin *origin,
@@ -68,6 +87,7 @@ struct task *task_bind(const struct task_origin *origin, const struct policy_dec
     struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
     task->accelerated = accelerated;
     bind(task, origin, decision, tool);
+    keep_decision(task, origin, decision, tool);
     set_clocks(task, origin, decision);
     metrics_count(METRIC_DECISIONS, STR("gate4"), accelerated ? STR("allow") : STR("started"));
     return task;
@@ -77,5 +97,6 @@ void task_bind_announce(const struct task *task)
 {
     metrics_count(METRIC_TASKS_CREATED, str_from(task_kind_name(task)));
     log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
-             LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow));
+             LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow),
+             LOG_JSON("decision", str_from(*task->decision ? task->decision : "null")));
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "consult.h"
+#include "decided.h"
 #include "relay.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -51,33 +53,60 @@ static void refuse_task_forbidden(struct call *call)
     call_answer_error(call, JSONRPC_TASK_FORBIDDEN, STR_EMPTY, &data);
 }
 
-static void consult_policies(const struct call *call, const struct policy_request *request,
-                             const struct catalog_tool *tool, struct policy_decision *decision)
+/* The call as it is decided, with all that is known of it. */
+struct judgement {
+    struct policy_request request;
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    struct policy_facts facts;
+};
+
+static void find_facts(struct call *call, struct judgement *judgement)
 {
-    const struct policy_principal principal = {
-        .owner = str_from(call->owner),
-        .client_name = str_from(call->facts.client_name),
-        .client_version = str_from(call->facts.client_version),
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      judgement->request.name, &judgement->tool);
+    judgement->facts = (struct policy_facts){
+        .principal = {str_from(call->owner), str_from(call->facts.client_name),
+                      str_from(call->facts.client_version)},
+        .hints = judgement->tool.hints,
+        .now_ms = clock_now_ms(),
     };
-    consult(call->snapshot, request, &principal, tool, decision);
+    if (!call->facts.upstream_tasks)
+        judgement->tool.has_own = false; /* what it says of tasks means nothing then */
+}
+
+static void tell(struct call *call, const struct judgement *judgement, bool is_hidden,
+                 bool becomes_task)
+{
+    const struct decided decided = {
+        .snapshot = call->snapshot,
+        .request = &judgement->request,
+        .decision = is_hidden ? NULL : &judgement->decision,
+        .facts = &judgement->facts,
+        .becomes_task = becomes_task,
+    };
+    decided_tell(call->worker, &decided, call);
 }
 
 /* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
  * answered. */
-static bool passes_rules(struct call *call, const struct policy_request *request,
-                         struct policy_decision *decision)
+static bool passes_rules(struct call *call, struct judgement *judgement)
 {
+    const struct policy_request *request = &judgement->request;
+    struct policy_decision *decision = &judgement->decision;
     const struct policy *policy = call->snapshot->policy;
     struct str task = call->envelope.task.raw;
     int64_t ttl_ms;
     if (!policy_is_visible(policy, call->source, request->name)) {
         metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        tell(call, judgement, true, false);
         refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
         return false;
     }
     policy_decide(policy, request, decision);
     count_decision(decision->action);
     if (decision->action == ACTION_DENY) {
+        tell(call, judgement, false, false);
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         return false;
     }
@@ -91,54 +120,78 @@ static bool passes_rules(struct call *call, const struct policy_request *request
     return true;
 }
 
-/* Who can be told that the task field is missing is told so before any policy is asked (seed
- * 002 F-004, F-005). */
-static void judge(struct call *call)
+static void become_task(struct call *call, const struct judgement *judgement, bool accelerated,
+                        enum task_answer answer)
 {
-    struct gateway *gateway = call->worker->gateway;
-    struct policy_request request = {call->source, call->envelope.name.text,
-                                     call->envelope.arguments.raw};
-    bool has_task = call->envelope.task.raw.length > 0;
-    struct policy_decision decision;
-    struct catalog_tool tool;
-    if (!passes_rules(call, &request, &decision))
-        return;
-    catalog_find_tool(gateway->catalog, str_from(call->source->id), request.name, &tool);
-    if (!call->facts.upstream_tasks)
-        tool.has_own = false; /* what it says of tasks means nothing then */
-    enum policy_annotation announced =
-        policy_annotate(&decision, call->facts.upstream_tasks, tool.has_own, tool.own);
-    if (has_task || !call_knows_tasks(call))
-        consult_policies(call, &request, &tool, &decision);
-    if (decision.by_policies && !has_task) /* the client knows of no announcement */
-        announced = policy_annotate(&decision, call->facts.upstream_tasks, tool.has_own, tool.own);
-    switch (policy_route(&decision, announced, has_task, tool.has_own, tool.own)) {
+    tell(call, judgement, false, true);
+    task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated, answer);
+}
+
+static void answer_route(struct call *call, const struct judgement *judgement,
+                         enum policy_route route)
+{
+    const struct policy_decision *decision = &judgement->decision;
+    switch (route) {
     case ROUTE_FORWARD:
+        tell(call, judgement, false, false);
         forward(call);
         break;
     case ROUTE_DENIED:
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         break;
     case ROUTE_REJECTED:
+        tell(call, judgement, false, false);
         refuse(call, JSONRPC_POLICY_DENIED, "policy");
         break;
     case ROUTE_APPROVAL:
-        task_create_from_call(call, &decision, &tool, false, TASK_ANSWER_CREATED);
+        become_task(call, judgement, false, TASK_ANSWER_CREATED);
         break;
     case ROUTE_ACCELERATED:
-        task_create_from_call(call, &decision, &tool, true, TASK_ANSWER_CREATED);
+        become_task(call, judgement, true, TASK_ANSWER_CREATED);
         break;
     case ROUTE_TASK_REQUIRED:
         if (call_knows_tasks(call))
-            refuse_task_required(call, &decision);
+            refuse_task_required(call, decision);
         else
-            task_create_from_call(call, &decision, &tool, decision.action == ACTION_FORWARD,
-                                  TASK_ANSWER_RESULT);
+            become_task(call, judgement, decision->action == ACTION_FORWARD, TASK_ANSWER_RESULT);
         break;
     case ROUTE_TASK_FORBIDDEN:
         refuse_task_forbidden(call);
         break;
     }
+}
+
+/* Who can be told that the task field is missing is told so before any policy is asked (seed
+ * 002 F-004, F-005). */
+static void judge(struct call *call)
+{
+    struct judgement judgement = {
+        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
+    const struct policy_decision *decision = &judgement.decision;
+    const struct catalog_tool *tool = &judgement.tool;
+    bool has_task = call->envelope.task.raw.length > 0;
+    bool upstream_tasks = call->facts.upstream_tasks;
+    find_facts(call, &judgement);
+    if (!passes_rules(call, &judgement))
+        return;
+    enum policy_annotation announced =
+        policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
+    if (has_task || !call_knows_tasks(call))
+        consult(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+    if (decision->by_policies && !has_task) /* the client knows of no announcement */
+        announced = policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
+    answer_route(call, &judgement,
+                 policy_route(decision, announced, has_task, tool->has_own, tool->own));
+}
+
+/* It goes up by its rule alone: whoever asks was not looked at. */
+static void forward_plainly(struct call *call, const struct policy_request *request,
+                            const struct policy_decision *decision)
+{
+    const struct decided decided = {
+        .snapshot = call->snapshot, .request = request, .decision = decision};
+    decided_tell(call->worker, &decided, call);
+    forward(call);
 }
 
 /* Without an id there is nobody to answer: the call goes up only if nothing stands against
@@ -152,7 +205,7 @@ static void judge_silent(struct call *call)
     if (policy_is_visible(call->snapshot->policy, call->source, name) &&
         decision.action == ACTION_FORWARD && !decision.force_required &&
         call->envelope.task.raw.length == 0) {
-        forward(call);
+        forward_plainly(call, &request, &decision);
         return;
     }
     log_warn("A tools/call without id was dropped", LOG_STR("tool", name));
@@ -160,8 +213,8 @@ static void judge_silent(struct call *call)
 }
 
 /* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding
- * can come of it, so neither is looked up. */
-static bool goes_straight_up(const struct call *call)
+ * can come of it, so neither is looked up. True when the call is on its way. */
+static bool goes_straight_up(struct call *call)
 {
     const struct policy *policy = call->snapshot->policy;
     struct str name = call->envelope.name.text;
@@ -174,7 +227,11 @@ static bool goes_straight_up(const struct call *call)
     if (decision.action != ACTION_FORWARD || decision.force_required)
         return false;
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), name, &tool);
-    return !(tool.has_own && tool.own == ANNOTATION_REQUIRED);
+    if (tool.has_own && tool.own == ANNOTATION_REQUIRED)
+        return false;
+    count_decision(ACTION_FORWARD);
+    forward_plainly(call, &request, &decision);
+    return true;
 }
 
 void tools_call_handle(struct call *call)
@@ -187,10 +244,7 @@ void tools_call_handle(struct call *call)
                           NULL);
     } else if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
         judge_silent(call);
-    } else if (goes_straight_up(call)) {
-        count_decision(ACTION_FORWARD);
-        forward(call);
-    } else {
+    } else if (!goes_straight_up(call)) {
         call_identify(call);
         call_with_facts(call, judge);
     }

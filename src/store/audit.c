@@ -17,6 +17,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     database_bind_text(row, 6, actor.kind);
     database_bind_text(row, 7, actor.name);
     database_bind_text(row, 8, reason);
+    database_bind_text(row, 9, task->decision);
     return database_run(row);
 }
 

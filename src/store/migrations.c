@@ -157,6 +157,10 @@ const char *const migration_scripts[] = {
     "ALTER TABLE task ADD COLUMN promoted INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE task ADD COLUMN retention_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE task ADD COLUMN expired_retention_ms INTEGER NOT NULL DEFAULT 0;",
+
+    /* 6 -> 7: what decided a call, in the row of its creation: it outlives the task, so that old
+     * calls can be put to new rules. Never with arguments. */
+    "ALTER TABLE audit ADD COLUMN decision TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -77,7 +77,7 @@ STATEMENT_ROW(PAIR_DELETE, "DELETE FROM pair WHERE source = ?1 AND session_diges
 STATEMENT_ROW(PAIR_PURGE, "DELETE FROM pair WHERE accepted_ms < ?1")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO audit (at_ms, task_id, event, from_state, to_state, actor_kind, actor_name,"
-    " reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+    " reason, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
 STATEMENT_ROW(AUDIT_LIST,
     "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
     " FROM audit WHERE task_id = ?1 ORDER BY sequence")

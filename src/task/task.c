@@ -25,7 +25,7 @@ static const size_t texts[] = {
     offsetof(struct task, progress_token), offsetof(struct task, decided_by),
     offsetof(struct task, reason),         offsetof(struct task, status_message),
     offsetof(struct task, upstream_task),  offsetof(struct task, client_name),
-    offsetof(struct task, client_version),
+    offsetof(struct task, client_version), offsetof(struct task, decision),
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 

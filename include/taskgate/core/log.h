@@ -16,7 +16,7 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERRO
 
 struct log_field {
     const char *name;
-    enum { LOG_FIELD_STR, LOG_FIELD_NUMBER, LOG_FIELD_BOOL } kind;
+    enum { LOG_FIELD_STR, LOG_FIELD_NUMBER, LOG_FIELD_BOOL, LOG_FIELD_JSON } kind;
     struct str text;
     int64_t number;
 };
@@ -28,6 +28,10 @@ struct log_field {
     ((struct log_field){.name = (field_name), .kind = LOG_FIELD_NUMBER, .number = (value)})
 #define LOG_BOOL(field_name, value)                                                                \
     ((struct log_field){.name = (field_name), .kind = LOG_FIELD_BOOL, .number = (value)})
+
+/* JSON text of our own making, on one line, written as it is. */
+#define LOG_JSON(field_name, value)                                                                \
+    ((struct log_field){.name = (field_name), .kind = LOG_FIELD_JSON, .text = (value)})
 
 /* The level below which lines are dropped; LOG_LEVEL_INFO at first. Set before threads. */
 void log_set_level(enum log_level level);

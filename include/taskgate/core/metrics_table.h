@@ -25,6 +25,8 @@ METRIC_ROW(CEDAR_POLICY_ERRORS, COUNTER, "cedar_policy_errors_total", "policy,ef
 METRIC_ROW(CEDAR_RELOADS, COUNTER, "cedar_reload_total", "status", "Reloads of Cedar policies: success or error.")
 METRIC_ROW(CONFIG_LOADS, COUNTER, "config_load_total", "status", "Configuration loads: success or error.")
 METRIC_ROW(RULE_MATCHES, COUNTER, "rule_matches_total", "action", "Tool calls by the action that applied.")
+METRIC_ROW(SHADOW_CALLS, COUNTER, "shadow_calls_total", "outcome", "Calls put to the shadow configuration: same, different, error (a policy of the shadow could not be evaluated) or skipped (too many waited).")
+METRIC_ROW(SHADOW_DIFFERENCES, COUNTER, "shadow_differences_total", "outcome,shadow_outcome", "Calls that the shadow configuration would treat differently, by what became of them and what would have.")
 METRIC_ROW(TASK_VALIDATION_ERRORS, COUNTER, "task_validation_errors_total", "error", "Calls refused for their task field: required or forbidden.")
 METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts to tell operators' endpoints, by outcome: delivered, retried, given_up or dropped.")
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport, over all sources.")

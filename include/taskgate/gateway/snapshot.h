@@ -11,7 +11,8 @@
 struct snapshot {
     struct config *config;
     struct policy *policy;
-    int references; /* atomic; of snapshot.c alone */
+    struct policy *shadow; /* of config->shadow, or NULL: it decides nothing */
+    int references;        /* atomic; of snapshot.c alone */
 };
 
 /* Takes over the reference to `config`; NULL with errors in `problems` when it cannot be

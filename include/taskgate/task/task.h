@@ -52,8 +52,10 @@ struct task {
     char *client_name, *client_version; /* as the client called itself, or "" */
     char *tool;                         /* may hold NUL? no: refused before */
     char *workflow;                     /* or "" for an accelerated task */
-    char *action;  /* the policy outcome it was created under: "approve", "forward" */
-    char *request; /* the client's body, byte for byte */
+    char *action;   /* the policy outcome it was created under: "approve", "forward" */
+    char *decision; /* what decided the call, as JSON for the log and the audit trail; "" once the
+                       task has been stored: it is kept in that trail alone */
+    char *request;  /* the client's body, byte for byte */
     size_t request_length;
     char *arguments;            /* JSON text of params.arguments, "{}" when absent */
     char arguments_digest[65];  /* canonical SHA-256 */

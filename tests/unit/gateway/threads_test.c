@@ -3,10 +3,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "catalog.h"
 #include "rate.h"
 #include "sessions.h"
+#include "shadow.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 
@@ -101,6 +104,114 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
 }
 END_TEST
 
+/* ---- the shadow ---- */
+
+static const char *shadow_environment(const char *name)
+{
+    return strcmp(name, "THOUGHTGATE_POLICIES") == 0
+               ? "permit(principal, action, resource) when { resource.arguments.n < 10 };"
+               : NULL;
+}
+
+static void write_configuration(const char *path, const char *governance)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file,
+            "schema: 1\nsources: [{id: up, kind: mcp, url: \"http://127.0.0.1:1/mcp\"}]\n"
+            "governance:\n  defaults: {action: forward}\n%s",
+            governance);
+    fclose(file);
+}
+
+/* In force is `forward`; its shadow asks policies, but for "plain". */
+static struct snapshot *make_shadowed(void)
+{
+    char folder[] = "/tmp/taskgate-shadow-XXXXXX", path[64], shadow[64];
+    struct config_problems problems = {0};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/main.yaml", folder);
+    snprintf(shadow, sizeof shadow, "%s/shadow.yaml", folder);
+    write_configuration(path, "  shadow: shadow.yaml\n");
+    write_configuration(shadow, "  rules: [{match: plain, action: deny},"
+                                " {match: '*', action: policy, policy_id: p}]\n");
+    struct config *config = config_load(path, shadow_environment, &problems);
+    ck_assert_ptr_nonnull(config);
+    struct snapshot *snapshot = snapshot_create(config, &problems);
+    ck_assert_ptr_nonnull(snapshot->shadow);
+    config_problems_finish(&problems);
+    unlink(path);
+    unlink(shadow);
+    rmdir(folder);
+    return snapshot;
+}
+
+struct callers {
+    struct shadow *shadow;
+    struct snapshot *snapshot;
+};
+
+static void *call_shadow(void *context)
+{
+    struct callers *callers = context;
+    char arguments[32];
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(arguments, sizeof arguments, "{\"n\": %d}", i % 20);
+        struct shadow_call call = {
+            .snapshot = callers->snapshot,
+            .request = {&callers->snapshot->config->sources[0],
+                        i % 4 == 0 ? STR("plain") : STR("pay"), str_from(arguments)},
+            .outcome = VERDICT_FORWARD,
+        };
+        if (!shadow_compare_rules(callers->shadow, &call))
+            shadow_compare_later(callers->shadow, &call);
+    }
+    return NULL;
+}
+
+static long counted(const char *sample)
+{
+    struct buffer text;
+    buffer_init(&text);
+    metrics_write(&text, false);
+    buffer_append_char(&text, '\0');
+    const char *found = strstr(text.bytes, sample);
+    long count = found ? strtol(found + strlen(sample), NULL, 10) : 0;
+    buffer_finish(&text);
+    return count;
+}
+
+static long compared(void)
+{
+    return counted("shadow_calls_total{outcome=\"same\"} ") +
+           counted("shadow_calls_total{outcome=\"different\"} ") +
+           counted("shadow_calls_total{outcome=\"skipped\"} ");
+}
+
+/* Whoever calls never waits; each call is counted once, compared or skipped. */
+START_TEST(workers_share_the_shadow)
+{
+    pthread_t threads[THREADS];
+    struct callers callers = {shadow_create(), make_shadowed()};
+    metrics_finish();
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_shadow, &callers), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2000 && compared() < THREADS * ROUNDS; i++)
+        usleep(10000);
+    ck_assert_int_eq(compared(), THREADS * ROUNDS);
+    ck_assert_int_ge(counted("shadow_calls_total{outcome=\"different\"} "), THREADS * ROUNDS / 4);
+    ck_assert_int_ge(counted("shadow_calls_total{outcome=\"same\"} "), 1);
+    ck_assert_int_eq(counted("outcome=\"forward\",shadow_outcome=\"deny\"} "),
+                     THREADS * ROUNDS / 4);
+    call_shadow(&callers); /* and ends while some of it waits */
+    shadow_destroy(callers.shadow);
+    snapshot_unref(callers.snapshot);
+    metrics_finish();
+}
+END_TEST
+
 int main(void)
 {
     log_set_level(LOG_LEVEL_ERROR);
@@ -108,6 +219,7 @@ int main(void)
     TCase *tests = tcase_create("threads");
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, workers_share_sessions_catalogue_limits_and_configuration);
+    tcase_add_test(tests, workers_share_the_shadow);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -187,7 +187,7 @@ START_TEST(every_older_version_is_brought_up)
     ck_assert_int_eq(answer.status, STORE_OK);
     answer_finish(&answer);
     bench_close(&bench);
-    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 6);
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 7);
     ck_assert_int_eq(scratch_query(&scratch, "PRAGMA application_id"), 0x74676462);
     task_unref(task);
 }
@@ -208,6 +208,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "ALTER TABLE task DROP COLUMN promoted;"
                                   "ALTER TABLE task DROP COLUMN retention_ms;"
                                   "ALTER TABLE task DROP COLUMN expired_retention_ms;"
+                                  "ALTER TABLE audit DROP COLUMN decision;"
                                   "PRAGMA user_version = 2"),
         SQLITE_OK);
     bench_open(&bench, &scratch);
@@ -344,7 +345,7 @@ int main(void)
     tcase_add_test(tests, what_cannot_be_opened_is_said);
     tcase_add_test(tests, a_broken_table_is_said_with_the_file);
     tcase_add_test(tests, a_second_process_is_told_who_has_the_database);
-    tcase_add_loop_test(tests, every_older_version_is_brought_up, 0, 6);
+    tcase_add_loop_test(tests, every_older_version_is_brought_up, 0, 8);
     tcase_add_test(tests, tasks_of_an_older_version_are_kept);
     tcase_add_test(tests, a_failed_migration_leaves_the_old_version);
     tcase_add_test(tests, newer_and_foreign_databases_are_left_alone);

@@ -296,7 +296,7 @@ START_TEST(the_audit_trail_cannot_be_changed)
         "UPDATE audit SET reason = 'x'",
         "DELETE FROM audit",
         "INSERT OR REPLACE INTO audit SELECT sequence, at_ms, task_id, 'x', from_state, to_state,"
-        " actor_kind, actor_name, reason FROM audit",
+        " actor_kind, actor_name, reason, decision FROM audit",
     };
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++)
         ck_assert_int_eq(scratch_execute(&scratch, attempts[i]), SQLITE_CONSTRAINT);

@@ -1,0 +1,23 @@
+/*
+ * What became of a call, once it is decided: told in the log (`governance.record`), kept with the
+ * task if it becomes one, and put beside what the shadow would have made of it. Never with
+ * arguments. A call that is only told how to come again (-32009, -32010, -32602) is not decided.
+ */
+#pragma once
+
+#include "internal.h"
+
+struct decided {
+    struct snapshot *snapshot; /* that it was decided by */
+    const struct policy_request *request;
+    const struct policy_decision *decision; /* NULL: the name is hidden */
+    const struct policy_facts *facts;       /* NULL: nobody has asked who calls */
+    bool becomes_task;                      /* its line comes with the task */
+};
+
+/* On the worker's loop. `call` finds out who calls where `facts` is NULL, else it may be. */
+void decided_tell(struct gateway_worker *worker, const struct decided *decided, struct call *call);
+/* The same as a JSON object, for task.decision; nothing for names that are too long to keep. */
+void decided_write(struct buffer *out, const struct decided *decided);
+/* Says what was summed up; at the end of a worker. */
+void decided_finish(struct gateway_worker *worker);

@@ -1,0 +1,29 @@
+/*
+ * The shadow: a second configuration is asked what it would make of each call, and decides
+ * nothing. What rules alone answer is answered at once; what Cedar policies must be asked is
+ * done on a thread of its own, so that no call waits for it. Differences are counted and logged,
+ * never with arguments. Any thread.
+ */
+#pragma once
+
+#include "taskgate/gateway/snapshot.h"
+#include "taskgate/policy/verdict.h"
+
+struct shadow;
+
+/* A call and what became of it; what it points to is borrowed, but for the snapshot's own. */
+struct shadow_call {
+    struct snapshot *snapshot; /* that it was decided by; its shadow is asked */
+    struct policy_request request;
+    struct policy_facts facts;
+    enum verdict_outcome outcome;
+    struct policy_decision decision;
+};
+
+struct shadow *shadow_create(void);
+/* What still waits is dropped. NULL is allowed. */
+void shadow_destroy(struct shadow *shadow);
+/* By rules alone; false when policies must be asked, and with that the facts be known. */
+bool shadow_compare_rules(struct shadow *shadow, const struct shadow_call *call);
+/* Copies the call and asks later; beyond a bound of what waits it is counted as skipped. */
+void shadow_compare_later(struct shadow *shadow, const struct shadow_call *call);
