@@ -29,7 +29,7 @@ struct ask {
     size_t most_bytes;
     int64_t started_ms;
     int status;
-    bool is_stream, is_encoded, too_large;
+    bool is_stream, is_encoded, too_large, any_id;
 };
 
 void ask_write_request(struct buffer *body, struct buffer *id, const char *method,
@@ -116,7 +116,7 @@ static bool is_answer(const struct ask *ask, struct str message)
     if (!has_error && json_member(message, "result").length == 0)
         return false;
     if (id.length > 0 && json_type(id) != JSON_NULL)
-        return str_equal(id, buffer_str(&ask->id));
+        return ask->any_id || str_equal(id, buffer_str(&ask->id));
     return has_error;
 }
 
@@ -190,10 +190,11 @@ static void on_deadline(void *context)
     conclude(context, UPSTREAM_SILENT, "time limit");
 }
 
-struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
-                      const struct ask_callbacks *callbacks, void *context)
+static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, on_end};
+
+static struct ask *create(struct gateway_worker *worker, const struct ask_options *options,
+                          const struct ask_callbacks *callbacks, void *context)
 {
-    static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, on_end};
     struct ask *ask = memory_alloc(sizeof *ask);
     ask->worker = worker;
     list_append(&worker->asks, &ask->node);
@@ -202,20 +203,28 @@ struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *o
     ask->callbacks = *callbacks;
     ask->context = context;
     ask->most_bytes = options->most_bytes;
+    ask->any_id = options->any_id;
     ask->started_ms = clock_monotonic_ms();
     headers_init(&ask->request_headers, true);
     headers_init(&ask->headers, true);
-    buffer_append(&ask->body, options->body);
     buffer_append(&ask->id, options->id);
     sse_splitter_init(&ask->splitter);
+    loop_timer_init(&ask->deadline, worker->loop, on_deadline, ask);
+    if (options->total_ms > 0)
+        loop_timer_start(&ask->deadline, options->total_ms);
+    return ask;
+}
+
+struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
+                      const struct ask_callbacks *callbacks, void *context)
+{
+    struct ask *ask = create(worker, options, callbacks, context);
+    buffer_append(&ask->body, options->body);
     for (size_t i = 0; i < options->headers->count; i++)
         headers_add(&ask->request_headers, options->headers->items[i].name,
                     options->headers->items[i].value);
     headers_set(&ask->request_headers, STR("content-type"), STR("application/json"));
     headers_set(&ask->request_headers, STR("accept"), STR("application/json, text/event-stream"));
-    loop_timer_init(&ask->deadline, worker->loop, on_deadline, ask);
-    if (options->total_ms > 0)
-        loop_timer_start(&ask->deadline, options->total_ms);
     struct upstream_request request = {
         .method = options->method ? options->method : "POST",
         .url = ask->source->url,
@@ -226,6 +235,22 @@ struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *o
         .silence_timeout_ms = options->silence_ms,
     };
     ask->upstream = upstream_call_start(worker->client, &request, &upstream_callbacks, ask);
+    return ask;
+}
+
+struct ask *ask_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+                      const struct ask_options *options, const struct ask_callbacks *callbacks,
+                      void *context)
+{
+    struct ask *ask = create(worker, options, callbacks, context);
+    ask->status = taken->status;
+    ask->is_stream = taken->is_stream;
+    ask->received = taken->received;
+    ask->splitter = taken->splitter;
+    ask->started_ms = taken->started_ms;
+    ask->upstream = taken->upstream;
+    upstream_call_hand_over(ask->upstream, &upstream_callbacks, ask);
+    upstream_call_set_silence(ask->upstream, options->silence_ms);
     return ask;
 }
 

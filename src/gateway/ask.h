@@ -6,6 +6,7 @@
 
 #include "headers.h"
 #include "internal.h"
+#include "relay.h"
 
 struct ask;
 
@@ -16,6 +17,7 @@ struct ask_options {
     const char *method;                 /* NULL: "POST" */
     struct str body;                    /* copied */
     struct str id;                      /* JSON text of the body's id; empty: a notification */
+    bool any_id; /* the id is a client's: upstream may spell it otherwise in its answer */
     int64_t silence_ms;
     int64_t total_ms; /* 0: no limit but silence */
     size_t most_bytes;
@@ -42,6 +44,11 @@ struct ask_callbacks {
 
 struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
                       const struct ask_callbacks *callbacks, void *context);
+/* Goes on with what a relay has begun: no body is sent, and the silence limit is the options' from
+ * now on. */
+struct ask *ask_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+                      const struct ask_options *options, const struct ask_callbacks *callbacks,
+                      void *context);
 void ask_cancel(struct ask *ask); /* without a reply; NULL is allowed */
 /* Every ask of the worker; for the end. */
 void ask_cancel_all(struct gateway_worker *worker);

@@ -1,5 +1,5 @@
 /* Carrying a request up and its response down. */
-#include "relay.h"
+#include "relay_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,38 +14,10 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/sse.h"
 
-/* An event longer than this passes in pieces instead of being held until it is whole. */
-#define HELD_EVENT_BYTES ((size_t)1024 * 1024)
-/* Of what went down last this much is kept at both ends, to see whether it was the answer. */
-#define GLIMPSE_BYTES 256
-
-enum relay_mode {
-    RELAY_WAITING, /* for the head */
-    RELAY_BYTES,   /* streamed as they come */
-    RELAY_EVENTS,  /* streamed event by event */
-    RELAY_WHOLE,   /* held until the end, then rewritten */
-};
-
-struct relay {
-    struct call *call;
-    struct relay_options options;
-    struct upstream_call *upstream;
-    struct headers request_headers;
-    struct headers headers; /* of a response that is held whole: copies */
-    enum relay_mode mode;
-    int status;
-    struct buffer held; /* the whole body, or the part of an event not yet complete */
-    struct sse_splitter splitter;
-    struct stream *stream; /* the client's open GET stream */
-    int64_t started_ms;
-    bool inside_event;               /* a long event is passing in pieces */
-    char glimpse[2 * GLIMPSE_BYTES]; /* first and last bytes of what went down last */
-    size_t glimpse_length;
-    int64_t content_length; /* of the response; -1 when it is not announced */
-};
-
 static void relay_destroy(struct relay *relay)
 {
+    if (relay->options.slow_ms > 0)
+        loop_timer_stop(&relay->slow);
     stream_close(relay->stream);
     headers_finish(&relay->request_headers);
     headers_finish(&relay->headers);
@@ -65,6 +37,38 @@ void relay_cancel(struct relay *relay)
 bool relay_is_opening(const struct relay *relay)
 {
     return relay && relay->options.open_stream && relay->mode == RELAY_WAITING;
+}
+
+static void on_slow(void *context)
+{
+    struct relay *relay = context;
+    relay->options.slow(relay->call);
+}
+
+bool relay_detach(struct call *call, struct relay_taken *taken)
+{
+    struct relay *relay = call->relay;
+    bool is_waiting = relay->mode == RELAY_WAITING;
+    bool is_between_events = relay->mode == RELAY_EVENTS && !relay->is_encoded &&
+                             !relay->inside_event && !relay_is_answered(relay);
+    if (!(is_waiting || is_between_events) || !upstream_call_has_sent(relay->upstream))
+        return false;
+    *taken = (struct relay_taken){
+        .upstream = relay->upstream,
+        .status = relay->status,
+        .is_stream = relay->mode == RELAY_EVENTS,
+        .received = relay->held,
+        .splitter = relay->splitter,
+        .started_ms = relay->started_ms,
+    };
+    if (taken->is_stream)
+        http_on_drained(call->exchange, NULL, NULL);
+    upstream_call_resume(relay->upstream);
+    buffer_init(&relay->held);
+    relay->upstream = NULL;
+    call->relay = NULL;
+    relay_destroy(relay);
+    return true;
 }
 
 /* Takes the relay off its call, which is about to be answered. */
@@ -93,7 +97,7 @@ enum relay_failure relay_failure_of(enum upstream_result result)
     return RELAY_GONE;
 }
 
-static enum jsonrpc_error failure_error(enum relay_failure failure)
+enum jsonrpc_error relay_failure_error(enum relay_failure failure)
 {
     switch (failure) {
     case RELAY_TIMEOUT:
@@ -112,7 +116,7 @@ void relay_answer_failure(struct call *call, enum relay_failure failure)
 {
     if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
         struct jsonrpc_error_data data = {.tool = call_tool(call)};
-        call_answer_error(call, failure_error(failure), STR_EMPTY, &data);
+        call_answer_error(call, relay_failure_error(failure), STR_EMPTY, &data);
     } else {
         call_answer_status(call, 502, STR_EMPTY);
     }
@@ -126,39 +130,11 @@ static void fail(struct relay *relay, enum relay_failure failure)
         relay_answer_failure(call, failure);
 }
 
-static void keep_glimpse(struct relay *relay, struct str bytes)
-{
-    size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
-    size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
-    memcpy(relay->glimpse, bytes.bytes, head);
-    memcpy(relay->glimpse + head, bytes.bytes + bytes.length - tail, tail);
-    relay->glimpse_length = head + tail;
-}
-
-/* Whether what went down last was the answer to this call. Members of a message stand at its
- * ends, around a result of any size: a look there tells, and nothing need be parsed on the
- * way down. When in doubt it was not: a second answer is ignored by clients, none is waited
- * for. */
-static bool is_answered(const struct relay *relay)
-{
-    struct str id = relay->call->envelope.id;
-    const char *at = relay->glimpse, *end = relay->glimpse + relay->glimpse_length;
-    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
-        at += 5;
-        while (at < end && *at == ' ')
-            at++;
-        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
-            strchr(",} \r\n", at[id.length]))
-            return memmem(relay->glimpse, relay->glimpse_length, "\"method\":", 9) == NULL;
-    }
-    return false;
-}
-
 /* The response is under way and cannot be taken back. */
 static void fail_in_stream(struct relay *relay, enum relay_failure failure)
 {
     bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
-    bool answered = events && is_answered(relay);
+    bool answered = events && relay_is_answered(relay);
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
     call->outcome = answered ? "success" : "error";
@@ -167,7 +143,8 @@ static void fail_in_stream(struct relay *relay, enum relay_failure failure)
         struct buffer message, event;
         buffer_init(&message);
         buffer_init(&event);
-        jsonrpc_write_error(&message, call->envelope.id, failure_error(failure), STR_EMPTY, NULL);
+        jsonrpc_write_error(&message, call->envelope.id, relay_failure_error(failure), STR_EMPTY,
+                            NULL);
         sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
         http_stream_write(exchange, buffer_str(&event));
         buffer_finish(&event);
@@ -189,21 +166,13 @@ static void on_drained(void *context)
     upstream_call_resume(relay->upstream);
 }
 
-static void send_down(struct relay *relay, struct str bytes)
+void relay_send_down(struct relay *relay, struct str bytes)
 {
     if (bytes.length == 0)
         return;
     bool is_behind = !http_stream_write(relay->call->exchange, bytes);
     if (is_behind && relay->upstream) /* at upstream's end there is nothing to hold back */
         upstream_call_pause(relay->upstream);
-}
-
-static bool is_event_stream(const struct headers *headers)
-{
-    struct str type = headers_find(headers, "content-type");
-    struct str media, parameters;
-    str_cut(type, ';', &media, &parameters);
-    return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
 }
 
 /* Said once a second at most: every response says the same. */
@@ -287,99 +256,18 @@ static void on_head(void *context, int status, const struct http_header *items, 
         note_acceptance(call);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
+    relay->is_encoded = headers_find(&headers, "content-encoding").length > 0;
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
-    if (reads && headers_find(&headers, "content-encoding").length > 0) {
+    if (reads && relay->is_encoded) {
         fail(relay, RELAY_UNREADABLE);
-    } else if (reads && !is_event_stream(&headers)) {
+    } else if (reads && !relay_is_event_stream(&headers)) {
         relay->mode = RELAY_WHOLE;
         headers_from_response(&relay->headers, items, count);
     } else {
-        relay->mode = is_event_stream(&headers) ? RELAY_EVENTS : RELAY_BYTES;
+        relay->mode = relay_is_event_stream(&headers) ? RELAY_EVENTS : RELAY_BYTES;
         start_stream(relay, &headers);
     }
     headers_finish(&headers);
-}
-
-/* The data of one event, or what stands in its place: false when it goes down as it came. */
-static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
-{
-    if (!relay_rewrites(&relay->options) || data.length == 0)
-        return false;
-    if (relay_rewrite(relay->call, &relay->options, data, message))
-        return true;
-    if (json_check(data, NULL))
-        return false;
-    /* What cannot be read cannot be filtered; a client might read it all the same. */
-    jsonrpc_write_error(message, relay->call->envelope.id, failure_error(RELAY_UNREADABLE),
-                        STR_EMPTY, NULL);
-    return true;
-}
-
-/* One whole event of a reply that must be read. */
-static void send_event_read(struct relay *relay, struct str raw)
-{
-    struct sse_event event;
-    struct buffer message, changed;
-    sse_event_read(&event, raw);
-    buffer_init(&message);
-    buffer_init(&changed);
-    struct str data = buffer_str(&event.data);
-    if (relay_may_take(&relay->options, data) && json_check(data, NULL) &&
-        json_member(data, "method").length > 0 && relay->options.take_message(relay->call, data)) {
-        /* The client sees nothing of it. */
-    } else if (rewrite_data(relay, data, &message)) {
-        sse_write_with_data(&changed, raw, buffer_str(&message));
-        send_down(relay, buffer_str(&changed));
-    } else {
-        send_down(relay, raw);
-    }
-    buffer_finish(&changed);
-    buffer_finish(&message);
-    sse_event_finish(&event);
-}
-
-/* Whole events, one after the other. */
-static void send_events(struct relay *relay, struct str events)
-{
-    if (!relay_rewrites(&relay->options) && !relay_may_take(&relay->options, events)) {
-        send_down(relay, events);
-        return;
-    }
-    while (events.length > 0) {
-        size_t first = sse_first_event(events);
-        size_t length = first > 0 ? first : events.length;
-        send_event_read(relay, str_slice(events.bytes, length));
-        events = str_slice(events.bytes + length, events.length - length);
-    }
-}
-
-/* Only whole events go down, so that an error event can always follow; but one that is
- * longer than any buffer should be passes in pieces. */
-static void relay_events(struct relay *relay, struct str bytes)
-{
-    size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
-    if (whole > 0) {
-        if (relay->held.length > 0) {
-            buffer_append(&relay->held, str_slice(bytes.bytes, whole));
-            send_events(relay, buffer_str(&relay->held));
-            buffer_clear(&relay->held);
-        } else {
-            send_events(relay, str_slice(bytes.bytes, whole));
-        }
-        relay->inside_event = false;
-        keep_glimpse(relay, str_slice(bytes.bytes, whole));
-        stream_flush(relay->stream);
-        bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
-    }
-    if (bytes.length == 0)
-        return;
-    buffer_append(&relay->held, bytes);
-    if (relay->held.length > HELD_EVENT_BYTES && !relay_rewrites(&relay->options) &&
-        !relay_may_take(&relay->options, buffer_str(&relay->held))) {
-        send_down(relay, buffer_str(&relay->held));
-        buffer_clear(&relay->held);
-        relay->inside_event = true;
-    }
 }
 
 static void on_body(void *context, struct str bytes)
@@ -388,10 +276,10 @@ static void on_body(void *context, struct str bytes)
     size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
     switch (relay->mode) {
     case RELAY_BYTES:
-        send_down(relay, bytes);
+        relay_send_down(relay, bytes);
         break;
     case RELAY_EVENTS:
-        relay_events(relay, bytes);
+        relay_take_events(relay, bytes);
         if (relay->held.length > most)
             fail_in_stream(relay, RELAY_UNREADABLE);
         break;
@@ -437,8 +325,7 @@ static void answer_whole(struct relay *relay)
 
 static void end_stream(struct relay *relay)
 {
-    if (relay->held.length > 0) /* an event without its empty line */
-        send_events(relay, buffer_str(&relay->held));
+    relay_end_events(relay);
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
     http_on_gone(exchange, NULL, NULL);
@@ -500,5 +387,9 @@ void relay_start(struct call *call, const struct relay_options *options)
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };
+    if (options->slow_ms > 0) {
+        loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
+        loop_timer_start(&relay->slow, options->slow_ms);
+    }
     relay->upstream = upstream_call_start(call->worker->client, &request, &callbacks, relay);
 }

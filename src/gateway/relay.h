@@ -6,6 +6,7 @@
 
 #include "headers.h"
 #include "internal.h"
+#include "taskgate/mcp/sse.h"
 
 struct relay;
 
@@ -33,12 +34,28 @@ struct relay_options {
     /* Whether a request or notification of upstream's is taken out of the event stream. NULL:
      * all of them go down. */
     bool (*take_message)(struct call *call, struct str message);
+    /* Told once, when the response is not complete after `slow_ms`; 0: never. */
+    int64_t slow_ms;
+    void (*slow)(struct call *call);
     /* Answers in upstream's place; returns false to let the ordinary error be answered. */
     bool (*failed)(struct call *call, enum relay_failure failure);
 };
 
 /* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
+/* Upstream's side of a relay, without its client. */
+struct relay_taken {
+    struct upstream_call *upstream;
+    int status;                   /* 0: there is no response yet */
+    bool is_stream;               /* an event stream has begun, and has been passed on so far; */
+    struct buffer received;       /* but for these bytes; the taker's */
+    struct sse_splitter splitter; /* that has seen them */
+    int64_t started_ms;
+};
+/* Takes it off a call under way, which others will answer; on the client's stream when that has
+ * begun. The options' callbacks are not used any more. false: not now, because the request has
+ * not all gone out or what comes cannot be taken back, and nothing was changed. */
+bool relay_detach(struct call *call, struct relay_taken *taken);
 /* Drops it without an answer; NULL is allowed. */
 void relay_cancel(struct relay *relay);
 /* Whether it is to open a client's GET stream and upstream has not answered yet. NULL is

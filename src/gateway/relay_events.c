@@ -1,0 +1,130 @@
+/* An event stream on its way down: whole events, with messages taken out or rewritten. */
+#include <string.h>
+
+#include "relay_internal.h"
+#include "relay_rewrite.h"
+#include "stream.h"
+#include "taskgate/json/text.h"
+
+/* An event longer than this passes in pieces instead of being held until it is whole. */
+#define HELD_EVENT_BYTES ((size_t)1024 * 1024)
+
+bool relay_is_event_stream(const struct headers *headers)
+{
+    struct str type = headers_find(headers, "content-type");
+    struct str media, parameters;
+    str_cut(type, ';', &media, &parameters);
+    return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
+}
+
+static void keep_glimpse(struct relay *relay, struct str bytes)
+{
+    size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
+    size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
+    memcpy(relay->glimpse, bytes.bytes, head);
+    memcpy(relay->glimpse + head, bytes.bytes + bytes.length - tail, tail);
+    relay->glimpse_length = head + tail;
+}
+
+bool relay_is_answered(const struct relay *relay)
+{
+    struct str id = relay->call->envelope.id;
+    const char *at = relay->glimpse, *end = relay->glimpse + relay->glimpse_length;
+    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
+        at += 5;
+        while (at < end && *at == ' ')
+            at++;
+        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
+            strchr(",} \r\n", at[id.length]))
+            return memmem(relay->glimpse, relay->glimpse_length, "\"method\":", 9) == NULL;
+    }
+    return false;
+}
+
+/* The data of one event, or what stands in its place: false when it goes down as it came. */
+static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
+{
+    if (!relay_rewrites(&relay->options) || data.length == 0)
+        return false;
+    if (relay_rewrite(relay->call, &relay->options, data, message))
+        return true;
+    if (json_check(data, NULL))
+        return false;
+    /* What cannot be read cannot be filtered; a client might read it all the same. */
+    jsonrpc_write_error(message, relay->call->envelope.id, relay_failure_error(RELAY_UNREADABLE),
+                        STR_EMPTY, NULL);
+    return true;
+}
+
+/* One whole event of a reply that must be read. */
+static void send_event_read(struct relay *relay, struct str raw)
+{
+    struct sse_event event;
+    struct buffer message, changed;
+    sse_event_read(&event, raw);
+    buffer_init(&message);
+    buffer_init(&changed);
+    struct str data = buffer_str(&event.data);
+    if (relay_may_take(&relay->options, data) && json_check(data, NULL) &&
+        json_member(data, "method").length > 0 && relay->options.take_message(relay->call, data)) {
+        /* The client sees nothing of it. */
+    } else if (rewrite_data(relay, data, &message)) {
+        sse_write_with_data(&changed, raw, buffer_str(&message));
+        relay_send_down(relay, buffer_str(&changed));
+    } else {
+        relay_send_down(relay, raw);
+    }
+    buffer_finish(&changed);
+    buffer_finish(&message);
+    sse_event_finish(&event);
+}
+
+/* Whole events, one after the other. */
+static void send_events(struct relay *relay, struct str events)
+{
+    if (!relay_rewrites(&relay->options) && !relay_may_take(&relay->options, events)) {
+        relay_send_down(relay, events);
+        return;
+    }
+    while (events.length > 0) {
+        size_t first = sse_first_event(events);
+        size_t length = first > 0 ? first : events.length;
+        send_event_read(relay, str_slice(events.bytes, length));
+        events = str_slice(events.bytes + length, events.length - length);
+    }
+}
+
+/* Only whole events go down, so that an error event can always follow; but one that is
+ * longer than any buffer should be passes in pieces. */
+void relay_take_events(struct relay *relay, struct str bytes)
+{
+    size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
+    if (whole > 0) {
+        if (relay->held.length > 0) {
+            buffer_append(&relay->held, str_slice(bytes.bytes, whole));
+            send_events(relay, buffer_str(&relay->held));
+            buffer_clear(&relay->held);
+        } else {
+            send_events(relay, str_slice(bytes.bytes, whole));
+        }
+        relay->inside_event = false;
+        keep_glimpse(relay, str_slice(bytes.bytes, whole));
+        stream_flush(relay->stream);
+        bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
+    }
+    if (bytes.length == 0)
+        return;
+    buffer_append(&relay->held, bytes);
+    if (relay->held.length > HELD_EVENT_BYTES && !relay_rewrites(&relay->options) &&
+        !relay_may_take(&relay->options, buffer_str(&relay->held))) {
+        relay_send_down(relay, buffer_str(&relay->held));
+        buffer_clear(&relay->held);
+        relay->inside_event = true;
+    }
+}
+
+void relay_end_events(struct relay *relay)
+{
+    if (relay->held.length > 0)
+        send_events(relay, buffer_str(&relay->held));
+}

@@ -1,0 +1,51 @@
+/* The relay itself, for the files that carry one response. */
+#pragma once
+
+#include "relay.h"
+
+/* Of what went down last this much is kept at both ends, to see whether it was the answer. */
+#define GLIMPSE_BYTES 256
+
+enum relay_mode {
+    RELAY_WAITING, /* for the head */
+    RELAY_BYTES,   /* streamed as they come */
+    RELAY_EVENTS,  /* streamed event by event */
+    RELAY_WHOLE,   /* held until the end, then rewritten */
+};
+
+struct relay {
+    struct call *call;
+    struct relay_options options;
+    struct upstream_call *upstream;
+    struct headers request_headers;
+    struct headers headers; /* of a response that is held whole: copies */
+    enum relay_mode mode;
+    int status;
+    struct buffer held; /* the whole body, or the part of an event not yet complete */
+    struct sse_splitter splitter;
+    struct stream *stream; /* the client's open GET stream */
+    int64_t started_ms;
+    bool inside_event;               /* a long event is passing in pieces */
+    char glimpse[2 * GLIMPSE_BYTES]; /* first and last bytes of what went down last */
+    size_t glimpse_length;
+    int64_t content_length; /* of the response; -1 when it is not announced */
+    bool is_encoded;        /* what comes cannot be read */
+    struct loop_timer slow; /* only with options.slow_ms */
+};
+
+/* ---- relay.c ---- */
+void relay_send_down(struct relay *relay, struct str bytes);
+/* The error that a request is answered with. */
+enum jsonrpc_error relay_failure_error(enum relay_failure failure);
+
+/* ---- relay_events.c ---- */
+bool relay_is_event_stream(const struct headers *headers);
+/* Sends down what is whole, and keeps the rest. */
+void relay_take_events(struct relay *relay, struct str bytes);
+/* Upstream has ended: so does an event that had no empty line. */
+void relay_end_events(struct relay *relay);
+/* Whether what went down last was the answer to this call. Members of a message stand at its
+ * ends, around a result of any size: a look there tells, and nothing need be parsed on the
+ * way down. When in doubt it was not: a second answer is ignored by clients, none is waited
+ * for. */
+bool relay_is_answered(const struct relay *relay);
