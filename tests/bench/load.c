@@ -7,20 +7,14 @@
  * FILE holds the bytes of one request. With `hold` each connection asks once and keeps what it
  * gets open until the end (idle streams); "ready" is said once all heads have come.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "http.h"
+#include "loopback.h"
 
 struct connection {
     int fd;
@@ -38,19 +32,6 @@ static int epoll;
 static long asked, answered, failed, most, opened;
 static bool hold;
 static uint32_t *latencies_us;
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
 
 static void ask_on(struct connection *c)
 {
@@ -147,36 +128,17 @@ static void on_readable(struct connection *c)
     }
 }
 
-static struct connection *open_connection(int port)
+static struct connection *open_connection(long port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct connection *c = calloc(1, sizeof *c);
-    int on = 1;
     if (!c)
         abort();
-    c->fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(c->fd, (struct sockaddr *)&address, sizeof address) != 0)
-        die("load: connect");
-    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    c->fd = loopback_connect(port, 0);
     if (fcntl(c->fd, F_SETFL, O_NONBLOCK) != 0)
         die("load: fcntl");
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
     epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event);
     return c;
-}
-
-static void read_question(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        die(path);
-    question = malloc(16 << 20);
-    if (!question)
-        abort();
-    question_length = fread(question, 1, 16 << 20, file);
-    fclose(file);
 }
 
 static int compare(const void *a, const void *b)
@@ -222,13 +184,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold]\n");
         return 2;
     }
-    int port = (int)strtol(argv[1], NULL, 10);
+    long port = strtol(argv[1], NULL, 10);
     long connections = strtol(argv[2], NULL, 10);
     most = strtol(argv[3], NULL, 10);
     hold = argc > 6;
     latencies_us = calloc((size_t)most + 1, sizeof *latencies_us);
     signal(SIGPIPE, SIG_IGN);
-    read_question(argv[5]);
+    question = read_file(argv[5], &question_length);
     epoll = epoll_create1(0);
     struct connection **all = calloc((size_t)connections, sizeof *all);
     if (!all || !latencies_us)

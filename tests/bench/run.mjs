@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { ADMIN_TOKEN, SESSION, cpuSeconds, hasNginx, program, rssKb, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
+import { ADMIN_TOKEN, SESSION, cpuSeconds, hasNginx, peakKb, program, rssKb, startNginx, startTaskgate, startUpstream, stop, stopAll, writeConfiguration } from './subjects.mjs';
 
 const { values: options } = parseArgs({
   options: { smoke: { type: 'boolean' }, rounds: { type: 'string' }, milliseconds: { type: 'string' }, earlier: { type: 'string' }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
@@ -14,8 +14,9 @@ if (options.help) {
   console.log(`Usage: tests/bench/run [--rounds N] [--milliseconds N] [--earlier BINARY] [--json FILE] [--smoke]
 
 Measures no proxy, nginx and taskgate in N interleaved rounds (5) on loopback, and prints medians
-with their spread. --milliseconds says how long each measurement takes at most (1500). --earlier measures another taskgate binary beside; --json also writes the
-numbers; --smoke only shows, in seconds, that everything works: its numbers mean nothing.`);
+with their spread. --milliseconds says how long each measurement takes at most (1500). --earlier
+measures another taskgate binary beside; --json also writes the numbers; --smoke only shows, in seconds,
+that everything works: its numbers mean nothing.`);
   process.exit(0);
 }
 const smoke = options.smoke === true;
@@ -40,14 +41,16 @@ const call = (name, size) => question('tools/call', { name, arguments: { padding
 
 // ---- measuring ----
 
-async function load(port, connections, requests, file, ms = MS) {
-  const child = spawn(program('load'), [port, connections, requests, ms, file].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+/** What one of our programs prints when it is done. */
+async function said(name, ...args) {
+  const child = spawn(program(name), args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (more) => (text += more));
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`the load program ended with ${code} on port ${port}: ${text}`);
+  if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${code}: ${text}`);
   return JSON.parse(text);
 }
+const load = (port, connections, requests, file, ms = MS) => said('load', port, connections, requests, ms, file);
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const results = new Map(); // row => subject => list of measurements
@@ -82,6 +85,10 @@ const createTask = async (subject) => (await rpc(subject, { method: 'tools/call'
 
 // ---- rows ----
 
+/** Rows where the number of rules is not the question have the gateway with few and with most of them. */
+const isSample = (subject) => !/, (1 rule|100 rules)$/.test(subject.name);
+const isPlain = (subject) => /^direct|10 rules|^earlier/.test(subject.name);
+
 async function forwardRows(subjects) {
   for (const connections of smoke ? [1, 16] : [1, 16, 64, 256]) {
     const file = call('read', 600);
@@ -89,14 +96,63 @@ async function forwardRows(subjects) {
   }
   for (const [name, size, connections] of [['10 KB call', 10_000, 16], ['1 MB call', 1_000_000, 4]]) {
     const file = call('read', size);
-    for (const subject of subjects) if (!/100 rules/.test(subject.name)) await measure(`${name}, ${connections} connections`, subject, connections, file);
+    for (const subject of subjects) if (isSample(subject)) await measure(`${name}, ${connections} connections`, subject, connections, file);
   }
   const file = call('bytes-1000000');
-  for (const subject of subjects) if (!/100 rules/.test(subject.name)) await measure('1 MB reply, 4 connections', subject, 4, file);
+  for (const subject of subjects) if (isSample(subject)) await measure('1 MB reply, 4 connections', subject, 4, file);
   // A new session each, as clients begin: no session header is sent.
   const begin = question('initialize', INITIALIZE);
   fs.writeFileSync(begin, fs.readFileSync(begin, 'utf8').replace(/Mcp-Session-Id:.*\r\n/, ''));
-  for (const subject of subjects) if (/direct|10 rules/.test(subject.name)) await measure('initialize, 1 connection', subject, 1, begin, 2000);
+  for (const subject of subjects) if (isPlain(subject)) await measure('initialize, 1 connection', subject, 1, begin, 2000);
+  // -32009: the gateway's own answer, so this is reading, judging and answering, and nothing else.
+  const refused = question('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600 });
+  for (const subject of subjects) if (subject.adminPort) await measure('call refused by validation, 1 connection', subject, 1, refused, 2000);
+}
+
+const MB = 1_000_000;
+const LONG = (smoke ? 6 : 60) * MB;
+const SLOW = 20 * MB; // a second
+
+async function longRows(subjects) {
+  const file = call(`bytes-${LONG}`);
+  for (const subject of subjects.filter(isSample)) {
+    const seen = await said('slow', subject.port, file, 0);
+    record(`${LONG / MB} MB reply, 1 reader`, subject.name, { mb: seen.bytes / seen.seconds / MB });
+  }
+}
+
+/** How much of a long reply piles up before a client that reads slowly: in a fresh process, whose memory is its own. */
+async function slowRow(subject) {
+  await handshake(subject);
+  await rpc(subject, { method: 'tools/call', params: { name: 'read' } });
+  const peak = peakKb(subject.pids[0]);
+  const seen = await said('slow', subject.port, call(`bytes-${LONG}`), SLOW);
+  record(`${LONG / MB} MB reply, a reader of ${SLOW / MB} MB/s`, subject.name, { mb: seen.bytes / seen.seconds / MB, growth: peak() });
+  await stop(subject.child);
+}
+
+/** Parts of the gateway by themselves. */
+async function partRows() {
+  const body = path.join(folder, 'body');
+  fs.writeFileSync(body, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read', arguments: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`field_${i}`, i % 2 ? i * 1000 : `value number ${i}`])), task: { ttl: 3_600_000 } } }));
+  for (const rules of [10, 1000]) {
+    const { load_ms, judge_us } = await said('parts', writeConfiguration(folder, { port: 1 }, rules), body, smoke ? 3 : 15);
+    record(`loading ${rules} rules, alone`, 'taskgate', { ms: load_ms });
+    record(`reading and judging a call, alone, ${rules} rules`, 'taskgate', { p50: judge_us });
+  }
+}
+
+/** Agents that come and go, four at a time: the memory after the first half and after the second. */
+async function churnRow(upstream, kind) {
+  const gateway = await startTaskgate(folder, upstream, kind);
+  const half = async () => {
+    const seen = await Promise.all(Array.from({ length: 4 }, () => said('churn', gateway.port, smoke ? 25 : 3750)));
+    return { rps: seen.reduce((sum, { cycles }) => sum + cycles, 0) / Math.max(...seen.map(({ seconds }) => seconds)), kb: rssKb(gateway.child.pid) };
+  };
+  const [first, second] = [await half(), await half()];
+  const row = `${smoke ? 200 : '30,000'} cycles of initialize, call, DELETE`;
+  record(row, gateway.name, { rps: second.rps, kb: second.kb, growth: second.kb - first.kb });
+  await stop(gateway.child);
 }
 
 async function listRows(sets) {
@@ -104,14 +160,19 @@ async function listRows(sets) {
   for (const [tools, subjects] of sets) for (const subject of subjects) await measure(`tools/list of ${tools}, 1 connection`, subject, 1, file);
 }
 
-async function taskRows(gateway) {
+/** What plain SQLite makes of as many rows, beside the gateways. */
+function plainRow(rows, clients) {
+  const database = path.join(folder, `plain-${files++}.db`);
+  const plain = JSON.parse(execFileSync(program('plain_sqlite'), [database, rows, clients].map(String), { encoding: 'utf8' }));
+  record(`durable creates, ${clients} clients`, 'plain SQLite', { rps: plain.rows / plain.seconds });
+}
+
+async function taskRows(gateway, isFirst) {
   for (const clients of [1, 64]) {
     const rows = smoke ? 50 : clients === 1 ? 500 : 5000;
     const file = question('tools/call', { name: 'delete_x', arguments: { padding: '' }, task: { ttl: 3_600_000 } }, { size: 600 });
     await measure(`durable creates, ${clients} clients`, gateway, clients, file, rows);
-    const database = path.join(folder, `plain-${files++}.db`);
-    const plain = JSON.parse(execFileSync(program('plain_sqlite'), [database, rows, clients].map(String), { encoding: 'utf8' }));
-    record(`durable creates, ${clients} clients`, 'plain SQLite', { rps: plain.rows / plain.seconds });
+    if (isFirst) plainRow(rows, clients);
   }
   const taskId = await createTask(gateway);
   await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), smoke ? 200 : 10_000);
@@ -128,31 +189,48 @@ async function taskRows(gateway) {
 }
 
 /** RSS for each of many open streams: `file` is asked once on each connection, and stays open. */
-async function idleRow(row, upstream, file, count, prepare = async () => {}) {
-  const gateway = await startTaskgate(folder, upstream);
+async function idleRow(row, upstream, kind, count, prepare) {
+  const gateway = await startTaskgate(folder, upstream, kind);
   await handshake(gateway);
   await rpc(gateway, { method: 'tools/call', params: { name: 'read' } });
-  const question = await prepare(gateway, file);
+  const file = await prepare(gateway);
   const before = rssKb(gateway.child.pid);
-  const child = spawn(program('load'), [gateway.port, count, count, 60_000, question, 'hold'].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(program('load'), [gateway.port, count, count, 60_000, file, 'hold'].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
   await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => { throw new Error(`${row}: the streams did not open`); })]);
-  record(row, gateway.name, { kb: (rssKb(gateway.child.pid) - before) / count });
+  record(row, gateway.name, { each: (rssKb(gateway.child.pid) - before) / count });
   child.kill('SIGKILL');
   await once(child, 'close');
   await stop(gateway.child);
 }
 
-async function processRows(upstream) {
-  for (const rules of [10, 1000]) {
-    const gateway = await startTaskgate(folder, upstream, { rules });
-    record('cold start to ready (ms)', gateway.name, { ms: gateway.readyMs });
-    await handshake(gateway);
-    record('RSS idle (KB)', gateway.name, { kb: rssKb(gateway.child.pid) });
-    await stop(gateway.child);
-  }
+async function processRow(upstream, kind) {
+  const gateway = await startTaskgate(folder, upstream, kind);
+  record('cold start to ready', gateway.name, { ms: gateway.readyMs });
+  await handshake(gateway);
+  record('RSS idle', gateway.name, { kb: rssKb(gateway.child.pid) });
+  await stop(gateway.child);
+}
+
+/** Rows that need a process of their own. */
+async function processRows(upstream, kind) {
+  const count = smoke ? 50 : 5000;
+  await processRow(upstream, kind);
+  await slowRow(await startTaskgate(folder, upstream, kind));
+  await idleRow(`${count} idle proxied streams, each`, upstream, kind, count, async () => question(undefined, undefined, { verb: 'GET' }));
+  await idleRow(`${count} waiting tasks/result, each`, upstream, kind, count, async (gateway) => question('tasks/result', { taskId: await createTask(gateway) }));
+  await churnRow(upstream, kind);
 }
 
 // ---- the report ----
+
+/** What is measured: in the JSON under these keys, in the table in a column or, with its unit, under "other". */
+const OTHERS = [
+  ['mb', (x) => `${number(x)} MB/s`],
+  ['ms', (x) => `${number(x, 1)} ms`],
+  ['kb', (x) => `${number(x)} KB`],
+  ['each', (x) => `${number(x, 1)} KB each`],
+  ['growth', (x) => `grown by ${number(x)} KB`],
+];
 
 const number = (value, digits = 0) => value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits, useGrouping: false });
 
@@ -161,7 +239,7 @@ function summary() {
   for (const [row, subjects] of results) {
     for (const [subject, list] of subjects) {
       const entry = { row, subject };
-      for (const key of ['rps', 'p50', 'p99', 'cpu', 'kb', 'ms']) {
+      for (const key of ['rps', 'p50', 'p99', 'cpu', ...OTHERS.map(([other]) => other)]) {
         const values = list.map((x) => x[key]).filter((x) => x !== undefined);
         if (values.length === 0) continue;
         entry[key] = median(values);
@@ -178,8 +256,8 @@ function print(rows) {
   console.log('|---|---|---|---|---|---|---|');
   for (const r of rows) {
     const rate = r.rps === undefined ? '' : `${number(r.rps)} (${r.rps_spread.map((x) => number(x)).join('–')})`;
-    const other = r.kb !== undefined ? `${number(r.kb, 1)} KB` : r.ms !== undefined ? `${number(r.ms, 1)} ms` : '';
-    console.log(`| ${r.row} | ${r.subject} | ${rate} | ${r.p50 === undefined ? '' : number(r.p50)} | ${r.p99 === undefined ? '' : number(r.p99)} | ${r.cpu === undefined ? '' : number(r.cpu, 2)} | ${other} |`);
+    const other = OTHERS.filter(([key]) => r[key] !== undefined).map(([key, write]) => write(r[key])).join(', ');
+    console.log(`| ${r.row} | ${r.subject} | ${rate} | ${r.p50 === undefined ? '' : number(r.p50, r.p50 < 10 ? 1 : 0)} | ${r.p99 === undefined ? '' : number(r.p99)} | ${r.cpu === undefined ? '' : number(r.cpu, 2)} | ${other} |`);
   }
 }
 
@@ -196,9 +274,12 @@ function judge(rows) {
     ['added p50 over direct, over what nginx adds (1 connection)', '<= 1.1', (many1.p50 - direct1.p50) / (nginx1.p50 - direct1.p50), (x) => x <= 1.1],
     ['CPU of 1000 rules over 10 rules', '< 1.03', many.cpu / few.cpu, (x) => x < 1.03],
     ['durable creates at 64 clients over plain SQLite', '>= 0.5', creates(64, 'taskgate, 10 rules') / creates(64, 'plain SQLite'), (x) => x >= 0.5],
-    ['RSS idle (MB)', '< 12', find('RSS idle (KB)', 'taskgate, 10 rules').kb / 1024, (x) => x < 12],
-    ['KB for each idle proxied stream', '<= 12', find('idle proxied streams', 'taskgate, 10 rules').kb, (x) => x <= 12],
-    ['cold start with 1000 rules (ms)', '< 50', find('cold start to ready (ms)', 'taskgate, 1000 rules').ms, (x) => x < 50],
+    ['RSS idle (MB)', '< 12', find('RSS idle', 'taskgate, 10 rules').kb / 1024, (x) => x < 12],
+    ['KB for each idle proxied stream', '<= 12', find(rows.find((r) => / idle proxied streams/.test(r.row)).row, 'taskgate, 10 rules').each, (x) => x <= 12],
+    ['growth of RSS over the second half of the churn (KB)', 'none: < 64', find(rows.find((r) => /cycles/.test(r.row)).row, 'taskgate, 10 rules').growth, (x) => x < 64],
+    ['cold start with 1000 rules (ms)', '< 50', find('cold start to ready', 'taskgate, 1000 rules').ms, (x) => x < 50],
+    ['loading 1000 rules (ms)', '< 100', find('loading 1000 rules, alone', 'taskgate').ms, (x) => x < 100],
+    ['validation, alone, 1000 rules (ms)', '< 1', find('reading and judging a call, alone, 1000 rules', 'taskgate').p50 / 1000, (x) => x < 1],
     ['tools/list of 100 added (ms)', '< 5', (find('tools/list of 100, 1 connection', 'taskgate, 10 rules').p50 - find('tools/list of 100, 1 connection', 'direct').p50) / 1000, (x) => x < 5],
     ['initialize added (ms)', '< 1', (find('initialize, 1 connection', 'taskgate, 10 rules').p50 - find('initialize, 1 connection', 'direct').p50) / 1000, (x) => x < 1],
   ];
@@ -216,20 +297,26 @@ try {
   const upstream = await startUpstream();
   const lists = await Promise.all([100, 1000].map((tools) => startUpstream(tools)));
   const subjects = [upstream, await startNginx(folder, upstream)];
-  for (const rules of [10, 100, 1000]) subjects.push(await startTaskgate(folder, upstream, { rules }));
-  if (options.earlier) subjects.push(await startTaskgate(folder, upstream, { rules: 1000, binary: path.resolve(options.earlier), name: 'earlier, 1000 rules' }));
+  for (const rules of [1, 10, 100, 1000]) subjects.push(await startTaskgate(folder, upstream, { rules }));
+  const earlier = options.earlier && { rules: 1000, binary: path.resolve(options.earlier), name: 'earlier, 1000 rules' };
+  if (earlier) subjects.push(await startTaskgate(folder, upstream, earlier));
   const sets = [];
-  for (const [i, tools] of [100, 1000].entries()) sets.push([tools, [lists[i], await startTaskgate(folder, lists[i])]]);
+  for (const [i, tools] of [100, 1000].entries()) {
+    sets.push([tools, [lists[i], await startTaskgate(folder, lists[i])]]);
+    if (earlier) sets.at(-1)[1].push(await startTaskgate(folder, lists[i], earlier));
+  }
   for (const subject of [...subjects, ...sets.flatMap(([, list]) => list)]) await handshake(subject);
   for (let round = 1; round <= rounds; round++) {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
     await forwardRows(round % 2 ? subjects : [...subjects].reverse());
+    await longRows(subjects);
     await listRows(sets);
-    await taskRows(subjects[2]);
-    await processRows(upstream);
-    const count = smoke ? 50 : 2000;
-    await idleRow('idle proxied streams', upstream, null, count, async () => question(undefined, undefined, { verb: 'GET' }));
-    await idleRow('waiting tasks/result', upstream, null, count, async (gateway) => question('tasks/result', { taskId: await createTask(gateway) }));
+    const gateways = subjects.filter((subject) => subject.adminPort && isPlain(subject));
+    for (const gateway of gateways) await taskRows(gateway, gateway === gateways[0]);
+    await processRow(upstream, { rules: 1000 });
+    await slowRow(await startNginx(folder, upstream));
+    for (const kind of [{ rules: 10 }, earlier].filter(Boolean)) await processRows(upstream, kind);
+    await partRows();
   }
   const rows = summary();
   console.log(`${os.cpus().length} × ${os.cpus()[0]?.model.trim()}, Linux ${os.release()}, ${rounds} rounds of ${MS} ms, ${new Date().toISOString().slice(0, 10)}\n`);

@@ -64,7 +64,8 @@ export async function startUpstream(tools = 3) {
 export const hasNginx = () => ['/usr/sbin/nginx', '/usr/bin/nginx'].find((file) => fs.existsSync(file));
 
 /** One worker, keep-alive on both sides, nothing buffered to disk, no log. */
-export async function startNginx(folder, upstream) {
+export async function startNginx(parent, upstream) {
+  const folder = fs.mkdtempSync(path.join(parent, 'nginx-'));
   const port = await freePort();
   const file = path.join(folder, 'nginx.conf');
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
@@ -82,7 +83,7 @@ http {
 `);
   const child = start(hasNginx(), ['-c', file, '-p', folder]);
   await listening(port, child);
-  return { name: 'nginx', port, pids: [child.pid] };
+  return { name: 'nginx', port, child, pids: [child.pid] };
 }
 
 /** Rules that match nothing of the benchmark stand in front of those that do. */
@@ -101,10 +102,17 @@ limits: {pending_per_principal: 10000000, pending_total: 10000000, connections: 
 
 let serial = 0;
 
-export async function startTaskgate(folder, upstream, { rules = 10, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} rules` } = {}) {
+/** A configuration in a folder of its own; answers its path. */
+export function writeConfiguration(folder, upstream, rules) {
   const own = fs.mkdtempSync(path.join(folder, `gateway-${serial++}-`));
   const file = path.join(own, 'config.yaml');
   fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), rules));
+  return file;
+}
+
+export async function startTaskgate(folder, upstream, { rules = 10, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
+  const file = writeConfiguration(folder, upstream, rules);
+  const own = path.dirname(file);
   const [port, adminPort] = [await freePort(), await freePort()];
   const began = performance.now();
   const child = start(binary, ['serve', '--config', file], {
@@ -125,4 +133,12 @@ export function cpuSeconds(pids) {
   return ticks / 100;
 }
 
-export const rssKb = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+const statusKb = (pid, key) => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+export const rssKb = (pid) => statusKb(pid, 'VmRSS');
+
+/** From now on: answers how far the RSS has at most been above what it is now. */
+export function peakKb(pid) {
+  fs.writeFileSync(`/proc/${pid}/clear_refs`, '5'); // the peak is the present
+  const before = rssKb(pid);
+  return () => statusKb(pid, 'VmHWM') - before;
+}

@@ -1,8 +1,9 @@
 /*
  * The server behind what is measured: one thread, epoll, one fixed reply a question, so that it
- * is never the limit. What it is asked stands in the question: `initialize` opens a session,
- * `tools/list` has as many tools as the second argument says, a call that names "bytes-N" gets
- * N bytes, one that names "quiet" an event stream without events; a GET an event stream.
+ * is never the limit. What it is asked stands in the question: `initialize` opens a session, for
+ * a client named "churn" one of its own, `tools/list` has as many tools as the second argument
+ * says, a call that names "bytes-N" gets N bytes, one that names "quiet" an event stream without
+ * events; a GET an event stream.
  *
  *     upstream PORT TOOLS
  */
@@ -122,8 +123,11 @@ static void answer(struct connection *c, const char *head, const char *body, siz
     } else if (head[0] == 'D' || !has(body, length, "\"id\":")) {
         append(c, accepted, sizeof accepted - 1);
     } else if (has(body, length < 200 ? length : 200, "\"initialize\"")) {
-        reply(c, "Mcp-Session-Id: " SESSION "\r\n", start, start_length, initialize,
-              sizeof initialize - 1);
+        static unsigned sessions;
+        char session[80];
+        snprintf(session, sizeof session, "Mcp-Session-Id: " SESSION "%.0u\r\n",
+                 has(body, length, "\"churn\"") ? ++sessions : 0);
+        reply(c, session, start, start_length, initialize, sizeof initialize - 1);
     } else if (has(body, length < 200 ? length : 200, "\"tools/list\"")) {
         reply(c, "", start, start_length, tools_list, tools_length);
     } else if (bytes) {
