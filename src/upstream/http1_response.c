@@ -24,13 +24,20 @@ struct frame {
     const char *fault;
 };
 
+/* The first fault is the one that is told. */
+static void blame(struct frame *frame, const char *fault)
+{
+    if (frame->fault == NULL)
+        frame->fault = fault;
+}
+
 static void read_length(struct frame *frame, struct str value)
 {
-    uint64_t length;
+    uint64_t length = 0;
     if (!str_to_u64(value, &length) || length > INT64_MAX)
-        frame->fault = "the response has a Content-Length that is no length";
+        blame(frame, "the response has a Content-Length that is no length");
     else if (frame->has_length && frame->length != length)
-        frame->fault = "the response has two lengths";
+        blame(frame, "the response has two lengths");
     frame->has_length = true;
     frame->length = length;
 }
@@ -38,7 +45,7 @@ static void read_length(struct frame *frame, struct str value)
 static void read_coding(struct frame *frame, struct str value)
 {
     if (frame->is_chunked || !str_equal_ignore_case(value, STR("chunked")))
-        frame->fault = "the response has a Transfer-Encoding other than \"chunked\"";
+        blame(frame, "the response has a Transfer-Encoding other than \"chunked\"");
     frame->is_chunked = true;
 }
 
@@ -83,11 +90,11 @@ static void take_headers(struct http1_head *head, struct frame *frame, char *byt
         const struct phr_header *from = &parsed[i];
         struct http_header *to = &head->headers[i];
         if (from->name == NULL) {
-            frame->fault = "the response has a folded header";
+            blame(frame, "the response has a folded header");
             return;
         }
         if (from->value[from->value_len] != '\r') {
-            frame->fault = "the response has a line that ends without CR LF";
+            blame(frame, "the response has a line that ends without CR LF");
             return;
         }
         lower(bytes + (from->name - bytes), from->name_len);

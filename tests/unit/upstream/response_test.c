@@ -202,6 +202,32 @@ START_TEST(a_response_says_whether_its_connection_lives_on)
 }
 END_TEST
 
+/* Found by fuzzing: a length that was none left its value to chance, and the next one was
+ * compared with that. */
+START_TEST(the_first_of_two_faults_is_told)
+{
+    static const struct {
+        const char *headers, *fault;
+    } cases[] = {
+        {"Content-Length: x\r\nContent-Length: 0\r\n",
+         "the response has a Content-Length that is no length"},
+        {"Content-Length: 1\r\nContent-Length: 2\r\nContent-Length: x\r\n",
+         "the response has two lengths"},
+        {"Transfer-Encoding: gzip\r\nContent-Length: x\r\n",
+         "the response has a Transfer-Encoding other than \"chunked\""},
+    };
+    static struct http1_head head;
+    struct http1_response response = {.place = HTTP1_IN_HEAD};
+    struct buffer bytes;
+    buffer_init(&bytes);
+    buffer_append_format(&bytes, OK "%s\r\n", cases[_i].headers);
+    struct http1_step step = http1_response_read(&response, &head, bytes.bytes, bytes.length);
+    ck_assert_int_eq(step.event, HTTP1_BROKEN);
+    ck_assert_str_eq(response.fault, cases[_i].fault);
+    buffer_finish(&bytes);
+}
+END_TEST
+
 START_TEST(bytes_behind_a_response_are_not_its_own)
 {
     static const char *const whole[] = {
@@ -267,6 +293,7 @@ TCase *response_tests(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_response_is_read_strictly_however_its_bytes_come, 0, RESPONSES);
     tcase_add_loop_test(tests, a_response_says_whether_its_connection_lives_on, 0, 7);
+    tcase_add_loop_test(tests, the_first_of_two_faults_is_told, 0, 3);
     tcase_add_loop_test(tests, bytes_behind_a_response_are_not_its_own, 0, 4);
     tcase_add_loop_test(tests, what_has_no_end_is_cut_off, 0, 12);
     return tests;
