@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SMALL_BYTES ((size_t)1024)
+
 static _Noreturn void out_of_memory(void)
 {
     /* The log allocates; this line must not. */
@@ -17,9 +19,16 @@ static _Noreturn void out_of_memory(void)
     abort();
 }
 
+/* As calloc() would give it; but that does not look into the thread's cache of small blocks.
+ * From malloc() and memset() the compiler would make a calloc() again. */
 void *memory_alloc(size_t size)
 {
-    return memory_alloc_array(1, size);
+    if (size == 0 || size > SMALL_BYTES)
+        return memory_alloc_array(1, size);
+    void *memory = realloc(NULL, size);
+    if (!memory)
+        out_of_memory();
+    return memset(memory, 0, size);
 }
 
 void *memory_alloc_array(size_t count, size_t size)

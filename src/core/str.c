@@ -3,21 +3,6 @@
 
 #include <string.h>
 
-struct str str_from(const char *terminated)
-{
-    return terminated ? (struct str){terminated, strlen(terminated)} : STR_EMPTY;
-}
-
-struct str str_slice(const char *bytes, size_t length)
-{
-    return (struct str){bytes, length};
-}
-
-bool str_equal(struct str a, struct str b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
-}
-
 static unsigned char lower(char c)
 {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -109,6 +94,15 @@ bool str_to_u64(struct str s, uint64_t *value)
     }
     *value = sum;
     return true;
+}
+
+struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES])
+{
+    char *first = digits + STR_U64_BYTES;
+    do
+        *--first = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    return str_slice(first, (size_t)(digits + STR_U64_BYTES - first));
 }
 
 /* Length of the well-formed sequence at `p`, or 0. Unicode 15, table 3-7. */

@@ -92,7 +92,7 @@ static void count(const struct call *call)
 {
     struct str method = str_from(call->method ? call->method->name : "http");
     struct str tool = call_tool(call);
-    double elapsed = (double)(clock_monotonic_ms() - http_received_ms(call->exchange));
+    double elapsed = (double)(loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
     metrics_count(METRIC_REQUESTS, method, tool, str_from(call->outcome));
     metrics_observe(METRIC_REQUEST_DURATION, elapsed, METRIC_LABELS(method, tool));
 }

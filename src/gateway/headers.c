@@ -87,7 +87,7 @@ struct str headers_find(const struct headers *headers, const char *name)
 static bool is_hop_by_hop(struct str name)
 {
     for (size_t i = 0; i < sizeof hop_by_hop / sizeof *hop_by_hop; i++) {
-        if (str_equal_ignore_case(name, hop_by_hop[i]))
+        if (name.length == hop_by_hop[i].length && str_equal_ignore_case(name, hop_by_hop[i]))
             return true;
     }
     return false;
@@ -105,6 +105,8 @@ static const struct str end_to_end[] = {
 /* Whether the comma-separated list of the Connection header names it. */
 static bool is_named_by(struct str connection, struct str name)
 {
+    if (connection.length == 0)
+        return false;
     for (size_t i = 0; i < sizeof end_to_end / sizeof *end_to_end; i++) {
         if (str_equal_ignore_case(name, end_to_end[i]))
             return false;

@@ -179,7 +179,7 @@ void relay_send_down(struct relay *relay, struct str bytes)
 static void note_reachable(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
-    int64_t now_ms = clock_monotonic_ms();
+    int64_t now_ms = loop_now_ms(worker->loop);
     if (worker->reachable_until_ms > now_ms &&
         str_equal(str_from(worker->reachable_source), str_from(call->source->id)))
         return;
@@ -339,10 +339,10 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     struct relay *relay = context;
     struct call *call = relay->call;
     struct str source = str_from(call->source->id);
-    char status[16];
-    snprintf(status, sizeof status, "%d", relay->status);
-    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
-    metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - relay->started_ms),
+    char status[STR_U64_BYTES];
+    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from_u64((uint64_t)relay->status, status));
+    metrics_observe(METRIC_UPSTREAM_DURATION,
+                    (double)(loop_now_ms(call->worker->loop) - relay->started_ms),
                     METRIC_LABELS(source));
     relay->upstream = NULL; /* gone when this returns */
     if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
@@ -369,7 +369,7 @@ void relay_start(struct call *call, const struct relay_options *options)
     struct str method = http_method(call->exchange);
     relay->call = call;
     relay->options = *options;
-    relay->started_ms = clock_monotonic_ms();
+    relay->started_ms = loop_now_ms(call->worker->loop);
     headers_init(&relay->request_headers, false);
     headers_init(&relay->headers, true);
     buffer_init(&relay->held);

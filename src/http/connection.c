@@ -182,6 +182,27 @@ struct connection *connection_of(h2o_req_t *request)
     return request->conn->callbacks->get_socket(request->conn)->on_close.data;
 }
 
+/* Something came while a request is held: the end, or the next request. */
+static void on_early(h2o_socket_t *socket, const char *error)
+{
+    h2o_socket_read_stop(socket);
+}
+
+void connection_hold(struct connection *connection)
+{
+    h2o_socket_dont_read(connection->socket, 1);
+    h2o_socket_read_start(connection->socket, on_early);
+}
+
+void connection_let_go(struct connection *connection)
+{
+    if (connection->socket == NULL)
+        return;
+    h2o_socket_dont_read(connection->socket, 0);
+    if (connection->socket->_cb.read == on_early)
+        h2o_socket_read_stop(connection->socket);
+}
+
 /* h2o has no call to close a connection from outside. What closes it is an error reported to
  * whatever it waits for: a read, or a write; for a request that is held or between two
  * writes, one begun just for that. */
@@ -191,6 +212,7 @@ void connection_cut(h2o_req_t *request)
     h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
 
     request->http1_is_persistent = 0;
+    connection_let_go(socket->on_close.data);
     if (socket->_cb.write == NULL && socket->_cb.read != NULL) {
         socket->_cb.read(socket, reason);
         return;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "http_internal.h"
-#include "taskgate/core/clock.h"
 
 struct handler {
     h2o_handler_t super;
@@ -27,6 +26,7 @@ static void on_request_disposed(void *memory)
     struct http_exchange *exchange = memory;
     if (!exchange->ended)
         exchange_tell_gone(exchange);
+    connection_let_go(exchange->connection);
     buffer_finish(&exchange->waiting);
     buffer_finish(&exchange->sending);
 }
@@ -39,9 +39,10 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     exchange->generator.proceed = response_proceed;
     exchange->request = request;
     exchange->connection = connection;
-    exchange->received_ms = clock_monotonic_ms();
+    exchange->received_ms = loop_now_ms(connection->server->loop);
     exchange->length_left = -1;
     connection->exchange = exchange;
+    connection_hold(connection);
     return exchange;
 }
 

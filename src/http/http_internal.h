@@ -97,6 +97,11 @@ void connection_add(struct http_server *server, h2o_socket_t *socket);
 void connection_remove(struct connection *connection);
 struct connection *connection_of(h2o_req_t *request);
 struct str connection_peer(struct connection *connection);
+/* While a request is held h2o does not read, and would have the kernel told so, and the
+ * contrary after the response. Between these two the socket is watched all the same, and only
+ * what comes too early costs a word to the kernel. */
+void connection_hold(struct connection *connection);
+void connection_let_go(struct connection *connection);
 /* Closes the connection of `request` now, whatever it is doing. */
 void connection_cut(h2o_req_t *request);
 

@@ -15,10 +15,12 @@
 
 static bool is_framing(struct str name)
 {
-    static const char *const names[] = {"connection", "content-length",    "date",   "keep-alive",
-                                        "trailer",    "transfer-encoding", "upgrade"};
+    static const struct str names[] = {
+        STR("connection"), STR("content-length"),    STR("date"),    STR("keep-alive"),
+        STR("trailer"),    STR("transfer-encoding"), STR("upgrade"),
+    };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (str_equal_ignore_case(name, str_from(names[i])))
+        if (name.length == names[i].length && str_equal_ignore_case(name, names[i]))
             return true;
     return false;
 }
@@ -48,11 +50,12 @@ static void set_head(struct http_exchange *exchange, int status, const struct ht
                      LOG_STR("name", name));
             continue;
         }
-        h2o_iovec_t name_copy = h2o_strdup(&request->pool, name.bytes, name.length);
-        h2o_iovec_t value_copy =
-            h2o_strdup(&request->pool, value.length ? value.bytes : "", value.length);
-        h2o_add_header_by_str(&request->pool, &request->res.headers, name_copy.base, name_copy.len,
-                              0, NULL, value_copy.base, value_copy.len);
+        char *copy = h2o_mem_alloc_pool(&request->pool, name.length + value.length);
+        memcpy(copy, name.bytes, name.length);
+        if (value.length > 0)
+            memcpy(copy + name.length, value.bytes, value.length);
+        h2o_add_header_by_str(&request->pool, &request->res.headers, copy, name.length, 0, NULL,
+                              copy + name.length, value.length);
     }
     exchange->has_no_body =
         !status_has_body(status) || str_equal(http_method(exchange), STR("HEAD"));

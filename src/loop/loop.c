@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "loop_internal.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -66,9 +67,11 @@ static void run_round(struct loop *loop, int limit_ms)
         loop->native->_pending_as_client != NULL || loop->native->_pending_as_server != NULL;
     int wait_ms = pending ? 0 : timer_heap_wait_ms(&loop->heap, limit_ms);
 
+    loop->round++;
     if (h2o_evloop_run(loop->native, wait_ms) != 0 && errno != EINTR)
         log_error("The event loop failed", LOG_TEXT("error", strerror(errno)));
     timer_heap_run_due(&loop->heap);
+    loop->round++;
 }
 
 void loop_run(struct loop *loop)
@@ -151,6 +154,20 @@ static void on_wake(void *context)
 bool loop_is_current(const struct loop *loop)
 {
     return pthread_equal(atomic_load(&loop->thread), pthread_self()) != 0;
+}
+
+uint64_t loop_round(const struct loop *loop)
+{
+    return loop->round;
+}
+
+int64_t loop_now_ms(struct loop *loop)
+{
+    if (loop->now_as_of != loop->native->_now) {
+        loop->now_as_of = loop->native->_now;
+        loop->now_ms = clock_monotonic_ms();
+    }
+    return loop->now_ms;
 }
 
 void *loop_native(struct loop *loop)

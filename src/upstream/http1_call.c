@@ -31,7 +31,7 @@ static const struct upstream_implementation implementation = {
 
 static void touch(struct http1_call *call)
 {
-    call->last_byte_ms = clock_monotonic_ms();
+    call->last_byte_ms = loop_now_ms(call->client->loop);
 }
 
 static void start_silence(struct http1_call *call)

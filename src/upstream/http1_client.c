@@ -2,6 +2,7 @@
  * The client of one loop: the hosts it has called, and calls with something to do later.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "http1_internal.h"
 #include "taskgate/core/clock.h"
@@ -29,12 +30,23 @@ struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_conn
 
 /* ---- hosts ---- */
 
-struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url)
+bool http1_client_read_url(struct http1_client *client, struct http1_url *url, const char *text)
 {
-    struct http1_host *host = map_get(client->hosts, url->authority);
-    if (host != NULL)
-        return host;
-    host = memory_alloc(sizeof(*host));
+    if (client->url_text == NULL || strcmp(client->url_text, text) != 0) {
+        if (!http1_url_read(url, text))
+            return false;
+        free(client->url_text);
+        client->url_text = memory_copy_text(text);
+        http1_url_read(&client->url, client->url_text);
+        client->url_host = NULL;
+    }
+    *url = client->url;
+    return true;
+}
+
+static struct http1_host *create_host(struct http1_client *client, const struct http1_url *url)
+{
+    struct http1_host *host = memory_alloc(sizeof(*host));
     host->client = client;
     host->name = memory_copy_str(url->host);
     host->port = url->port;
@@ -43,6 +55,19 @@ struct http1_host *http1_host_of(struct http1_client *client, const struct http1
     host->is_numeric = http1_address_read(&host->addresses.items[0], url->host, url->port);
     host->addresses.count = host->is_numeric ? 1 : 0;
     map_put(client->hosts, url->authority, host);
+    return host;
+}
+
+struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url)
+{
+    bool is_last = url->authority.bytes == client->url.authority.bytes;
+    if (is_last && client->url_host != NULL)
+        return client->url_host;
+    struct http1_host *host = map_get(client->hosts, url->authority);
+    if (host == NULL)
+        host = create_host(client, url);
+    if (is_last)
+        client->url_host = host;
     return host;
 }
 
@@ -133,5 +158,6 @@ void http1_client_destroy(struct http1_client *client)
     loop_timer_stop(&client->run_deferred);
     loop_timer_stop(&client->close_idle);
     buffer_finish(&client->request_head);
+    free(client->url_text);
     free(client);
 }

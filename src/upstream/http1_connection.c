@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 /* Common servers close after five seconds; to be first avoids requests that cross it. */
 #define IDLE_LIMIT_MS 4000
+#define SMALL_BYTES ((size_t)2048)
 
 static void on_readable(h2o_socket_t *socket, const char *error);
 static void on_writable(h2o_socket_t *socket, const char *error);
@@ -100,7 +102,7 @@ ssize_t http1_connection_receive(struct http1_connection *connection, char *byte
 {
     ssize_t count;
     do
-        count = read(h2o_socket_get_fd(connection->socket), bytes, length);
+        count = recv(h2o_socket_get_fd(connection->socket), bytes, length, 0);
     while (count == -1 && errno == EINTR);
     return count;
 }
@@ -110,14 +112,28 @@ static struct iovec piece(struct str s)
     return (struct iovec){.iov_base = (void *)(uintptr_t)s.bytes, .iov_len = s.length};
 }
 
+/* To put small pieces together costs less than to have the kernel do it. */
+static ssize_t send_pieces(int fd, struct str head, struct str body)
+{
+    char together[SMALL_BYTES];
+    if (head.length + body.length > sizeof(together)) {
+        const struct iovec pieces[] = {piece(head), piece(body)};
+        return writev(fd, pieces, 2);
+    }
+    if (head.length > 0)
+        memcpy(together, head.bytes, head.length);
+    if (body.length > 0)
+        memcpy(together + head.length, body.bytes, body.length);
+    return send(fd, together, head.length + body.length, 0);
+}
+
 bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
                             size_t *written)
 {
     int fd = h2o_socket_get_fd(connection->socket);
-    const struct iovec pieces[] = {piece(head), piece(body)};
     ssize_t count;
     do
-        count = writev(fd, pieces, 2);
+        count = send_pieces(fd, head, body);
     while (count == -1 && errno == EINTR);
 
     if (count == -1 && errno != EAGAIN) {
@@ -133,10 +149,14 @@ bool http1_connection_write(struct http1_connection *connection, struct str head
 
 /* ---- idle ones ---- */
 
-/* The loop may not yet have told that it was closed, and a POST goes out only once. */
+/* The loop may not yet have told that it was closed, and a POST goes out only once. A server
+ * that said in this round that it keeps the connection is believed: what it does in the same
+ * moment could as well come right after the look. */
 static bool is_alive(const struct http1_connection *connection)
 {
     char byte;
+    if (loop_round(connection->host->client->loop) == connection->idle_since_round)
+        return true;
     int fd = h2o_socket_get_fd(connection->socket);
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && errno == EAGAIN;
 }
@@ -170,7 +190,8 @@ void http1_connection_release(struct http1_connection *connection)
 
     connection->call = NULL;
     connection->was_idle = true;
-    connection->idle_since_ms = clock_monotonic_ms();
+    connection->idle_since_ms = loop_now_ms(client->loop);
+    connection->idle_since_round = loop_round(client->loop);
     list_append(connection->host->idle.next, &connection->of_host); /* before the first */
     list_append(&client->idle, &connection->of_client);
     client->idle_count++;

@@ -26,6 +26,10 @@ struct http1_client {
     struct loop *loop;
     struct map *hosts; /* by authority; they stay, for they come from the configuration */
     struct list calls; /* all of them */
+    /* The last URL, for the next call's is mostly the same. */
+    char *url_text; /* NULL before the first */
+    struct http1_url url;
+    struct http1_host *url_host; /* NULL until somebody asked for it */
 
     struct list deferred; /* calls with something to do in the next round */
     struct loop_timer run_deferred;
@@ -61,8 +65,9 @@ struct http1_connection {
     struct http1_call *call; /* NULL while idle */
     h2o_socket_t *socket;
     int64_t idle_since_ms;
-    bool is_open;  /* connected */
-    bool was_idle; /* used before: it may break for no fault of this request */
+    uint64_t idle_since_round; /* as loop_round() */
+    bool is_open;              /* connected */
+    bool was_idle;             /* used before: it may break for no fault of this request */
 };
 
 struct http1_call {

@@ -1,7 +1,6 @@
 /*
  * The head of a request: the caller's headers, Host and the body's length, nothing else.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "http1_internal.h"
@@ -47,15 +46,17 @@ bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
     put(head, url->host_line);
     put(head, STR("\r\n"));
     for (size_t i = 0; i < request->header_count; i++) {
-        if (!request_header_is_valid(request->headers[i]))
+        const struct http_header *header = &request->headers[i];
+        if (!request_header_is_valid(*header))
             return false;
-        if (!request_header_is_left_out(request->headers[i].name))
-            put_header(head, &request->headers[i]);
+        if (!request_header_is_left_out(header->name))
+            put_header(head, header);
     }
     if (request->body.length > 0 || str_equal(method, STR("POST"))) {
-        char line[LENGTH_LINE_BYTES];
-        int length = snprintf(line, sizeof(line), "Content-Length: %zu\r\n", request->body.length);
-        put(head, str_slice(line, (size_t)length));
+        char digits[STR_U64_BYTES];
+        put(head, STR("Content-Length: "));
+        put(head, str_from_u64(request->body.length, digits));
+        put(head, STR("\r\n"));
     }
     put(head, STR("\r\n"));
     return true;

@@ -54,7 +54,7 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
                                           const struct upstream_callbacks *callbacks, void *context)
 {
     struct http1_url url;
-    if (client->http1 != NULL && http1_url_read(&url, request->url))
+    if (client->http1 != NULL && http1_client_read_url(client->http1, &url, request->url))
         return http1_call_start(client->http1, &url, request, callbacks, context);
     return curl_call_start(client->curl, request, callbacks, context);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct str {
     const char *bytes; /* may be NULL when length is 0 */
@@ -22,10 +23,24 @@ struct str {
 /* For printf's "%.*s". */
 #define STR_ARGS(s) (int)(s).length, ((s).length ? (s).bytes : "")
 
-struct str str_from(const char *terminated); /* NULL gives the empty str */
-struct str str_slice(const char *bytes, size_t length);
+/* These three are called a hundred times for each request: inline, most of them are nothing. */
 
-bool str_equal(struct str a, struct str b);
+/* NULL gives the empty str. */
+static inline struct str str_from(const char *terminated)
+{
+    return terminated ? (struct str){terminated, strlen(terminated)} : STR_EMPTY;
+}
+
+static inline struct str str_slice(const char *bytes, size_t length)
+{
+    return (struct str){bytes, length};
+}
+
+static inline bool str_equal(struct str a, struct str b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+}
+
 /* ASCII case only. */
 bool str_equal_ignore_case(struct str a, struct str b);
 /* Time depends on the lengths alone: for secrets and their digests. */
@@ -41,6 +56,9 @@ struct str str_trim(struct str s);
 bool str_cut(struct str s, char separator, struct str *before, struct str *rest);
 /* Decimal digits only, no sign, no white space; false on anything else or overflow. */
 bool str_to_u64(struct str s, uint64_t *value);
+#define STR_U64_BYTES 20
+/* The decimal digits, in `digits`. */
+struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
 bool str_is_utf8(struct str s);
 /* Keyed with a secret of the process, for hash tables: nobody outside can choose collisions. */
 uint64_t str_hash(struct str s);

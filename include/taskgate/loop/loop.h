@@ -32,6 +32,11 @@ void loop_stop(struct loop *loop); /* any thread */
 void loop_post(struct loop *loop, loop_callback callback, void *context);
 /* Whether the calling thread is the loop's: the one that ran it last, or created it. */
 bool loop_is_current(const struct loop *loop);
+/* The monotonic clock as the round began, give or take a millisecond: what a request asks a
+ * dozen times. On the loop's thread. */
+int64_t loop_now_ms(struct loop *loop);
+/* Differs from round to round, and outside of all rounds. On the loop's thread. */
+uint64_t loop_round(const struct loop *loop);
 /* The h2o_evloop_t, for the http and upstream modules alone. */
 void *loop_native(struct loop *loop);
 

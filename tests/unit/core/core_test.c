@@ -38,6 +38,10 @@ START_TEST(numbers_are_digits_only)
     ck_assert(!str_to_u64(STR("-1"), &value));
     ck_assert(!str_to_u64(STR(" 1"), &value));
     ck_assert(!str_to_u64(STR_EMPTY, &value));
+    char digits[STR_U64_BYTES];
+    ck_assert(str_equal(str_from_u64(0, digits), STR("0")));
+    ck_assert(str_equal(str_from_u64(1090, digits), STR("1090")));
+    ck_assert(str_equal(str_from_u64(UINT64_MAX, digits), STR("18446744073709551615")));
 }
 END_TEST
 

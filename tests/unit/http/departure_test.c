@@ -28,6 +28,68 @@ START_TEST(a_held_request_is_answered_later)
 }
 END_TEST
 
+/* What is read meanwhile could move the body of the request that is held. */
+START_TEST(what_comes_while_a_request_is_held_waits_its_turn)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer, other;
+    struct buffer request; /* so long that the next read needs other memory */
+    buffer_init(&request);
+    buffer_append_text(&request, "POST /1 HTTP/1.1\r\nContent-Length: 3\r\nx: ");
+    buffer_append(&request, block_of('h', 5000));
+    buffer_append_text(&request, "\r\n\r\nabc");
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send(&peer, buffer_str(&request));
+    run_until(scene.loop, &scene.requests, 1);
+    struct http_exchange *first = scene.held;
+    for (int i = 0; i < 3; i++) {
+        peer_send_text(&peer, "POST /2 HTTP/1.1\r\nContent-Length: 900\r\n\r\n");
+        peer_send(&peer, block_of('d', 900));
+    }
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.requests, 1);
+    scene.act = answer_hello;
+    peer_connect(&other, scene.loop, scene.port); /* gets what memory became free */
+    request.length -= 3;
+    buffer_append_text(&request, "xyz");
+    peer_send(&other, buffer_str(&request));
+    peer_await(&other, "hello");
+    ck_assert(str_equal(http_body(first), STR("abc")));
+    ck_assert(str_equal(http_path(first), STR("/1")));
+    http_respond_text(first, 200, "text/plain", STR("first"));
+    run_until(scene.loop, &scene.requests, 5);
+    peer_await(&peer, "\r\n\r\nhello");
+    ck_assert_int_eq(scene.gone, 0);
+    buffer_finish(&request);
+    peer_close(&other);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(a_client_that_sends_too_early_and_leaves_is_gone_once)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "POST /1 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    run_until(scene.loop, &scene.requests, 1);
+    peer_send_text(&peer, "GET /2 HTTP/1.1\r\n\r\n");
+    run_idle(scene.loop);
+    leave(&peer, _i);
+    run_until(scene.loop, &scene.gone, 1);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 1);
+    ck_assert_int_eq(scene.requests, 1);
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    if (peer.fd != -1)
+        peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
 START_TEST(a_client_that_leaves_while_held_is_gone_once)
 {
     struct scene scene = {.act = hold};
@@ -166,6 +228,9 @@ TCase *departure_tests(void)
     TCase *tests = tcase_create("departure_tests");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_held_request_is_answered_later);
+    tcase_add_test(tests, what_comes_while_a_request_is_held_waits_its_turn);
+    tcase_add_loop_test(tests, a_client_that_sends_too_early_and_leaves_is_gone_once, 0,
+                        DEPARTURES);
     tcase_add_loop_test(tests, a_client_that_leaves_while_held_is_gone_once, 0, DEPARTURES);
     tcase_add_loop_test(tests, a_client_that_leaves_before_its_request_is_read_is_gone_once, 0,
                         DEPARTURES);
