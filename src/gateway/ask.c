@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pseudo/tell.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -103,7 +104,7 @@ static void conclude(struct ask *ask, enum upstream_result result, const char *d
     metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
     metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - ask->started_ms),
                     METRIC_LABELS(source));
-    catalog_set_reachable(ask->worker->gateway->catalog, source, reply.status > 0);
+    pseudo_tell_reachable(ask->worker->gateway, source, reply.status > 0);
     ask->callbacks.reply(ask->context, &reply);
     ask_cancel(ask);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "held.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -37,6 +38,8 @@ void call_forget_state(struct call *call)
     call->relay = NULL;
     ask_cancel(call->ping);
     call->ping = NULL;
+    held_destroy(call->held);
+    call->held = NULL;
     if (call->abandoned)
         call->abandoned(call);
     call->abandoned = NULL;
@@ -131,6 +134,10 @@ void call_answer_status(struct call *call, int status, struct str body)
 void call_answer(struct call *call, struct str message)
 {
     bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
+    if (held_is_stream(call)) {
+        held_answer(call, message);
+        return;
+    }
     respond(call, expects_one ? 200 : 202, expects_one ? message : STR_EMPTY);
 }
 

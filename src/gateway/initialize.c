@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "diagrams.h"
+#include "pseudo/client.h"
+#include "pseudo/tools.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -30,6 +32,15 @@ static void copy_text(char *to, size_t size, struct str json_string)
     free(text);
 }
 
+/* What it is to be told is kept from now on, when it is one to be told by tools. */
+static void keep_client(struct call *call, const char *session)
+{
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_session(call->source, session, key);
+    if (pseudo_serves(call))
+        pseudo_client_touch(call->worker->gateway, str_from(key));
+}
+
 static void keep_session(struct call *call, struct str result,
                          const struct mcp_capabilities *upstream)
 {
@@ -51,6 +62,8 @@ static void keep_session(struct call *call, struct str result,
     copy_text(facts.client_name, sizeof facts.client_name, json_member(client, "name"));
     copy_text(facts.client_version, sizeof facts.client_version, json_member(client, "version"));
     sessions_put(gateway->sessions, source, session, &facts, limit);
+    call->facts = facts;
+    keep_client(call, handshake->session);
     char *text = memory_copy_str(capabilities.length > 0 ? capabilities : STR("{}"));
     struct store_session stored = {
         .source = call->source->id,

@@ -107,16 +107,12 @@ static void on_result(void *context, const struct store_reply *reply)
         if (reply->status != STORE_FAILED && is_asked_for(call, reply->task))
             task = reply->task;
         else if (reply->status == STORE_FAILED)
-            waiting_answer_error(call, JSONRPC_UNAVAILABLE, NULL);
+            answer_no_store(call);
         else
-            waiting_answer_error(call, JSONRPC_TASK_NOT_FOUND, NULL);
+            answer_unknown(call);
     }
     if (task && task_state_is_terminal(task->state)) {
-        struct buffer message;
-        buffer_init(&message);
-        dialect_write_task_answer(&message, call->envelope.id, task);
-        waiting_answer(call, buffer_str(&message));
-        buffer_finish(&message);
+        waiting_answer(call, task);
     } else if (task) {
         execution_offer(call, task, true);
         waiting_open(call);
