@@ -51,23 +51,18 @@ static bool read_principal(struct consultation *consultation, const char *text)
     return true;
 }
 
-bool consultation_read_time(const char *text, int64_t *at_ms)
+/* In the words of the policies themselves. */
+static bool read_time(const char *text, int64_t *now_ms)
 {
     struct cedar_heap *heap = cedar_heap_create();
     struct cedar_value argument = cedar_string(str_from(text)), time;
     struct error error = {""};
     bool good = cedar_call(heap, STR("datetime"), &argument, 1, &time, &error);
     if (good)
-        *at_ms = time.number;
-    cedar_heap_destroy(heap);
-    return good;
-}
-
-static bool read_at(const char *text, int64_t *now_ms)
-{
-    bool good = consultation_read_time(text, now_ms);
-    if (!good)
+        *now_ms = time.number;
+    else
         options_complain("--at %s is no time such as 2026-01-31 or 2026-01-31T13:30:00Z", text);
+    cedar_heap_destroy(heap);
     return good;
 }
 
@@ -94,7 +89,7 @@ bool consultation_init(struct consultation *consultation,
         return false;
     consultation->request.arguments = str_from(options->arguments);
     return read_principal(consultation, options->principal ? options->principal : "anonymous") &&
-           (!options->at || read_at(options->at, &consultation->facts.now_ms)) &&
+           (!options->at || read_time(options->at, &consultation->facts.now_ms)) &&
            (!options->annotations ||
             read_annotations(&consultation->facts.hints, options->annotations));
 }

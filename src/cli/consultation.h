@@ -24,8 +24,6 @@ struct consultation {
     char *owner, *client_name, *client_version; /* what the facts point to */
 };
 
-/* Reads a time, or a date, in the words of the policies themselves. */
-bool consultation_read_time(const char *text, int64_t *at_ms);
 /* Whether anything was said of the call. */
 bool consultation_is_wanted(const struct consultation_options *options);
 /* False after a word on stderr about what cannot be read. consultation_finish() in any case. */

@@ -15,7 +15,6 @@ static const struct {
 } subcommands[] = {
     {"authorize", "put requests to any set of Cedar policies", cli_policy_authorize},
     {"parse", "read Cedar policies and say everything that is wrong", cli_policy_parse},
-    {"simulate", "put recorded calls to a changed configuration", cli_policy_simulate},
 };
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
 

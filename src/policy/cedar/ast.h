@@ -104,7 +104,6 @@ struct cedar_policy {
 };
 
 struct policy_index;
-struct guards;
 
 struct cedar_policies {
     struct arena arena;
@@ -113,7 +112,6 @@ struct cedar_policies {
     struct cedar_policy **items;
     size_t count;
     struct policy_index *index;
-    struct guards *guards;
 };
 
 /* What is called as receiver.name(…) and is no extension. */
