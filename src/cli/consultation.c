@@ -51,8 +51,7 @@ static bool read_principal(struct consultation *consultation, const char *text)
     return true;
 }
 
-/* In the words of the policies themselves. */
-static bool read_time(const char *text, int64_t *now_ms)
+bool consultation_read_time(const char *text, int64_t *now_ms)
 {
     struct cedar_heap *heap = cedar_heap_create();
     struct cedar_value argument = cedar_string(str_from(text)), time;
@@ -60,10 +59,16 @@ static bool read_time(const char *text, int64_t *now_ms)
     bool good = cedar_call(heap, STR("datetime"), &argument, 1, &time, &error);
     if (good)
         *now_ms = time.number;
-    else
-        options_complain("--at %s is no time such as 2026-01-31 or 2026-01-31T13:30:00Z", text);
     cedar_heap_destroy(heap);
     return good;
+}
+
+static bool read_time(const char *text, int64_t *now_ms)
+{
+    if (consultation_read_time(text, now_ms))
+        return true;
+    options_complain("--at %s is no time such as " CONSULTATION_TIMES, text);
+    return false;
 }
 
 static bool read_annotations(struct policy_hints *hints, const char *text)

@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
+
 #define MAX_LENGTH 63
 
 static size_t least(size_t a, size_t b, size_t c)
@@ -53,4 +56,17 @@ const char *distance_nearest(const char *word, const char *const *words, size_t 
             break;
     }
     return nearest;
+}
+
+char *distance_suggest(const char *word, const char *const *words, size_t count, const char *others)
+{
+    const char *nearest = distance_nearest(word, words, count);
+    if (nearest)
+        return memory_format("did you mean \"%s\"?", nearest);
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_text(&text, others);
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(&text, "%s%s", i ? ", " : " ", words[i]);
+    return buffer_take(&text, NULL);
 }

@@ -8,3 +8,6 @@
 size_t distance_between(const char *a, const char *b, size_t limit);
 /* The nearest of `words`, near enough to be meant, or NULL. */
 const char *distance_nearest(const char *word, const char *const *words, size_t count);
+/* "did you mean "…"?", else `others` with all of the words behind it. The caller frees. */
+char *distance_suggest(const char *word, const char *const *words, size_t count,
+                       const char *others);

@@ -232,8 +232,7 @@ static struct node *build_stream(struct builder *builder)
             root = build(builder, &event, 0);
         yaml_event_delete(&event);
         if (type == YAML_STREAM_END_EVENT) {
-            complain(builder, mark, "a configuration begins with \"schema: 1\"",
-                     "the file is empty");
+            complain(builder, mark, builder->report->beginning, "the file is empty");
             return NULL;
         }
         if (!is_content)

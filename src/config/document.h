@@ -25,6 +25,7 @@ struct node {
 struct report {
     const struct source_text *source;
     struct config_problems *problems;
+    const char *beginning; /* what the author of an empty document is told; may be NULL */
 };
 
 /* NULL with at least one error reported; the variables that are missing are reported, too. */

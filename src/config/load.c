@@ -103,7 +103,9 @@ struct origin {
 static struct config *parse(const struct source_text *source, const struct origin *origin,
                             struct config_problems *problems)
 {
-    struct report report = {.source = source, .problems = problems};
+    struct report report = {.source = source,
+                            .problems = problems,
+                            .beginning = "a configuration begins with \"schema: 1\""};
     struct config_problems of_shadow = {0};
     size_t first = problems->count;
     struct node *root = document_parse(&report);

@@ -67,19 +67,6 @@ static const struct choice *find_choice(const struct choices *choices, const cha
     return NULL;
 }
 
-static char *suggest(const char *word, const char *const *words, size_t count, const char *others)
-{
-    const char *nearest = distance_nearest(word, words, count);
-    if (nearest)
-        return memory_format("did you mean \"%s\"?", nearest);
-    struct buffer text;
-    buffer_init(&text);
-    buffer_append_text(&text, others);
-    for (size_t i = 0; i < count; i++)
-        buffer_append_format(&text, "%s%s", i ? ", " : " ", words[i]);
-    return buffer_take(&text, NULL);
-}
-
 static bool read_choice(const struct entry *entry, const struct node *node, unsigned *value)
 {
     const struct choices *choices = entry->key->choices;
@@ -98,7 +85,7 @@ static bool read_choice(const struct entry *entry, const struct node *node, unsi
         words[i] = choices->items[i].name;
     char *quoted = report_quote(entry->report, node);
     char *message = memory_format("%s is not %s", quoted, choices->noun);
-    char *hint = suggest(node->text, words, choices->count, "it may be");
+    char *hint = distance_suggest(node->text, words, choices->count, "it may be");
     refuse(entry, node, hint, message);
     free(hint);
     free(message);
@@ -284,7 +271,7 @@ static void refuse_unknown(const struct report *report, const struct node *key_n
             words[count++] = config_keys[i].name;
     }
     char *full = document_join(path, key_node->text);
-    char *hint = suggest(key_node->text, words, count, "known here:");
+    char *hint = distance_suggest(key_node->text, words, count, "known here:");
     report_error(report, key_node, full, hint, "unknown key");
     free(hint);
     free(full);

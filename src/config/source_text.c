@@ -119,7 +119,8 @@ void source_text_init(struct source_text *source, struct str original, const cha
     begin_segment(source, SEGMENT_PLAIN, text_at, original_at);
     for (size_t i = 0; i < original.length;) {
         struct reference reference;
-        if (!parse_reference(str_slice(original.bytes + i, original.length - i), &reference)) {
+        struct str rest = str_slice(original.bytes + i, original.length - i);
+        if (!environment || !parse_reference(rest, &reference)) {
             bool starts_character = !is_continuation(original.bytes[i]);
             text_at += starts_character;
             original_at += starts_character;

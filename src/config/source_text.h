@@ -34,8 +34,8 @@ struct source_text {
 };
 
 /* Replaces over the raw text, comments included (reference §1.3). A variable without a value
- * leaves a segment that says so, for whoever knows the key it stands at. `name` must outlive
- * the result. */
+ * leaves a segment that says so, for whoever knows the key it stands at. Without an
+ * `environment` nothing is replaced. `name` must outlive the result. */
 void source_text_init(struct source_text *source, struct str original, const char *name,
                       config_getenv environment);
 void source_text_finish(struct source_text *source);

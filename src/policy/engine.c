@@ -139,3 +139,8 @@ size_t engine_policy_count(const struct engine *engine)
 {
     return cedar_policies_count(engine->policies);
 }
+
+const struct cedar_policies *engine_policies(const struct engine *engine)
+{
+    return engine->policies;
+}

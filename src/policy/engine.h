@@ -26,6 +26,7 @@ struct inquiry {
 struct engine *engine_create(const struct config *config, struct config_problems *problems);
 void engine_destroy(struct engine *engine); /* NULL is allowed */
 size_t engine_policy_count(const struct engine *engine);
+const struct cedar_policies *engine_policies(const struct engine *engine);
 /* `decision` is that of a rule with ACTION_POLICY and becomes what the policies say. Returns the
  * UNKNOWN_… bits that it hangs on; it then stays what it is. */
 unsigned engine_decide(const struct engine *engine, const struct inquiry *inquiry,

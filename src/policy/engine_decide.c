@@ -33,7 +33,7 @@ struct deliberation {
 /* To whether an action is permitted. */
 enum answer { ANSWER_NO, ANSWER_YES, ANSWER_UNKNOWN };
 
-static struct str name_of(const struct cedar_policy *policy)
+struct str policy_name_of(const struct cedar_policy *policy)
 {
     struct str id;
     return cedar_policy_annotation(policy, STR("id"), &id) && id.length ? id
@@ -54,7 +54,8 @@ static void note(struct policy_trace *trace, enum policy_finding_kind kind, cons
     trace->items[trace->count++] = (struct policy_finding){
         .kind = kind,
         .action = action,
-        .policy = name_of(policy),
+        .cedar = policy,
+        .policy = policy_name_of(policy),
         .is_forbid = cedar_policy_effect(policy) == CEDAR_FORBID,
         .file = position.source,
         .line = position.line,
@@ -88,7 +89,7 @@ static void publish_failure(const struct deliberation *deliberation, const char 
 {
     struct cedar_position position = cedar_failure_position(failure);
     bool is_forbid = cedar_policy_effect(failure->policy) == CEDAR_FORBID;
-    struct str policy = name_of(failure->policy);
+    struct str policy = policy_name_of(failure->policy);
     metrics_count(METRIC_CEDAR_POLICY_ERRORS, policy, is_forbid ? STR("forbid") : STR("permit"));
     log_warn("A policy could not be evaluated", LOG_STR("policy", policy),
              LOG_TEXT("effect", is_forbid ? "forbid" : "permit"), LOG_TEXT("action", action),

@@ -135,6 +135,11 @@ size_t policy_count(const struct policy *policy)
     return engine_policy_count(policy->engine);
 }
 
+const struct cedar_policies *policy_cedar(const struct policy *policy)
+{
+    return engine_policies(policy->engine);
+}
+
 /* The source's number in this policy's configuration, also when the caller's comes from
  * another load of the file; source_count when there is none of that name. */
 static size_t number_of(const struct policy *policy, const struct config_source *source)

@@ -1,7 +1,7 @@
 // The shipped policies and the sidecar's: they load, and come to what their comments say.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { root, temporaryFolder } from './lib/example.mjs';
@@ -55,6 +55,23 @@ test('strict.yaml names everything', options, () => {
     insert_row: 'approve routine',
     delete_row: 'approve critical',
   });
+});
+
+/** Every file that ships is tested by the cases beside it, or by those of the configuration that names it. */
+test('the shipped policies do what their cases say, and no case is missing', options, () => {
+  const tested = taskgate('policy', 'test', '--strict', '--json', 'policy');
+  assert.deepEqual([tested.status, tested.stderr], [0, ''], tested.stdout);
+  const { files, cases, failed } = JSON.parse(tested.stdout);
+  assert.equal(failed, 0);
+  assert.ok(cases >= 40, `${cases} cases`);
+  const shipped = readdirSync(path.join(root, 'policy')).filter((name) => /\.(yaml|cedar)$/.test(name) && !name.endsWith('.test.yaml'));
+  const covered = files.map((file) => path.basename(file.tests));
+  for (const name of shipped) {
+    const named = covered.some((file) => readFileSync(path.join(root, 'policy', file), 'utf8').includes(`/${name}`));
+    assert.ok(covered.includes(name) || named, `policy/${name} has no cases`);
+  }
+  const installed = readFileSync(path.join(root, 'policy/meson.build'), 'utf8');
+  for (const name of readdirSync(path.join(root, 'policy'))) assert.ok(name === 'meson.build' || installed.includes(`'${name}'`), `policy/${name} is not installed`);
 });
 
 test('the configuration in the sidecar manifest loads', options, (t) => {

@@ -29,6 +29,11 @@ struct policy *policy_create(struct config *config, struct config_problems *prob
 void policy_destroy(struct policy *policy);
 /* How many Cedar policies there are. */
 size_t policy_count(const struct policy *policy);
+struct cedar_policies;
+const struct cedar_policies *policy_cedar(const struct policy *policy);
+struct cedar_policy;
+/* What people call it: its @id, else "policy0" … by place. */
+struct str policy_name_of(const struct cedar_policy *policy);
 
 /* Who asks. */
 struct policy_principal {
@@ -125,7 +130,8 @@ enum policy_finding_kind {
 struct policy_finding {
     enum policy_finding_kind kind;
     const char *action; /* that was asked about: "Forward", "Approve" or "tools/call" */
-    struct str policy;  /* its @id, else "policy0" … by place */
+    const struct cedar_policy *cedar;
+    struct str policy; /* policy_name_of() */
     bool is_forbid;
     const char *file;
     unsigned line, column;

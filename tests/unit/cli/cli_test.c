@@ -88,6 +88,9 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
         {"policy authorize --policies a --entities b", "--requests is missing"},
         {"policy authorize --policies a --requests b", "--entities is missing"},
         {"policy authorize --policies a --entities b --requests c d", "unexpected argument d"},
+        {"policy test", "DIR is missing"},
+        {"policy test a b", "unexpected argument b"},
+        {"policy test --jsn a", "did you mean --json?"},
         {"policy parse", "FILE is missing"},
         {"policy parse a b", "unexpected argument b"},
         {"serve --nope", "unknown option --nope"},
@@ -103,19 +106,13 @@ END_TEST
 START_TEST(help_is_exit_0_on_stdout_alone)
 {
     static const char *const commands[] = {
-        "--help",
-        "-h",
-        "serve --help",
-        "check --help",
-        "explain --help",
-        "tasks --help",
-        "explain x -h",
-        "tasks approve --help",
-        "tasks list -h",
-        "tasks watch --help",
-        "policy --help",
-        "policy parse -h",
-        "policy authorize -h",
+        "--help",          "-h",
+        "serve --help",    "check --help",
+        "explain --help",  "tasks --help",
+        "explain x -h",    "tasks approve --help",
+        "tasks list -h",   "tasks watch --help",
+        "policy --help",   "policy test --help",
+        "policy parse -h", "policy authorize -h",
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
@@ -330,6 +327,7 @@ int main(void)
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
     suite_add_tcase(suite, policy_cases());
+    suite_add_tcase(suite, policy_test_cases());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

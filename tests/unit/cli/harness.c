@@ -68,3 +68,31 @@ void expect(int stream, const char *text)
     ck_assert_msg(strstr(captured[stream], text) != NULL, "no \"%s\" in \"%s\"", text,
                   captured[stream]);
 }
+
+/* ---- folders ---- */
+
+static char folder[] = "/tmp/taskgate-policy-XXXXXX";
+
+void enter_folder(void)
+{
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+}
+
+void leave_folder(void)
+{
+    char *command = memory_format("rm -rf %s", folder);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(system(command), 0);
+    free(command);
+    forget_run();
+}
+
+void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(text, 1, strlen(text), file), strlen(text));
+    ck_assert_int_eq(fclose(file), 0);
+}

@@ -17,3 +17,9 @@ void forget_run(void);
 
 /* The suites beside this one. */
 TCase *policy_cases(void);
+TCase *policy_test_cases(void);
+
+/* An empty folder, which is where the process is until it is left. */
+void enter_folder(void);
+void leave_folder(void);
+void write_file(const char *name, const char *text);

@@ -1,39 +1,9 @@
 /* taskgate policy: files in, lines and exit codes out. */
 #include "harness.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "taskgate/cli/cli.h"
-#include "taskgate/core/memory.h"
-
-static char folder[] = "/tmp/taskgate-policy-XXXXXX";
-
-static void start(void)
-{
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-}
-
-static void finish(void)
-{
-    char *command = memory_format("rm -rf %s", folder);
-    ck_assert_int_eq(chdir("/"), 0);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
-    forget_run();
-}
-
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(name, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(text, 1, strlen(text), file), strlen(text));
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 /* ---- parse ---- */
 
@@ -175,7 +145,7 @@ END_TEST
 TCase *policy_cases(void)
 {
     TCase *cases = tcase_create("policy");
-    tcase_add_checked_fixture(cases, start, finish);
+    tcase_add_checked_fixture(cases, enter_folder, leave_folder);
     tcase_add_test(cases, good_policies_are_exit_0_without_a_word);
     tcase_add_test(cases, every_error_of_policies_has_its_place);
     tcase_add_test(cases, files_that_cannot_be_read_are_exit_2);

@@ -1,0 +1,172 @@
+/* What a file of cases tests: a configuration, or Cedar policies alone, behind a rule for all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+#include "policy.h"
+#include "policy_test.h"
+
+/* ---- variables: config_getenv has no room for data, and commands have one thread ---- */
+
+static const struct test_file *loading;
+
+/* What the gateway reads from its surroundings is the same everywhere a test is run. */
+static const char *find_variable(const char *name)
+{
+    for (size_t i = 0; i < loading->variable_count; i++) {
+        if (strcmp(loading->variables[i].name, name) == 0)
+            return loading->variables[i].value;
+    }
+    return strncmp(name, "THOUGHTGATE_", 12) == 0 ? NULL : getenv(name);
+}
+
+/* ---- a configuration ---- */
+
+/* "folder/" of the path, or "". The caller frees. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? memory_format("%.*s", (int)(slash - path + 1), path) : memory_copy_text("");
+}
+
+/* Messages name policy files as seen from here. */
+static void name_policies(struct config *config, const char *folder)
+{
+    for (size_t i = 0; i < config->policy_count; i++) {
+        char *name = config->policies[i].name;
+        bool is_dotted = strncmp(name, "./", 2) == 0;
+        char *seen = memory_format("%s%s", folder, name + (is_dotted ? 2 : 0));
+        bool is_beside = name[0] != '/' && access(seen, F_OK) == 0;
+        config->policies[i].name = is_beside ? seen : name;
+        free(is_beside ? name : seen);
+    }
+}
+
+/* Parses in the folder of the file, so that what it names is found beside it. */
+static struct config *parse_beside(const char *path, struct str text,
+                                   struct config_problems *problems)
+{
+    struct config *config = NULL;
+    char *folder = folder_of(path);
+    int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (here < 0 || (*folder && chdir(folder) != 0)) {
+        config_problems_add(problems, false, path, 0, 0, strerror(errno));
+    } else {
+        config = config_parse(text, path, find_variable, problems);
+        if (fchdir(here) != 0)
+            abort(); /* nothing that is named from here on would be found */
+    }
+    if (here >= 0)
+        close(here);
+    if (config)
+        name_policies(config, folder);
+    free(folder);
+    return config;
+}
+
+/* ---- policies alone ---- */
+
+static void append_name(struct buffer *out, struct map *seen, struct str name, const char *before,
+                        const char *behind)
+{
+    if (map_put(seen, name, out))
+        return;
+    buffer_append_text(out, before);
+    buffer_append_json_string(out, name);
+    buffer_append_text(out, behind);
+}
+
+/* The sources that requests name, so that `server` and `source_id` can be tested. */
+static void append_sources(struct buffer *out, const struct node *root)
+{
+    static const char behind[] = ", kind: mcp, url: 'http://127.0.0.1/mcp'}\n";
+    const struct node *cases = node_get(root, "cases");
+    struct map *seen = map_create();
+    append_name(out, seen, STR("main"), "  - {id: ", behind);
+    for (size_t i = 0; cases && cases->kind == NODE_LIST && i < cases->count; i++) {
+        const struct node *id = node_get(node_get(cases->values[i], "request"), "source");
+        if (id && id->kind == NODE_TEXT)
+            append_name(out, seen, str_from(id->text), "  - {id: ", behind);
+    }
+    map_destroy(seen, NULL);
+}
+
+/* The workflows that policies name. */
+static void append_workflows(struct buffer *out, const struct cedar_policies *policies)
+{
+    struct map *seen = map_create();
+    append_name(out, seen, STR("default"), "  ", ": {}\n");
+    for (size_t i = 0; i < cedar_policies_count(policies); i++) {
+        struct str name;
+        if (cedar_policy_annotation(cedar_policies_at(policies, i), STR("thoughtgate_approval"),
+                                    &name))
+            append_name(out, seen, name, "  ", ": {}\n");
+    }
+    map_destroy(seen, NULL);
+}
+
+/* A configuration that puts every call to the policies. */
+static struct config *parse_around(const char *path, const struct node *root,
+                                   struct config_problems *problems)
+{
+    struct config *config = NULL;
+    struct cedar_policies *policies = policy_files_policies(path);
+    struct buffer text;
+    buffer_init(&text);
+    if (policies) {
+        buffer_append_text(&text, "schema: 1\nsources:\n");
+        append_sources(&text, root);
+        buffer_append_text(&text, "governance: {defaults: {action: policy}}\napproval:\n");
+        append_workflows(&text, policies);
+        buffer_append_text(&text, "cedar: {policies: [");
+        buffer_append_json_string(&text, str_from(path));
+        buffer_append_text(&text, "]}\n");
+        config = config_parse(buffer_str(&text), path, find_variable, problems);
+    }
+    cedar_policies_destroy(policies);
+    buffer_finish(&text);
+    return config;
+}
+
+/* ---- either ---- */
+
+static struct config *parse(struct test_file *file, const struct node *root,
+                            struct config_problems *problems)
+{
+    struct config *config = NULL;
+    struct buffer text;
+    if (!file->has_rules)
+        return parse_around(file->target, root, problems);
+    buffer_init(&text);
+    if (policy_files_read(file->target, &text))
+        config = parse_beside(file->target, buffer_str(&text), problems);
+    buffer_finish(&text);
+    return config;
+}
+
+bool test_target_load(struct test_file *file, const struct node *root)
+{
+    struct config_problems problems = {0};
+    struct buffer said;
+    file->has_rules = !str_ends_with(str_from(file->target), STR(".cedar"));
+    loading = file;
+    struct config *config = parse(file, root, &problems);
+    file->snapshot = config ? snapshot_create(config, &problems) : NULL;
+    loading = NULL;
+    buffer_init(&said);
+    config_problems_write(&problems, &said);
+    policy_files_complain(&said);
+    buffer_finish(&said);
+    config_problems_finish(&problems);
+    if (!file->snapshot)
+        return false;
+    file->rules = memory_alloc_array(file->snapshot->config->rule_count + 1, sizeof(bool));
+    file->policies = memory_alloc_array(policy_count(file->snapshot->policy) + 1, sizeof(bool));
+    return true;
+}
