@@ -59,15 +59,15 @@ struct loop *loop_create(struct error *error)
     return loop;
 }
 
-/* One round. Sockets run inside h2o, timers after it; h2o polls before it runs what became
- * pending outside of it, so with anything pending it must not wait. */
+/* One round. Sockets run inside h2o, timers after it. What they leave pending, a write that was
+ * done at once above all, is run before h2o looks at its sockets: it would take the write for
+ * one that is under way, watch for room, tell its end all the same, and abort when there is
+ * room. Its own timeouts do as this does. */
 static void run_round(struct loop *loop, int limit_ms)
 {
-    bool pending =
-        loop->native->_pending_as_client != NULL || loop->native->_pending_as_server != NULL;
-    int wait_ms = pending ? 0 : timer_heap_wait_ms(&loop->heap, limit_ms);
-
     loop->round++;
+    h2o_timeout__do_post_callback(loop->native);
+    int wait_ms = timer_heap_wait_ms(&loop->heap, limit_ms);
     if (h2o_evloop_run(loop->native, wait_ms) != 0 && errno != EINTR)
         log_error("The event loop failed", LOG_TEXT("error", strerror(errno)));
     timer_heap_run_due(&loop->heap);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <h2o.h>
 
 #include "taskgate/core/clock.h"
 #include "taskgate/loop/loop.h"
@@ -433,6 +436,62 @@ START_TEST(a_watch_may_be_destroyed_in_its_callback)
 }
 END_TEST
 
+/* ---- h2o's sockets ---- */
+
+struct writer {
+    struct loop_timer timer;
+    h2o_socket_t *socket;
+    char bytes[24 * 1024];
+    int written;
+};
+
+static void on_nothing(h2o_socket_t *socket, const char *error)
+{
+}
+
+static void on_written(h2o_socket_t *socket, const char *error)
+{
+    struct writer *writer = socket->data;
+    ck_assert_ptr_null(error);
+    writer->written++;
+}
+
+static void write_from_timer(void *context)
+{
+    struct writer *writer = context;
+    h2o_iovec_t bytes = h2o_iovec_init(writer->bytes, sizeof(writer->bytes));
+    h2o_socket_read_start(writer->socket, on_nothing); /* its state is looked at again */
+    h2o_socket_write(writer->socket, &bytes, 1, on_written);
+}
+
+/* All that is written fits, and then the kernel says that there is no room for more. */
+START_TEST(a_timer_writes_to_a_socket_that_is_full_by_that)
+{
+    struct loop *loop = create_loop();
+    struct writer *writer = calloc(1, sizeof(*writer));
+    char taken[sizeof(writer->bytes)];
+    int ends[2],
+        capacity = 32 * 1024; /* the kernel doubles it, and says "full" from a quarter on */
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    ck_assert_int_eq(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &capacity, sizeof(capacity)), 0);
+    writer->socket = h2o_evloop_socket_create(loop_native(loop), ends[0], 0);
+    writer->socket->data = writer;
+    loop_timer_init(&writer->timer, loop, write_from_timer, writer);
+    loop_timer_start(&writer->timer, 0);
+    run_until(loop, &writer->written, 1);
+    loop_run_once(loop, 0);
+    ck_assert_int_eq(read(ends[1], taken, sizeof(taken)), (ssize_t)sizeof(taken));
+    loop_run_once(loop, 0); /* there is room, which is news to nobody */
+
+    write_from_timer(writer); /* the next works, too */
+    run_until(loop, &writer->written, 2);
+    h2o_socket_close(writer->socket);
+    loop_destroy(loop);
+    close(ends[1]);
+    free(writer);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("loop");
@@ -450,6 +509,7 @@ int main(void)
     tcase_add_test(tests, a_post_from_a_post_waits_for_a_later_round_but_destroy_delivers_all);
     tcase_add_test(tests, a_watch_is_level_triggered_on_a_nested_epoll);
     tcase_add_test(tests, a_watch_may_be_destroyed_in_its_callback);
+    tcase_add_test(tests, a_timer_writes_to_a_socket_that_is_full_by_that);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
