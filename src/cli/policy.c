@@ -15,6 +15,7 @@ static const struct {
 } subcommands[] = {
     {"authorize", "put requests to any set of Cedar policies", cli_policy_authorize},
     {"parse", "read Cedar policies and say everything that is wrong", cli_policy_parse},
+    {"simulate", "put recorded calls to a changed configuration", cli_policy_simulate},
     {"test", "run the cases beside rules and policies", cli_policy_test},
 };
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)

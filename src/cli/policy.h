@@ -10,6 +10,7 @@
 /* argv[0] is the subcommand's own name. Each returns an exit code. */
 int cli_policy_authorize(int argc, char **argv);
 int cli_policy_parse(int argc, char **argv);
+int cli_policy_simulate(int argc, char **argv);
 int cli_policy_test(int argc, char **argv);
 
 /* ---- policy_files.c: files of policies and data, all that is wrong said on stderr ---- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pseudo/tell.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -71,12 +72,6 @@ void ask_cancel(struct ask *ask)
     ask_destroy(ask);
 }
 
-void ask_set_silence(struct ask *ask, int64_t silence_ms)
-{
-    if (ask->upstream)
-        upstream_call_set_silence(ask->upstream, silence_ms);
-}
-
 void ask_cancel_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->asks) {
@@ -109,7 +104,7 @@ static void conclude(struct ask *ask, enum upstream_result result, const char *d
     metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
     metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - ask->started_ms),
                     METRIC_LABELS(source));
-    catalog_set_reachable(ask->worker->gateway->catalog, source, reply.status > 0);
+    pseudo_tell_reachable(ask->worker->gateway, source, reply.status > 0);
     ask->callbacks.reply(ask->context, &reply);
     ask_cancel(ask);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "held.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -37,6 +38,8 @@ void call_forget_state(struct call *call)
     call->relay = NULL;
     ask_cancel(call->ping);
     call->ping = NULL;
+    held_destroy(call->held);
+    call->held = NULL;
     if (call->abandoned)
         call->abandoned(call);
     call->abandoned = NULL;
@@ -131,6 +134,10 @@ void call_answer_status(struct call *call, int status, struct str body)
 void call_answer(struct call *call, struct str message)
 {
     bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
+    if (held_is_stream(call)) {
+        held_answer(call, message);
+        return;
+    }
     respond(call, expects_one ? 200 : 202, expects_one ? message : STR_EMPTY);
 }
 
@@ -194,15 +201,14 @@ static void on_session(void *context, const struct store_reply *reply)
     if (call->exchange) {
         const struct store_session *stored = reply->session;
         if (reply->status == STORE_OK && stored) {
-            struct str declared = str_from(stored->client_capabilities);
             struct session_facts facts = {
                 .known = true,
                 .upstream_tasks = stored->upstream_tasks,
                 .upstream_task_status = stored->upstream_sse,
                 .upstream_lacks_resources = lacks_resources(call),
-                .declares_tasks = json_member(declared, "tasks").length > 0,
-                .declares_elicitation = json_member(declared, "elicitation").length > 0,
-                .declares_sampling = json_member(declared, "sampling").length > 0,
+                .declares_tasks =
+                    stored->client_capabilities &&
+                    json_member(str_from(stored->client_capabilities), "tasks").length > 0,
             };
             copy_name(facts.version, sizeof facts.version, stored->version);
             copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/map.h"
@@ -34,6 +35,8 @@ struct source_entry {
     struct mcp_capabilities capabilities;
     bool reachable; /* when last tried */
     bool tried;
+    bool was_reachable;   /* at some time */
+    int64_t connected_ms; /* wall clock: since when it is reachable */
 };
 
 struct kept_list {
@@ -283,13 +286,28 @@ bool catalog_set_capabilities(struct catalog *catalog, struct str source,
     return changed;
 }
 
-void catalog_set_reachable(struct catalog *catalog, struct str source, bool reachable)
+static enum catalog_change change_of(struct source_entry *entry, bool reachable)
+{
+    bool is_first = !entry->tried, was = entry->reachable, had = entry->was_reachable;
+    entry->tried = true;
+    entry->reachable = reachable;
+    entry->was_reachable = had || reachable;
+    if (reachable && (is_first || !was))
+        entry->connected_ms = clock_now_ms();
+    if (!reachable)
+        return was && !is_first ? CATALOG_DISCONNECTED : CATALOG_UNCHANGED;
+    if (!is_first && was)
+        return CATALOG_UNCHANGED;
+    return had ? CATALOG_RECONNECTED : CATALOG_CONNECTED;
+}
+
+enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
+                                          bool reachable)
 {
     pthread_mutex_lock(&catalog->lock);
     struct source_entry *entry = source_of(catalog, source);
     bool changed = !entry->tried || entry->reachable != reachable;
-    entry->tried = true;
-    entry->reachable = reachable;
+    enum catalog_change change = change_of(entry, reachable);
     bool all = true;
     size_t position = 0;
     void *value;
@@ -300,6 +318,17 @@ void catalog_set_reachable(struct catalog *catalog, struct str source, bool reac
         metrics_set(METRIC_UPSTREAM_HEALTH, all, METRIC_LABELS(STR("healthy")));
         metrics_set(METRIC_UPSTREAM_HEALTH, !all, METRIC_LABELS(STR("unhealthy")));
     }
+    return change;
+}
+
+bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = map_get(catalog->sources, source);
+    bool reachable = !entry || entry->reachable;
+    *since_ms = entry ? entry->connected_ms : 0;
+    pthread_mutex_unlock(&catalog->lock);
+    return reachable;
 }
 
 bool catalog_all_reachable(struct catalog *catalog)

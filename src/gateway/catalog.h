@@ -51,7 +51,17 @@ bool catalog_capabilities(struct catalog *catalog, struct str source,
 bool catalog_set_capabilities(struct catalog *catalog, struct str source,
                               const struct mcp_capabilities *capabilities);
 
-void catalog_set_reachable(struct catalog *catalog, struct str source, bool reachable);
+/* How that changed what was known. */
+enum catalog_change {
+    CATALOG_UNCHANGED,
+    CATALOG_CONNECTED,
+    CATALOG_DISCONNECTED,
+    CATALOG_RECONNECTED
+};
+enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
+                                          bool reachable);
+/* When last tried, true before; and since when, wall clock, 0 when that is not known. */
+bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms);
 /* Whether every source was reachable when last tried; true before the first attempt is known
  * to have failed. */
 bool catalog_all_reachable(struct catalog *catalog);

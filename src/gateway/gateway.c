@@ -6,10 +6,12 @@
 #include "execution.h"
 #include "fetch.h"
 #include "internal.h"
-#include "questions.h"
+#include "pseudo/client.h"
+#include "pseudo/tell.h"
 #include "relay.h"
 #include "shadow.h"
 #include "stream.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 #include "waiting.h"
@@ -24,7 +26,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->catalog = catalog_create();
     gateway->rate = rate_create();
     gateway->shadow = shadow_create();
-    gateway->questions = question_table_create();
+    gateway->pseudo_clients = pseudo_clients_create();
     return gateway;
 }
 
@@ -33,7 +35,7 @@ void gateway_destroy(struct gateway *gateway)
     if (!gateway)
         return;
     shadow_destroy(gateway->shadow);
-    question_table_destroy(gateway->questions);
+    pseudo_clients_destroy(gateway->pseudo_clients);
     rate_destroy(gateway->rate);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
@@ -45,10 +47,21 @@ void gateway_destroy(struct gateway *gateway)
 static void on_task(void *context, struct task *task, bool created)
 {
     struct gateway_worker *worker = context;
+    if (worker == worker->gateway->workers[0])
+        pseudo_tell(worker->gateway, task, created);
     if (!created)
         stream_tell_status(worker, task);
     waiting_tell(worker, task);
     execution_tell(worker, task);
+}
+
+static void on_sweep(void *context)
+{
+    struct gateway_worker *worker = context;
+    struct snapshot *snapshot = snapshot_current();
+    pseudo_clients_sweep(worker->gateway->pseudo_clients, clock_monotonic_ms());
+    loop_timer_start(&worker->sweep_timer, snapshot->config->pseudo.cleanup_interval_ms);
+    snapshot_unref(snapshot);
 }
 
 struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loop *loop,
@@ -64,6 +77,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     }
     list_init(&worker->calls);
     loop_timer_init(&worker->fetch_timer, loop, fetch_missing, worker);
+    loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
     list_init(&worker->asks);
     list_init(&worker->streams);
     worker->waiters = map_create();
@@ -72,8 +86,10 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
                                          sizeof(struct gateway_worker *));
     gateway->workers[gateway->worker_count++] = worker;
     store_observe(gateway->store, loop, on_task, worker);
-    if (gateway->worker_count == 1)
+    if (gateway->worker_count == 1) {
         control_resume(worker);
+        loop_timer_start(&worker->sweep_timer, 0);
+    }
     return worker;
 }
 
@@ -91,6 +107,7 @@ static void drop_calls(struct gateway_worker *worker)
 void gateway_worker_close(struct gateway_worker *worker)
 {
     fetch_stop(worker);
+    loop_timer_stop(&worker->sweep_timer);
     drop_calls(worker);
     executions_drop(worker);
     ask_cancel_all(worker);
@@ -101,7 +118,6 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 {
     if (!worker)
         return;
-    questions_drop(worker);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);

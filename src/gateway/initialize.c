@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "diagrams.h"
+#include "pseudo/client.h"
+#include "pseudo/tools.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -30,6 +32,15 @@ static void copy_text(char *to, size_t size, struct str json_string)
     free(text);
 }
 
+/* What it is to be told is kept from now on, when it is one to be told by tools. */
+static void keep_client(struct call *call, const char *session)
+{
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_session(call->source, session, key);
+    if (pseudo_serves(call))
+        pseudo_client_touch(call->worker->gateway, str_from(key));
+}
+
 static void keep_session(struct call *call, struct str result,
                          const struct mcp_capabilities *upstream)
 {
@@ -44,8 +55,6 @@ static void keep_session(struct call *call, struct str result,
         .upstream_task_status = upstream->task_status,
         .upstream_lacks_resources = !upstream->resources,
         .declares_tasks = call->facts.declares_tasks,
-        .declares_elicitation = call->facts.declares_elicitation,
-        .declares_sampling = call->facts.declares_sampling,
     };
     int64_t limit = call->snapshot->config->limits.sessions;
     struct str source = str_from(call->source->id), session = str_from(handshake->session);
@@ -53,6 +62,8 @@ static void keep_session(struct call *call, struct str result,
     copy_text(facts.client_name, sizeof facts.client_name, json_member(client, "name"));
     copy_text(facts.client_version, sizeof facts.client_version, json_member(client, "version"));
     sessions_put(gateway->sessions, source, session, &facts, limit);
+    call->facts = facts;
+    keep_client(call, handshake->session);
     char *text = memory_copy_str(capabilities.length > 0 ? capabilities : STR("{}"));
     struct store_session stored = {
         .source = call->source->id,
@@ -93,6 +104,7 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
     mcp_capabilities_detect(result, &upstream);
+    call->facts.declares_tasks = mcp_client_declares_tasks(call->envelope.params);
     char *line =
         memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
                       upstream.task_status ? "true" : "false");
@@ -111,19 +123,8 @@ static void drop_handshake(struct call *call)
     call->state = NULL;
 }
 
-/* What the client says of itself is known before upstream answers. */
-static void read_declarations(struct call *call)
-{
-    struct str params = call->envelope.params;
-    struct str capabilities = json_member(params, "capabilities");
-    call->facts.declares_tasks = mcp_client_declares_tasks(params);
-    call->facts.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
-    call->facts.declares_sampling = json_member(capabilities, "sampling").length > 0;
-}
-
 void initialize_handle(struct call *call)
 {
-    read_declarations(call);
     struct relay_options options = {.head = on_head, .rewrite = rewrite};
     call->state = memory_alloc(sizeof(struct handshake));
     call->abandoned = drop_handshake;

@@ -30,7 +30,7 @@ struct gateway {
     struct catalog *catalog;
     struct rate *rate;
     struct shadow *shadow;
-    struct question_table *questions; /* what upstream asks */
+    struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;
@@ -49,6 +49,7 @@ struct gateway_worker {
     struct loop_timer fetch_timer; /* the next try to fetch tools (fetch.c) */
     struct tally *tally;           /* calls that rules alone have decided; NULL until the first */
     struct loop_timer tally_timer; /* when what it has summed up is said; with `tally` */
+    struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
     struct list streams;           /* struct stream.node: open GET streams */
     struct map *waiters;           /* task id -> struct waiting: open tasks/result */
     struct map *executions;        /* task id -> struct execution: credentials held, or running */
@@ -78,6 +79,7 @@ struct call {
     char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
     char owner[OWNER_BYTES];              /* contract "Sessions, owners" */
     struct session_facts facts;           /* after call_with_facts() */
+    struct held *held;                    /* while it is held (held.h) */
     struct relay *relay;                  /* while one is under way */
     struct ask *ping;                     /* while upstream is asked about the session */
     void (*abandoned)(struct call *call); /* frees `state` when the client goes; may be NULL */

@@ -4,6 +4,7 @@
 
 #include "diagrams.h"
 #include "fetch.h"
+#include "pseudo/tools.h"
 #include "relay.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
@@ -47,13 +48,30 @@ static void keep(const struct call *call, struct str result)
     buffer_finish(&key);
 }
 
+/* The gateway's own come behind upstream's, on the last page. */
+static void write_tools(struct call *call, struct str result, struct buffer *out)
+{
+    struct buffer theirs, ours;
+    buffer_init(&theirs);
+    buffer_init(&ours);
+    mcp_tools_rewrite(&theirs, result, judge_tool, call);
+    if (pseudo_serves(call) && mcp_next_cursor(result).length == 0)
+        pseudo_tools_write(call, &ours);
+    if (ours.length > 0)
+        mcp_list_append(out, buffer_str(&theirs), "tools", buffer_str(&ours));
+    else
+        buffer_append(out, buffer_str(&theirs));
+    buffer_finish(&ours);
+    buffer_finish(&theirs);
+}
+
 static void rewrite_tools(struct call *call, struct str result, struct buffer *out)
 {
     keep(call, result);
     if (!mcp_tools_read(result, learn_tool, call))
         log_warn("Upstream's tools/list has no list of tools",
                  LOG_TEXT("source", call->source->id));
-    mcp_tools_rewrite(out, result, judge_tool, call);
+    write_tools(call, result, out);
     fetch_rest(call, mcp_next_cursor(result));
 }
 
@@ -116,7 +134,7 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
                  LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
         struct str list = buffer_str(&kept);
         if (call->method->treatment == MCP_TOOLS_LIST)
-            mcp_tools_rewrite(&result, list, judge_tool, call);
+            write_tools(call, list, &result);
         else if (call->method->treatment == MCP_RESOURCES_LIST)
             write_resources(call, list, &result);
         else

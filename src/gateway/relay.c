@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pseudo/tell.h"
 #include "relay_rewrite.h"
 #include "stream.h"
 #include "taskgate/core/clock.h"
@@ -183,7 +184,7 @@ static void note_reachable(struct call *call)
     if (worker->reachable_until_ms > now_ms &&
         str_equal(str_from(worker->reachable_source), str_from(call->source->id)))
         return;
-    catalog_set_reachable(worker->gateway->catalog, str_from(call->source->id), true);
+    pseudo_tell_reachable(worker->gateway, str_from(call->source->id), true);
     worker->reachable_until_ms = now_ms + 1000;
     snprintf(worker->reachable_source, sizeof worker->reachable_source, "%s", call->source->id);
 }
@@ -353,7 +354,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
         if (relay->mode == RELAY_WAITING) {
             call->worker->reachable_until_ms = 0;
-            catalog_set_reachable(call->worker->gateway->catalog, source, false);
+            pseudo_tell_reachable(call->worker->gateway, source, false);
         }
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
             fail(relay, relay_failure_of(result));

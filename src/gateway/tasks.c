@@ -3,14 +3,10 @@
 #include <stdlib.h>
 
 #include "execution.h"
-#include "questions.h"
 #include "relay.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/json/text.h"
 #include "waiting.h"
-
-#define ELICITATION_RESPONSE "io.modelcontextprotocol/elicitation-response"
 
 static void answer_unknown(struct call *call)
 {
@@ -67,34 +63,19 @@ static void read_task(struct call *call, store_callback callback)
 
 static void answer_task(struct call *call, const struct task *task)
 {
-    struct dialect_view view = {.pending = call_pending_look(call)};
-    struct buffer result, elicitations;
+    struct buffer result;
     buffer_init(&result);
-    buffer_init(&elicitations);
-    questions_view(call->worker->gateway, task, &view, &elicitations);
-    dialect_write_get_result(&result, task, &view);
+    dialect_write_get_result(&result, task,
+                             &(struct dialect_view){.pending = call_pending_look(call)});
     call_answer_result(call, buffer_str(&result));
-    buffer_finish(&elicitations);
     buffer_finish(&result);
-}
-
-/* Seed 001: a poll may carry the answer to what upstream asks. false: it was a bad one, and the
- * call is answered. */
-static bool take_elicitation_response(struct call *call, const struct task *task)
-{
-    struct error error = {""};
-    struct str response = json_member(call->envelope.meta.raw, ELICITATION_RESPONSE);
-    if (response.length == 0 || questions_answer_in_task(call->worker, task, response, &error))
-        return true;
-    call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
-    return false;
 }
 
 static void on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
     struct task *task = call->exchange ? owned_task(call, reply) : NULL;
-    if (task && take_elicitation_response(call, task)) {
+    if (task) {
         execution_offer(call, task, false);
         answer_task(call, task);
     }
@@ -126,20 +107,15 @@ static void on_result(void *context, const struct store_reply *reply)
         if (reply->status != STORE_FAILED && is_asked_for(call, reply->task))
             task = reply->task;
         else if (reply->status == STORE_FAILED)
-            waiting_answer_error(call, JSONRPC_UNAVAILABLE, NULL);
+            answer_no_store(call);
         else
-            waiting_answer_error(call, JSONRPC_TASK_NOT_FOUND, NULL);
+            answer_unknown(call);
     }
     if (task && task_state_is_terminal(task->state)) {
-        struct buffer message;
-        buffer_init(&message);
-        dialect_write_task_answer(&message, call->envelope.id, task);
-        waiting_answer(call, buffer_str(&message));
-        buffer_finish(&message);
+        waiting_answer(call, task);
     } else if (task) {
         execution_offer(call, task, true);
         waiting_open(call);
-        waiting_offer(call->worker, task);
     }
     call_unref(call);
 }

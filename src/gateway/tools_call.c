@@ -5,6 +5,7 @@
 
 #include "consult.h"
 #include "decided.h"
+#include "pseudo/tools.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -163,7 +164,7 @@ static void answer_route(struct call *call, const struct judgement *judgement,
 
 /* Who can be told that the task field is missing is told so before any policy is asked (seed
  * 002 F-004, F-005). */
-static void judge(struct call *call)
+static void judge_upstreams(struct call *call)
 {
     struct judgement judgement = {
         .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
@@ -192,6 +193,18 @@ static void forward_plainly(struct call *call, const struct policy_request *requ
         .snapshot = call->snapshot, .request = request, .decision = decision};
     decided_tell(call->worker, &decided, call);
     forward(call);
+}
+
+/* The gateway's own tools are no server's, so no rule is for them. */
+static void judge(struct call *call)
+{
+    const struct pseudo_tool *own = pseudo_tool_called(call);
+    if (!own)
+        judge_upstreams(call);
+    else if (call->envelope.task.raw.length > 0)
+        refuse_task_forbidden(call);
+    else
+        pseudo_tool_run(call, own);
 }
 
 /* Without an id there is nobody to answer: the call goes up only if nothing stands against
@@ -228,6 +241,8 @@ static bool goes_straight_up(struct call *call)
         return false;
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), name, &tool);
     if (tool.has_own && tool.own == ANNOTATION_REQUIRED)
+        return false;
+    if (!tool.known && pseudo_tool_called(call))
         return false;
     count_decision(ACTION_FORWARD);
     forward_plainly(call, &request, &decision);

@@ -1,14 +1,30 @@
 /*
- * Clients that wait in tasks/result: held open until the task ends, as SSE with signs of life
- * when the client accepts it (contract "Tasks").
+ * Clients that wait for a task: held open until it ends, or their patience does, as SSE with
+ * signs of life when the client accepts it (contract "Tasks").
  */
 #pragma once
 
 #include "internal.h"
 
+struct waiting_options {
+    /* Answers the call when the task has ended. NULL: as tasks/result does. */
+    void (*ended)(struct call *call, struct task *task);
+    /* Answers it when its patience ends. NULL: it waits for as long as the task takes. */
+    void (*timed_out)(struct call *call);
+    bool opens_late; /* what is answered soon is plain JSON */
+    void *context;
+    /* The wait is over, answered or not. May be NULL. */
+    void (*dropped)(void *context);
+};
+
 /* Begins to wait; the call is answered when the task ends. A change that comes after this is
  * not missed, so begin before the task is read. */
 void waiting_begin(struct call *call, struct str task_id);
+void waiting_begin_with(struct call *call, struct str task_id,
+                        const struct waiting_options *options);
+/* The client's patience ends in so long, with `timed_out`. */
+void waiting_set_patience(struct call *call, int64_t patience_ms);
+void *waiting_context(const struct call *call);
 /* The task has been read: it is this client's, and has not ended. From now on the wait shows
  * signs of life, as SSE, if the client accepts it; or the call is answered at once, because the
  * process ends. */
@@ -20,18 +36,7 @@ void waiting_tell(struct gateway_worker *worker, struct task *task);
 /* Upstream's progress, a whole message, goes to those who gave a progress token. */
 void waiting_tell_progress(struct gateway_worker *worker, const struct task *task,
                            struct str message);
-/* Sends a message to one of those who wait as SSE; false: nobody does, on this worker. */
-bool waiting_tell_message(struct gateway_worker *worker, const struct task *task,
-                          struct str message);
-/* What the task's execution asks is sent to those who can be asked. */
-void waiting_offer(struct gateway_worker *worker, const struct task *task);
-/* Sends a message on the stream of this number; false: it is not here. */
-bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
-                  struct str message);
-/* The wait is over for this call alone: answers with a whole message. */
-void waiting_answer(struct call *call, struct str message);
-/* As call_answer_error(), also on a stream that has begun. */
-void waiting_answer_error(struct call *call, enum jsonrpc_error error,
-                          const struct jsonrpc_error_data *data);
-/* Answers everyone -32013: the process ends. */
+/* The task has ended: answers this call alone. */
+void waiting_answer(struct call *call, struct task *task);
+/* Answers everyone who is held -32013: the process ends. */
 void waiting_end_all(struct gateway_worker *worker);

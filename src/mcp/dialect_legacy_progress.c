@@ -16,8 +16,10 @@ void dialect_write_progress(struct buffer *out, struct str token, int64_t progre
         buffer_append_text(out, ",\"message\":");
         buffer_append_json_string(out, message);
     }
-    buffer_append_char(out, ',');
-    dialect_append_related_meta(out, task_id);
+    if (task_id.length) {
+        buffer_append_char(out, ',');
+        dialect_append_related_meta(out, task_id);
+    }
     buffer_append_text(out, "}}");
 }
 

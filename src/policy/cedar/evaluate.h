@@ -16,8 +16,6 @@ struct evaluation {
     struct cedar_failure failure;
 };
 
-/* False when the expression has no value; `failure` says why, but for the policy. */
-bool evaluate(struct evaluation *evaluation, const struct node *node, struct cedar_value *result);
 /* Whether `child` is `ancestor` or in it. */
 bool evaluation_is_in(const struct evaluation *evaluation, const struct cedar_uid *child,
                       const struct cedar_uid *ancestor);
@@ -26,6 +24,8 @@ bool evaluation_is_in(const struct evaluation *evaluation, const struct cedar_ui
 
 typedef bool evaluator(struct evaluation *evaluation, const struct node *node,
                        struct cedar_value *result);
+/* By kind of node; none for constants. */
+extern evaluator *const evaluators[NODE_KIND_COUNT];
 evaluator evaluate_get, evaluate_has, evaluate_get_tag, evaluate_has_tag, evaluate_like,
     evaluate_is, evaluate_in;
 
@@ -36,6 +36,19 @@ bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_fai
 bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned expected,
                enum cedar_kind found);
 bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct str name);
+/* False when the expression has no value; `failure` says why, but for the policy. */
+static inline bool evaluate(struct evaluation *evaluation, const struct node *node,
+                            struct cedar_value *result)
+{
+    if (evaluation->budget == 0)
+        return fail(evaluation, node, CEDAR_FAILURE_BUDGET);
+    evaluation->budget--;
+    if (node->kind != NODE_CONSTANT)
+        return evaluators[node->kind](evaluation, node, result);
+    *result = node->constant;
+    return true;
+}
+
 /* Takes `steps` off the budget; false when there are not so many left. */
 bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps);
 /* Evaluates to a value of one kind. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
 #include "index.h"
 #include "parser.h"
 #include "taskgate/core/memory.h"
@@ -69,6 +70,7 @@ struct cedar_policies *cedar_policies_parse(const struct cedar_source *sources, 
     }
     name_policies(policies);
     policies->index = policy_index_build(policies);
+    policies->guards = guards_build(policies);
     return policies;
 }
 

@@ -118,9 +118,9 @@ void expect_outcomes(const struct expression_case *cases, size_t count)
 int main(void)
 {
     static Suite *(*const suites[])(void) = {
-        access_suite,    authorize_suite, entities_suite, expression_suite,
-        extension_suite, index_suite,     json_suite,     mutation_suite,
-        print_suite,     refusal_suite,   syntax_suite,   value_suite,
+        access_suite,  authorize_suite, entities_suite, expression_suite, extension_suite,
+        guard_suite,   index_suite,     json_suite,     mutation_suite,   print_suite,
+        refusal_suite, syntax_suite,    value_suite,
     };
     SRunner *runner = srunner_create(NULL);
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)

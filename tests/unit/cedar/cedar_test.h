@@ -12,6 +12,7 @@ Suite *authorize_suite(void);
 Suite *entities_suite(void);
 Suite *expression_suite(void);
 Suite *extension_suite(void);
+Suite *guard_suite(void);
 Suite *index_suite(void);
 Suite *json_suite(void);
 Suite *mutation_suite(void);

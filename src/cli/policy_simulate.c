@@ -1,0 +1,109 @@
+/* taskgate policy simulate: recorded calls put to a changed configuration. */
+#include "policy.h"
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/config/duration.h"
+#include "taskgate/core/clock.h"
+
+#include "consultation.h"
+#include "judgement.h"
+#include "options.h"
+#include "simulation.h"
+#include "terminal.h"
+
+struct choice {
+    const char *config, *log, *store, *since;
+    bool json, fail_on_change;
+};
+
+/* A time, or how long ago. */
+static bool read_since(const char *text, int64_t *since_ms)
+{
+    struct error error;
+    int64_t ago_ms;
+    if (duration_parse(str_from(text), &ago_ms, &error)) {
+        *since_ms = clock_now_ms() - ago_ms;
+        return true;
+    }
+    if (consultation_read_time(text, since_ms))
+        return true;
+    options_complain("--since %s is neither a time such as 2026-01-31 or 2026-01-31T13:30:00Z nor "
+                     "a duration such as 7d",
+                     text);
+    return false;
+}
+
+static int report(struct simulation *simulation, int64_t unnamed, const struct choice *choice)
+{
+    struct buffer text;
+    buffer_init(&text);
+    simulation_sort(simulation);
+    if (choice->json)
+        simulation_write_json(&text, simulation, unnamed);
+    else
+        simulation_write_text(&text, simulation, unnamed);
+    bool written = terminal_write(&text);
+    buffer_finish(&text);
+    bool fails = choice->fail_on_change && simulation->different > 0;
+    return written && !fails ? CLI_DONE : CLI_FAILURE;
+}
+
+static int simulate(const struct snapshot *snapshot, int64_t since_ms, const struct choice *choice)
+{
+    struct simulation simulation;
+    simulation_init(&simulation, snapshot);
+    struct recorded_calls calls = {
+        .visit = simulation_add, .context = &simulation, .since_ms = since_ms};
+    bool read = choice->log ? recorded_calls_read_log(choice->log, &calls)
+                            : recorded_calls_read_store(choice->store, &calls);
+    int code = read ? report(&simulation, calls.unnamed, choice) : CLI_USAGE;
+    simulation_finish(&simulation);
+    return code;
+}
+
+int cli_policy_simulate(int argc, char **argv)
+{
+    struct choice choice = {0};
+    int64_t since_ms = 0;
+    const struct option options[] = {
+        {"log", "FILE", "the gateway's log, where it was written to; - is standard input",
+         &choice.log, NULL},
+        {"store", "FILE", "its database, or a copy of it: the calls that became tasks",
+         &choice.store, NULL},
+        {"config", "FILE", "the changed configuration; else the usual places are searched",
+         &choice.config, NULL},
+        {"since", "TIME", "leave out older calls: a time, or how long ago, such as 7d",
+         &choice.since, NULL},
+        {"json", NULL, "print JSON", NULL, &choice.json},
+        {"fail-on-change", NULL, "exit with 1 when any call would be treated differently", NULL,
+         &choice.fail_on_change},
+    };
+    const struct command command = {
+        .usage = "taskgate policy simulate --log FILE | --store FILE [--config FILE]\n"
+                 "       [--since TIME] [--json] [--fail-on-change]",
+        .synopsis = "Puts calls that were made to a changed configuration, and says which tools\n"
+                    "would be treated differently: by which rule before, by which then. Where a\n"
+                    "decision hangs on what was not recorded, such as arguments, it says so.\n"
+                    "Nothing is changed, and no gateway need be running.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    switch (options_read(&command, argc, argv, NULL)) {
+    case OPTIONS_HELPED:
+        return CLI_DONE;
+    case OPTIONS_WRONG:
+        return CLI_USAGE;
+    case OPTIONS_READ:
+        break;
+    }
+    if (!choice.log == !choice.store)
+        return options_complain("name either --log or --store; usage: %s", command.usage);
+    if (choice.since && !read_since(choice.since, &since_ms))
+        return CLI_USAGE;
+    struct snapshot *snapshot = judgement_load(choice.config, NULL);
+    if (!snapshot)
+        return CLI_USAGE;
+    int code = simulate(snapshot, since_ms, &choice);
+    snapshot_unref(snapshot);
+    return code;
+}

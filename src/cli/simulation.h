@@ -1,0 +1,48 @@
+/*
+ * Recorded calls put to another configuration: what would be different, by tool.
+ */
+#pragma once
+
+#include "recorded_call.h"
+#include "taskgate/gateway/snapshot.h"
+
+#define SIMULATION_EXAMPLES 3
+
+/* What was decided, or would be. */
+struct simulated {
+    enum verdict_outcome outcome;
+    char *workflow; /* or "" */
+    char *rule;     /* "2: pay_*", or "default"; "" where none was asked */
+};
+
+/* Calls of one tool that were treated alike and would be. */
+struct simulated_change {
+    char *tool, *source;
+    int64_t calls;
+    struct simulated was, would_be;
+    unsigned hangs_on; /* UNKNOWN_… bits: without which it cannot be said what would be */
+    char *examples[SIMULATION_EXAMPLES]; /* ids of tasks, else "line N" of the log */
+    size_t example_count;
+};
+
+struct simulation {
+    const struct snapshot *snapshot;
+    int64_t calls, same, different, undecidable;
+    struct map *kinds; /* from what makes a change one, to it */
+    struct simulated_change **changes;
+    size_t count;
+};
+
+void simulation_init(struct simulation *simulation, const struct snapshot *snapshot);
+void simulation_finish(struct simulation *simulation);
+/* For recorded_calls. */
+void simulation_add(void *simulation, const struct recorded_call *call);
+/* By tool and source, the most frequent first. */
+void simulation_sort(struct simulation *simulation);
+
+/* ---- simulation_report.c ---- */
+/* `unnamed`: calls of which nothing was recorded. */
+void simulation_write_text(struct buffer *out, const struct simulation *simulation,
+                           int64_t unnamed);
+void simulation_write_json(struct buffer *out, const struct simulation *simulation,
+                           int64_t unnamed);

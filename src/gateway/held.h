@@ -1,0 +1,29 @@
+/*
+ * A call whose answer takes its time. Where the client accepts an event stream it is shown signs
+ * of life meanwhile, and progress on its token (reference §8.2); call_answer() and those that use
+ * it then answer on that stream.
+ */
+#pragma once
+
+#include "internal.h"
+
+struct held;
+
+/* From now on the call is held; `task_id` (may be empty, copied) is what progress is related to.
+ * Nothing is sent before the stream is opened. */
+void held_begin(struct call *call, const char *what, struct str task_id);
+/* Opens the stream, if the client accepts one and it is not open. */
+void held_open(struct call *call);
+/* As held_open(), but only when the first sign of life is due: what is answered before is plain
+ * JSON. */
+void held_open_late(struct call *call);
+bool held_is_stream(const struct call *call);
+/* Whether it could become one. */
+bool held_may_stream(const struct call *call);
+/* Passes a message on the open stream, unless the client does not read; it counts as progress of
+ * upstream's own, so that none of ours follows. */
+void held_pass_progress(struct call *call, struct str message);
+/* Ends the open stream with the message that answers the call. */
+void held_answer(struct call *call, struct str message);
+/* It is not held any more. NULL is allowed. */
+void held_destroy(struct held *held);

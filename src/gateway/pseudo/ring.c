@@ -1,0 +1,102 @@
+/* Bounded lines of things to be told. */
+#include "ring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+/* A longer text is not kept: what it belongs to can be asked for. */
+#define MOST_JSON_BYTES ((size_t)64 * 1024)
+
+static struct str copy(char **at, struct str text)
+{
+    char *to = *at;
+    if (text.length > 0)
+        memcpy(to, text.bytes, text.length);
+    *at += text.length;
+    return str_slice(to, text.length);
+}
+
+struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struct str name,
+                                         struct str json)
+{
+    struct str kept = json.length <= MOST_JSON_BYTES ? json : STR_EMPTY;
+    size_t size = sizeof(struct pseudo_entry) + server.length + name.length + kept.length;
+    struct pseudo_entry *entry = memory_alloc(size);
+    char *at = entry->bytes;
+    list_init(&entry->node);
+    entry->kind = kind;
+    entry->size = size;
+    entry->at_ms = clock_now_ms();
+    random_ulid(entry->id);
+    entry->server = copy(&at, server);
+    entry->name = copy(&at, name);
+    entry->json = copy(&at, kept);
+    return entry;
+}
+
+void pseudo_ring_init(struct pseudo_ring *ring)
+{
+    list_init(&ring->entries);
+    ring->count = ring->bytes = 0;
+}
+
+static struct pseudo_entry *oldest(const struct pseudo_ring *ring)
+{
+    return list_is_empty(&ring->entries)
+               ? NULL
+               : LIST_ENTRY(ring->entries.next, struct pseudo_entry, node);
+}
+
+static void remove_entry(struct pseudo_ring *ring, struct pseudo_entry *entry)
+{
+    list_remove(&entry->node);
+    ring->count--;
+    ring->bytes -= entry->size;
+}
+
+static void drop(struct pseudo_ring *ring, struct pseudo_entry *entry)
+{
+    remove_entry(ring, entry);
+    free(entry);
+}
+
+void pseudo_ring_finish(struct pseudo_ring *ring)
+{
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        drop(ring, LIST_ENTRY(node, struct pseudo_entry, node));
+    }
+}
+
+void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size_t most,
+                      size_t most_bytes)
+{
+    list_append(&ring->entries, &entry->node);
+    ring->count++;
+    ring->bytes += entry->size;
+    while (ring->count > most || (ring->bytes > most_bytes && ring->count > 1))
+        drop(ring, oldest(ring));
+}
+
+void pseudo_ring_expire(struct pseudo_ring *ring, int64_t before_ms)
+{
+    struct pseudo_entry *entry;
+    while ((entry = oldest(ring)) != NULL && entry->at_ms < before_ms)
+        drop(ring, entry);
+}
+
+void pseudo_ring_take_one(struct pseudo_ring *ring, struct pseudo_entry *entry,
+                          struct list *entries)
+{
+    remove_entry(ring, entry);
+    list_append(entries, &entry->node);
+}
+
+void pseudo_ring_take(struct pseudo_ring *ring, struct list *entries)
+{
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        pseudo_ring_take_one(ring, LIST_ENTRY(node, struct pseudo_entry, node), entries);
+    }
+}

@@ -1,0 +1,42 @@
+/*
+ * A bounded line of things to be told, the oldest first. Whoever owns it has the lock.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "taskgate/core/list.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
+
+struct pseudo_entry {
+    struct list node;
+    int64_t at_ms; /* wall clock */
+    char id[RANDOM_ULID_BYTES];
+    unsigned kind;         /* of whoever makes it */
+    struct str server;     /* in `bytes`, as all three */
+    struct str name, json; /* json is what was given, or "" where it was too long to keep */
+    size_t size;
+    char bytes[];
+};
+
+struct pseudo_ring {
+    struct list entries;
+    size_t count, bytes;
+};
+
+struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struct str name,
+                                         struct str json);
+
+void pseudo_ring_init(struct pseudo_ring *ring);
+void pseudo_ring_finish(struct pseudo_ring *ring);
+/* Takes the entry over; the oldest make room until there are at most `most` in `most_bytes`. */
+void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size_t most,
+                      size_t most_bytes);
+/* Drops what is older than `before_ms`. */
+void pseudo_ring_expire(struct pseudo_ring *ring, int64_t before_ms);
+/* Moves everything to `entries`, which becomes the caller's to free. */
+void pseudo_ring_take(struct pseudo_ring *ring, struct list *entries);
+/* Moves one entry. */
+void pseudo_ring_take_one(struct pseudo_ring *ring, struct pseudo_entry *entry,
+                          struct list *entries);

@@ -1,0 +1,49 @@
+/*
+ * The tools that the gateway itself offers, beside upstream's, to clients that know no tasks
+ * (seed 000 "New Tools"; reference §10.1). One table (tools_table.h) has what a model reads of
+ * them, their parameters, and who handles them.
+ */
+#pragma once
+
+#include "../internal.h"
+#include "arguments.h"
+
+#define PSEUDO_MOST_PARAMETERS 6
+
+/* `arguments` is JSON text that fits the table; may be empty. Answers the call. */
+typedef void (*pseudo_handler)(struct call *call, struct str arguments);
+
+struct pseudo_tool {
+    enum config_pseudo_tool id;
+    const char *title, *description;
+    bool is_read_only;
+    pseudo_handler handle;
+    struct pseudo_parameter parameters[PSEUDO_MOST_PARAMETERS + 1];
+};
+
+/* Whether the client is shown the tools: it did not declare that it knows tasks, or the
+ * configuration says so. After call_with_facts(), or once its `initialize` was read. */
+bool pseudo_serves(const struct call *call);
+
+/* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
+ * our prefix it is ours always. Asks the configuration and the catalogue alone. */
+const struct pseudo_tool *pseudo_tool_called(const struct call *call);
+/* Answers the call, once upstream has accepted its session and token; after call_with_facts(). */
+void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool);
+
+/* The entries of tools/list: JSON objects with a comma between them. */
+void pseudo_tools_write(const struct call *call, struct buffer *out);
+/* The name under which the tool is offered to this client; false when it is not. */
+bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
+                            struct buffer *out);
+
+/* ---- the handlers, one file for what belongs together ---- */
+void pseudo_list_tasks(struct call *call, struct str arguments);
+void pseudo_get_task(struct call *call, struct str arguments);
+void pseudo_get_task_result(struct call *call, struct str arguments);
+void pseudo_cancel_task(struct call *call, struct str arguments);
+void pseudo_await_activity(struct call *call, struct str arguments);
+void pseudo_get_notifications(struct call *call, struct str arguments);
+void pseudo_get_logs(struct call *call, struct str arguments);
+void pseudo_list_servers(struct call *call, struct str arguments);
+void pseudo_list_tools(struct call *call, struct str arguments);

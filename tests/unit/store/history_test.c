@@ -1,0 +1,163 @@
+/* Reading the audit trail from outside: beside a store in use, after tasks are gone, and files that
+ * are none. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/store/history.h"
+
+static struct scratch scratch;
+static struct bench bench;
+
+static void set_up(void)
+{
+    scratch_init(&scratch);
+    bench_open(&bench, &scratch);
+}
+
+static void tear_down(void)
+{
+    bench_close(&bench);
+    scratch_finish(&scratch);
+}
+
+static bool note(void *context, const struct store_history_call *call)
+{
+    struct buffer *text = context;
+    buffer_append_format(text, "%.*s %.*s\n", STR_ARGS(call->decision),
+                         call->has_arguments ? (int)call->arguments.length : 1,
+                         call->has_arguments ? call->arguments.bytes : "-");
+    return true;
+}
+
+static void expect_calls(int64_t since_ms, const char *expected)
+{
+    struct buffer text;
+    struct error error = {""};
+    buffer_init(&text);
+    ck_assert_msg(store_history_read(scratch.path, since_ms, note, &text, &error), "%s",
+                  error.message);
+    buffer_append_char(&text, '\0');
+    ck_assert_str_eq(text.bytes, expected);
+    buffer_finish(&text);
+}
+
+static struct task *decided(const char *decision, const char *arguments)
+{
+    struct task *task = new_task("auth:ab");
+    task_set_text(&task->decision, str_from(decision));
+    task_set_text(&task->arguments, str_from(arguments));
+    return create_task(&bench, task);
+}
+
+/* Only what was created is a call; the decision is in the row of the creation alone. */
+START_TEST(calls_are_read_beside_the_store_that_writes_them)
+{
+    struct task *first = decided("{\"outcome\":\"approve\"}", "{\"a\":1}");
+    task_unref(decided("", "{}"));
+    task_unref(
+        move_task(&bench, first->id, &(struct task_change){.to = TASK_APPROVED, .by = "alice"}));
+    expect_calls(0, "{\"outcome\":\"approve\"} {\"a\":1}\n {}\n");
+    expect_calls(first->created_ms + INT64_C(1000000), "");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit WHERE decision <> ''"), 1);
+    struct task *read = get_task(&bench, first->id);
+    ck_assert_str_eq(read->decision, "");
+    task_unref(read);
+    task_unref(first);
+}
+END_TEST
+
+START_TEST(a_decision_outlives_its_task)
+{
+    task_unref(decided("{\"outcome\":\"approve\"}", "{\"a\":1}"));
+    ck_assert_int_eq(scratch_execute(&scratch, "PRAGMA foreign_keys = ON; DELETE FROM task"),
+                     SQLITE_OK);
+    expect_calls(0, "{\"outcome\":\"approve\"} -\n");
+}
+END_TEST
+
+static bool stop_at_once(void *context, const struct store_history_call *call)
+{
+    (*(int *)context)++;
+    return false;
+}
+
+START_TEST(a_reader_may_stop)
+{
+    int seen = 0;
+    task_unref(decided("{}", "{}"));
+    task_unref(decided("{}", "{}"));
+    ck_assert(store_history_read(scratch.path, 0, stop_at_once, &seen, NULL));
+    ck_assert_int_eq(seen, 1);
+}
+END_TEST
+
+static void expect_refused(const char *path, const char *why)
+{
+    struct error error = {""};
+    ck_assert(!store_history_read(path, 0, note, NULL, &error));
+    ck_assert_msg(strstr(error.message, why) != NULL, "%s", error.message);
+    ck_assert_ptr_nonnull(strstr(error.message, path));
+}
+
+START_TEST(what_is_no_store_of_this_version_is_refused)
+{
+    expect_refused("/nowhere/taskgate.db", "unable to open database file");
+    expect_refused(scratch.folder, "cannot be read as a task store");
+    bench_close(&bench);
+    scratch_execute(&scratch, "PRAGMA user_version = 2");
+    expect_refused(scratch.path, "has schema version 2, and this taskgate reads version");
+    ck_assert_int_eq(scratch_query(&scratch, "PRAGMA user_version"), 2);
+    scratch_execute(&scratch, "PRAGMA user_version = 99");
+    expect_refused(scratch.path, "use the newer taskgate");
+    scratch_execute(&scratch, "PRAGMA application_id = 7");
+    expect_refused(scratch.path, "is no task store");
+    unlink(scratch.path);
+    bench_open(&bench, &scratch);
+}
+END_TEST
+
+/* What reading leaves behind could belong to another user than the gateway's. */
+START_TEST(reading_leaves_nothing_behind)
+{
+    char path[128];
+    task_unref(decided("{}", "{}"));
+    bench_close(&bench);
+    expect_calls(0, "{} {}\n");
+    snprintf(path, sizeof path, "%s/odd 100%%41?x#y.db", scratch.folder);
+    ck_assert_int_eq(link(scratch.path, path), 0);
+    struct buffer text;
+    buffer_init(&text);
+    ck_assert(store_history_read(path, 0, note, &text, NULL));
+    ck_assert_uint_gt(text.length, 0);
+    buffer_finish(&text);
+    unlink(path);
+    snprintf(path, sizeof path, "%s-wal", scratch.path);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    snprintf(path, sizeof path, "%s-shm", scratch.path);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    bench_open(&bench, &scratch);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store history");
+    TCase *tests = tcase_create("store history");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, calls_are_read_beside_the_store_that_writes_them);
+    tcase_add_test(tests, a_decision_outlives_its_task);
+    tcase_add_test(tests, a_reader_may_stop);
+    tcase_add_test(tests, what_is_no_store_of_this_version_is_refused);
+    tcase_add_test(tests, reading_leaves_nothing_behind);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
