@@ -35,17 +35,24 @@ static char *folder_of(const char *path)
     return slash ? memory_format("%.*s", (int)(slash - path + 1), path) : memory_copy_text("");
 }
 
-/* Messages name policy files as seen from here. */
-static void name_policies(struct config *config, const char *folder)
+/* Names a file of the folder as it is seen from here; other names stay. */
+static void show_in_folder(char **name, const char *folder)
 {
-    for (size_t i = 0; i < config->policy_count; i++) {
-        char *name = config->policies[i].name;
-        bool is_dotted = strncmp(name, "./", 2) == 0;
-        char *seen = memory_format("%s%s", folder, name + (is_dotted ? 2 : 0));
-        bool is_beside = name[0] != '/' && access(seen, F_OK) == 0;
-        config->policies[i].name = is_beside ? seen : name;
-        free(is_beside ? name : seen);
-    }
+    if (!*name || **name == '/')
+        return;
+    char *seen = memory_format("%s%s", folder, *name + (strncmp(*name, "./", 2) == 0 ? 2 : 0));
+    bool is_there = access(seen, F_OK) == 0;
+    free(is_there ? *name : seen);
+    *name = is_there ? seen : *name;
+}
+
+static void show_config(struct config *config, const char *folder)
+{
+    show_in_folder(&config->path, folder);
+    for (size_t i = 0; i < config->policy_count; i++)
+        show_in_folder(&config->policies[i].name, folder);
+    if (config->shadow)
+        show_config(config->shadow, folder);
 }
 
 /* Parses in the folder of the file, so that what it names is found beside it. */
@@ -58,14 +65,16 @@ static struct config *parse_beside(const char *path, struct str text,
     if (here < 0 || (*folder && chdir(folder) != 0)) {
         config_problems_add(problems, false, path, 0, 0, strerror(errno));
     } else {
-        config = config_parse(text, path, find_variable, problems);
+        config = config_parse(text, path + strlen(folder), find_variable, problems);
         if (fchdir(here) != 0)
             abort(); /* nothing that is named from here on would be found */
     }
     if (here >= 0)
         close(here);
+    for (size_t i = 0; i < problems->count; i++)
+        show_in_folder(&problems->items[i].file, folder);
     if (config)
-        name_policies(config, folder);
+        show_config(config, folder);
     free(folder);
     return config;
 }

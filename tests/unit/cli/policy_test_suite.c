@@ -247,6 +247,29 @@ START_TEST(wrong_targets_are_exit_2)
 }
 END_TEST
 
+START_TEST(what_a_configuration_names_is_found_beside_it)
+{
+    static const char rules[] = "sources: [{id: a, kind: mcp, url: 'http://a/'}]\n"
+                                "cedar: {policies: [bank.cedar]}\n";
+    char text[512];
+    snprintf(text, sizeof text,
+             "schema: 1\n%sgovernance: {defaults: {action: deny}, shadow: next.yaml}\n", rules);
+    write_file("d/bank.yaml", text);
+    write_file("d/bank.cedar", "permit(principal, action, resource);");
+    write_cases("  - {name: one, request: {tool: get}, expect: {decision: deny}}\n");
+    snprintf(text, sizeof text, "schema: 1\n%sgovernance: {defaults: {action: deny}}\n", rules);
+    write_file("d/next.yaml", text);
+    ck_assert_int_eq(run("policy test d"), CLI_DONE);
+    ck_assert_str_eq(captured[1], "");
+    write_file("d/next.yaml", "schema: 2\n");
+    ck_assert_int_eq(run("policy test d"), CLI_USAGE);
+    expect(1, "d/next.yaml:1:9: schema: ");
+    ck_assert_int_eq(remove("d/bank.cedar"), 0);
+    ck_assert_int_eq(run("policy test d"), CLI_USAGE);
+    expect(1, "d/bank.yaml:3:20: cedar.policies[0]: V-013 ");
+}
+END_TEST
+
 START_TEST(values_are_what_json_reads_them_as)
 {
     write_cases(
@@ -272,6 +295,7 @@ TCase *policy_test_cases(void)
     tcase_add_test(cases, policies_are_tested_alone);
     tcase_add_test(cases, wrong_files_are_exit_2_with_place_and_key);
     tcase_add_test(cases, wrong_targets_are_exit_2);
+    tcase_add_test(cases, what_a_configuration_names_is_found_beside_it);
     tcase_add_test(cases, values_are_what_json_reads_them_as);
     return cases;
 }
