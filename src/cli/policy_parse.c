@@ -1,19 +1,48 @@
-/* taskgate policy parse: everything that is wrong with the text of Cedar policies. */
+/* taskgate policy parse: everything that is wrong with the text of Cedar policies, or with
+ * --print the same policies in one layout. */
 #include "policy.h"
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/policy/cedar_print.h"
 
 #include "options.h"
+#include "terminal.h"
+
+static bool print(const struct cedar_policies *policies)
+{
+    struct buffer out;
+    buffer_init(&out);
+    cedar_policies_print(policies, &out);
+    bool written = terminal_write(&out);
+    buffer_finish(&out);
+    return written;
+}
+
+static int parse(const char *path, bool prints)
+{
+    struct cedar_policies *policies = policy_files_policies(path);
+    if (!policies)
+        return CLI_USAGE;
+    int code = !prints || print(policies) ? CLI_DONE : CLI_FAILURE;
+    cedar_policies_destroy(policies);
+    return code;
+}
 
 int cli_policy_parse(int argc, char **argv)
 {
     const char *path = NULL;
+    bool prints = false;
+    const struct option options[] = {
+        {"print", NULL, "write them to stdout in one layout; comments are lost", NULL, &prints},
+    };
     const struct command command = {
-        .usage = "taskgate policy parse FILE",
+        .usage = "taskgate policy parse [--print] FILE",
         .synopsis =
             "Reads Cedar policies and says everything that is wrong with them, on stderr, as\n"
             "FILE:LINE:COLUMN with what was expected. Exit code 2 if anything is.\n"
             "Whether they fit the gateway is another question: taskgate check.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
         .operands_min = 1,
         .operands_max = 1,
         .operand_name = "FILE",
@@ -26,8 +55,5 @@ int cli_policy_parse(int argc, char **argv)
     case OPTIONS_READ:
         break;
     }
-    struct cedar_policies *policies = policy_files_policies(path);
-    int code = policies ? CLI_DONE : CLI_USAGE;
-    cedar_policies_destroy(policies);
-    return code;
+    return parse(path, prints);
 }

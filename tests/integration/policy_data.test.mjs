@@ -1,4 +1,4 @@
-// taskgate policy authorize and parse, over test data of the policy language: ours, and where it is there the language's own.
+// taskgate policy authorize, parse and parse --print, over test data of the policy language: ours, and where it is there the language's own.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -62,6 +62,32 @@ async function parseAll(t, file) {
   });
 }
 
+test('policy parse --print: one layout, read again as the same', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = path.join(folder, 'a.cedar');
+  fs.writeFileSync(file, '@id("a")permit(principal,action==Action::"\\u{62}",resource)when{((1+2)*3==9)&&"\u202e"!=""}; // gone\n');
+  const printed = await run(BINARY, ['policy', 'parse', '--print', file]);
+  const expected = '@id("a")\npermit(principal, action == Action::"b", resource)\nwhen { (1 + 2) * 3 == 9 && "\\u{202e}" != "" };\n';
+  assert.deepEqual([printed.code, printed.stdout, printed.stderr], [0, expected, '']);
+  fs.writeFileSync(file, printed.stdout);
+  assert.equal((await run(BINARY, ['policy', 'parse', file, '--print'])).stdout, expected);
+  fs.writeFileSync(file, 'permit(principal, action, resource) when { 1 < 2 < 3 };\n');
+  const refused = await run(BINARY, ['policy', 'parse', '--print', file]);
+  assert.deepEqual([refused.code, refused.stdout], [2, '']);
+  assert.match(refused.stderr, /a\.cedar:1:50: \S/);
+});
+test('policy parse --print: what is printed decides all requests alike', LONG, async (t) => {
+  const folder = temporaryFolder(t);
+  const files = filesWith(OURS, 'requests');
+  for (const name of fs.readdirSync(OURS)) fs.copyFileSync(path.join(OURS, name), path.join(folder, name));
+  for (const file of files) {
+    const policies = path.join(folder, json(file).policies);
+    const { code, stdout } = await run(BINARY, ['policy', 'parse', '--print', policies]);
+    assert.equal(code, 0, policies);
+    fs.writeFileSync(policies, stdout);
+  }
+  await authorizeAll(folder, 45);
+});
 test('our own requests: decision, reasons and errors', LONG, () => authorizeAll(OURS, 45));
 test('our own texts: whether they are policies', LONG, (t) => parseAll(t, path.join(OURS, 'parse.json')));
 
