@@ -72,6 +72,12 @@ void ask_cancel(struct ask *ask)
     ask_destroy(ask);
 }
 
+void ask_set_silence(struct ask *ask, int64_t silence_ms)
+{
+    if (ask->upstream)
+        upstream_call_set_silence(ask->upstream, silence_ms);
+}
+
 void ask_cancel_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->asks) {

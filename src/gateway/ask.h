@@ -50,6 +50,8 @@ struct ask *ask_adopt(struct gateway_worker *worker, struct relay_taken *taken,
                       const struct ask_options *options, const struct ask_callbacks *callbacks,
                       void *context);
 void ask_cancel(struct ask *ask); /* without a reply; NULL is allowed */
+/* Another silence limit from now on; 0: none. */
+void ask_set_silence(struct ask *ask, int64_t silence_ms);
 /* Every ask of the worker; for the end. */
 void ask_cancel_all(struct gateway_worker *worker);
 /* Sends and forgets. */

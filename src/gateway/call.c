@@ -201,14 +201,15 @@ static void on_session(void *context, const struct store_reply *reply)
     if (call->exchange) {
         const struct store_session *stored = reply->session;
         if (reply->status == STORE_OK && stored) {
+            struct str declared = str_from(stored->client_capabilities);
             struct session_facts facts = {
                 .known = true,
                 .upstream_tasks = stored->upstream_tasks,
                 .upstream_task_status = stored->upstream_sse,
                 .upstream_lacks_resources = lacks_resources(call),
-                .declares_tasks =
-                    stored->client_capabilities &&
-                    json_member(str_from(stored->client_capabilities), "tasks").length > 0,
+                .declares_tasks = json_member(declared, "tasks").length > 0,
+                .declares_elicitation = json_member(declared, "elicitation").length > 0,
+                .declares_sampling = json_member(declared, "sampling").length > 0,
             };
             copy_name(facts.version, sizeof facts.version, stored->version);
             copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);

@@ -38,6 +38,8 @@ static void rest(struct execution *execution)
 {
     if (execution->running)
         atomic_fetch_sub(&execution->worker->gateway->in_flight, 1);
+    if (execution->running && execution->task)
+        questions_end_task(execution->worker, execution->task);
     execution->running = false;
     ask_cancel(execution->ask);
     execution->ask = NULL;
@@ -81,6 +83,7 @@ static struct execution *hold(const struct call *call, const struct task *task)
     headers_finish(&execution->credentials);
     headers_from_request(&execution->credentials, call->exchange, call->source);
     memcpy(execution->session, call->session, sizeof execution->session);
+    questions_audience(call, &execution->audience);
     return execution;
 }
 
@@ -160,6 +163,7 @@ static void store_outcome(struct execution *execution)
 static void finish(struct execution *execution)
 {
     execution->ask = NULL;
+    questions_end_task(execution->worker, execution->task);
     loop_timer_init(&execution->timer, execution->worker->loop, on_store_retry, execution);
     log_info("Call executed", LOG_TEXT("task", execution->id),
              LOG_TEXT("state", task_state_name(execution->outcome.change.to)));
@@ -219,15 +223,32 @@ void execution_answered(struct execution *execution, const struct ask_reply *rep
 void execution_interim(void *context, struct str message)
 {
     struct execution *execution = context;
-    struct interim_origin origin = {
+    const struct interim_origin origin = {
         .worker = execution->worker,
         .snapshot = execution->snapshot,
         .source = execution->source,
-        .task = execution->task,
         .headers = &execution->credentials,
-        .refusals = &execution->refusals,
+        .session = execution->session,
+        .audience = &execution->audience,
+        .task = execution->task,
+        .requests = &execution->requests,
     };
     interim_take(&origin, message);
+}
+
+/* While a person thinks, upstream has nothing to say. */
+static int64_t silence_limit_ms(const struct execution *execution)
+{
+    return questions_are_open(execution->worker->gateway, execution->task)
+               ? 0
+               : execution->snapshot->config->times.execution_timeout_ms;
+}
+
+void execution_questions_changed(struct gateway_worker *worker, const struct task *task)
+{
+    struct execution *execution = find(worker, str_from(task->id));
+    if (execution && execution->ask)
+        ask_set_silence(execution->ask, silence_limit_ms(execution));
 }
 
 void execution_ask(struct execution *execution, struct str body, struct str id,
@@ -240,7 +261,7 @@ void execution_ask(struct execution *execution, struct str body, struct str id,
         .headers = &execution->credentials,
         .body = body,
         .id = id,
-        .silence_ms = config->times.execution_timeout_ms,
+        .silence_ms = silence_limit_ms(execution),
         .most_bytes = (size_t)config->limits.result_bytes,
     };
     execution->ask = ask_start(execution->worker, &options, callbacks, execution);
@@ -351,6 +372,7 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
         return;
     struct execution *execution = obtain(worker, task);
     execution->own_session = true;
+    execution->audience.is_closed = true; /* there is no client */
     begin(execution, task);
 }
 

@@ -4,16 +4,18 @@
 #include "ask.h"
 #include "execution.h"
 #include "outcome.h"
+#include "questions.h"
 
 struct execution {
     struct gateway_worker *worker;
     int references; /* the worker's map, and each message under way to the store */
     char id[TASK_ID_BYTES];
-    char session[DIGEST_HEX_BYTES]; /* of the request that brought the credentials */
-    struct headers credentials;     /* owned copies; never stored, never logged */
-    bool dropped;                   /* no longer in the worker's map */
-    bool own_session;               /* the gateway's own, for the control plane */
-    bool refused;                   /* with it: runs again only when its owner asks */
+    char session[DIGEST_HEX_BYTES];    /* of the request that brought the credentials */
+    struct headers credentials;        /* owned copies; never stored, never logged */
+    struct question_audience audience; /* who answers what upstream asks */
+    bool dropped;                      /* no longer in the worker's map */
+    bool own_session;                  /* the gateway's own, for the control plane */
+    bool refused;                      /* with it: runs again only when its owner asks */
     /* While it runs. */
     bool running;
     struct task *task;
@@ -23,7 +25,7 @@ struct execution {
     struct buffer request_id; /* JSON text of the id that upstream sees */
     struct loop_timer timer;  /* the next poll of upstream's task, or the next try to store */
     char *upstream_task;      /* upstream's own task, when the tool requires one */
-    unsigned refusals;        /* of upstream's requests meanwhile */
+    unsigned requests;        /* of upstream's meanwhile */
     bool has_result;          /* that task's result has come */
     struct outcome outcome;
 };

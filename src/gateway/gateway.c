@@ -8,6 +8,7 @@
 #include "internal.h"
 #include "pseudo/client.h"
 #include "pseudo/tell.h"
+#include "questions.h"
 #include "relay.h"
 #include "shadow.h"
 #include "stream.h"
@@ -27,6 +28,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->rate = rate_create();
     gateway->shadow = shadow_create();
     gateway->pseudo_clients = pseudo_clients_create();
+    gateway->questions = question_table_create();
     return gateway;
 }
 
@@ -36,6 +38,7 @@ void gateway_destroy(struct gateway *gateway)
         return;
     shadow_destroy(gateway->shadow);
     pseudo_clients_destroy(gateway->pseudo_clients);
+    question_table_destroy(gateway->questions);
     rate_destroy(gateway->rate);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
@@ -118,6 +121,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 {
     if (!worker)
         return;
+    questions_drop(worker);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);

@@ -4,6 +4,7 @@
 
 #include "ambiguity.h"
 #include "internal.h"
+#include "questions.h"
 #include "relay.h"
 #include "session_end.h"
 #include "taskgate/core/log.h"
@@ -197,7 +198,8 @@ static void handle_post(struct call *call)
         struct jsonrpc_error_data data = {.gate = STR("visibility")};
         call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
     } else if (call->envelope.kind == ENVELOPE_RESPONSE) {
-        relay_plainly(call); /* to a request of upstream's, in this session */
+        if (!questions_take_response(call))
+            relay_plainly(call); /* to a request of upstream's, in this session */
     } else {
         dispatch(call);
     }

@@ -114,6 +114,12 @@ void held_pass_progress(struct call *call, struct str message)
     write_message(call, message);
 }
 
+void held_pass(struct call *call, struct str message)
+{
+    if (held_is_stream(call) && http_stream_backlog(call->exchange) <= BACKLOG_BYTES)
+        write_message(call, message);
+}
+
 void held_answer(struct call *call, struct str message)
 {
     struct http_exchange *exchange = call->exchange;

@@ -23,6 +23,8 @@ bool held_may_stream(const struct call *call);
 /* Passes a message on the open stream, unless the client does not read; it counts as progress of
  * upstream's own, so that none of ours follows. */
 void held_pass_progress(struct call *call, struct str message);
+/* Passes any other message on the open stream, unless the client does not read. */
+void held_pass(struct call *call, struct str message);
 /* Ends the open stream with the message that answers the call. */
 void held_answer(struct call *call, struct str message);
 /* It is not held any more. NULL is allowed. */

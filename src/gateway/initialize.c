@@ -55,6 +55,8 @@ static void keep_session(struct call *call, struct str result,
         .upstream_task_status = upstream->task_status,
         .upstream_lacks_resources = !upstream->resources,
         .declares_tasks = call->facts.declares_tasks,
+        .declares_elicitation = call->facts.declares_elicitation,
+        .declares_sampling = call->facts.declares_sampling,
     };
     int64_t limit = call->snapshot->config->limits.sessions;
     struct str source = str_from(call->source->id), session = str_from(handshake->session);
@@ -104,7 +106,6 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
     mcp_capabilities_detect(result, &upstream);
-    call->facts.declares_tasks = mcp_client_declares_tasks(call->envelope.params);
     char *line =
         memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
                       upstream.task_status ? "true" : "false");
@@ -123,8 +124,19 @@ static void drop_handshake(struct call *call)
     call->state = NULL;
 }
 
+/* What the client says of itself is known before upstream answers. */
+static void read_declarations(struct call *call)
+{
+    struct str params = call->envelope.params;
+    struct str capabilities = json_member(params, "capabilities");
+    call->facts.declares_tasks = mcp_client_declares_tasks(params);
+    call->facts.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
+    call->facts.declares_sampling = json_member(capabilities, "sampling").length > 0;
+}
+
 void initialize_handle(struct call *call)
 {
+    read_declarations(call);
     struct relay_options options = {.head = on_head, .rewrite = rewrite};
     call->state = memory_alloc(sizeof(struct handshake));
     call->abandoned = drop_handshake;

@@ -1,12 +1,62 @@
-/* Passing on what upstream says, and refusing what nobody can answer. */
+/* Sorting upstream's messages by what is to become of them. */
 #include "interim.h"
 
+#include <stdlib.h>
+
+#include "ask.h"
+#include "pseudo/client.h"
 #include "stream.h"
 #include "taskgate/json/text.h"
 #include "waiting.h"
 
-/* Of upstream's questions in one call; each costs a request of ours. */
-#define MOST_REFUSALS 100
+/* Of upstream's requests in one call; each costs one of ours. */
+#define MOST_REQUESTS 100
+
+static struct question_origin question_of(const struct interim_origin *origin)
+{
+    return (struct question_origin){
+        .worker = origin->worker,
+        .snapshot = origin->snapshot,
+        .source = origin->source,
+        .headers = origin->headers,
+        .session = origin->session,
+        .audience = origin->audience,
+        .task = origin->task,
+    };
+}
+
+/* ---- requests ---- */
+
+/* `result` empty: the method is none that a client of ours answers. */
+static void respond(const struct interim_origin *origin, struct str id, struct str result)
+{
+    struct buffer body;
+    buffer_init(&body);
+    if (result.length > 0)
+        jsonrpc_write_result(&body, id, result);
+    else
+        jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    const struct ask_options options = {.source = origin->source,
+                                        .snapshot = origin->snapshot,
+                                        .headers = origin->headers,
+                                        .body = buffer_str(&body)};
+    ask_tell(origin->worker, &options);
+    buffer_finish(&body);
+}
+
+static void take_request(const struct interim_origin *origin, struct str method, struct str id,
+                         struct str message)
+{
+    enum question_kind kind;
+    if (questions_are_asked_by(method, &kind)) {
+        const struct question_origin question = question_of(origin);
+        questions_take(&question, message);
+    } else {
+        respond(origin, id, str_equal(method, STR("ping")) ? STR("{}") : STR_EMPTY);
+    }
+}
+
+/* ---- notifications ---- */
 
 static void pass_progress(struct gateway_worker *worker, struct task *task, struct str message)
 {
@@ -21,30 +71,53 @@ static void pass_progress(struct gateway_worker *worker, struct task *task, stru
     }
 }
 
-/* Nobody is there to answer upstream's question, and it must not hang. */
-static void refuse_request(const struct interim_origin *origin, struct str id)
+/* To those who wait for the task here, else to the owner's GET streams. */
+static void pass_log(struct gateway_worker *worker, struct task *task, struct str message)
 {
-    struct buffer body;
-    buffer_init(&body);
-    jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
-    struct ask_options options = {.source = origin->source,
-                                  .snapshot = origin->snapshot,
-                                  .headers = origin->headers,
-                                  .body = buffer_str(&body)};
-    ask_tell(origin->worker, &options);
-    buffer_finish(&body);
+    if (!waiting_tell_message(worker, task, message))
+        stream_tell_owner(worker, task, message);
+}
+
+static void take_log(const struct interim_origin *origin, struct str key, struct str message)
+{
+    struct gateway *gateway = origin->worker->gateway;
+    struct buffer related;
+    buffer_init(&related);
+    dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
+    gateway_tell_workers(gateway, pass_log, origin->task, buffer_str(&related));
+    pseudo_client_log(gateway, key, str_from(origin->source->id),
+                      json_member(buffer_str(&related), "params"));
+    buffer_finish(&related);
+}
+
+static void take_notification(const struct interim_origin *origin, struct str method,
+                              struct str message)
+{
+    struct gateway *gateway = origin->worker->gateway;
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_task(origin->task, key);
+    if (str_equal(method, STR("notifications/progress"))) {
+        gateway_tell_workers(gateway, pass_progress, origin->task, message);
+    } else if (str_equal(method, STR("notifications/cancelled"))) {
+        const struct question_origin question = question_of(origin);
+        questions_take_cancel(&question, message); /* other requests are answered at once */
+    } else if (str_equal(method, STR("notifications/message"))) {
+        take_log(origin, str_from(key), message);
+    } else {
+        gateway_tell_workers(gateway, stream_tell_owner, origin->task, message);
+        pseudo_client_notification(gateway, str_from(key), str_from(origin->source->id), method,
+                                   json_member(message, "params"));
+    }
 }
 
 void interim_take(const struct interim_origin *origin, struct str message)
 {
-    struct gateway *gateway = origin->worker->gateway;
     struct str id = json_member(message, "id");
-    if (id.length > 0 && (*origin->refusals)++ < MOST_REFUSALS)
-        refuse_request(origin, id);
-    else if (id.length > 0)
-        return;
-    else if (json_string_equals(json_member(message, "method"), STR("notifications/progress")))
-        gateway_tell_workers(gateway, pass_progress, origin->task, message);
-    else
-        gateway_tell_workers(gateway, stream_tell_owner, origin->task, message);
+    char *text = json_string_text(json_member(message, "method"), NULL);
+    struct str method = str_from(text);
+    if (id.length == 0)
+        take_notification(origin, method, message);
+    else if ((*origin->requests)++ < MOST_REQUESTS)
+        take_request(origin, method, id, message);
+    free(text);
 }

@@ -1,10 +1,11 @@
 /*
- * What upstream says or asks while a call runs whose client has only its task: passed on to whoever
- * waits or listens, answered where somebody can (contract "Tasks").
+ * What upstream says or asks while a call runs whose client has only its task: progress, log
+ * messages and other notifications are passed on, tied to the task by related-task _meta;
+ * questions wait for whoever can answer them (contract "Tasks").
  */
 #pragma once
 
-#include "ask.h"
+#include "questions.h"
 
 /* The call that runs; all borrowed. */
 struct interim_origin {
@@ -13,7 +14,9 @@ struct interim_origin {
     const struct config_source *source; /* of it */
     struct task *task;
     const struct headers *headers; /* that an answer to upstream needs: session and credentials */
-    unsigned *refusals;            /* of upstream's requests so far */
+    const char *session;           /* digest of the session in them, or "" */
+    const struct question_audience *audience; /* who answers for the client */
+    unsigned *requests;                       /* of upstream's so far */
 };
 
 /* Takes a request or notification. */

@@ -31,6 +31,7 @@ struct gateway {
     struct rate *rate;
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
+    struct question_table *questions; /* what upstream asks */
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;

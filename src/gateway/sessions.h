@@ -21,6 +21,7 @@ struct session_facts {
     bool upstream_task_status;
     bool upstream_lacks_resources; /* known to offer none */
     bool declares_tasks;           /* the client's own capabilities */
+    bool declares_elicitation, declares_sampling;
     char version[SESSION_VERSION_BYTES];
     char client_name[SESSION_NAME_BYTES];
     char client_version[SESSION_NAME_BYTES];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "questions.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -17,26 +18,8 @@ struct stream {
     struct call *call;
     const bool *inside_event;
     struct buffer waiting; /* whole events, until upstream's own is complete */
+    uint64_t claimant;     /* its number once it carries questions */
 };
-
-struct stream *stream_open(struct call *call, const bool *inside_event)
-{
-    struct stream *stream = memory_alloc(sizeof *stream);
-    stream->call = call;
-    stream->inside_event = inside_event;
-    buffer_init(&stream->waiting);
-    list_append(&call->worker->streams, &stream->node);
-    return stream;
-}
-
-void stream_close(struct stream *stream)
-{
-    if (!stream)
-        return;
-    list_remove(&stream->node);
-    buffer_finish(&stream->waiting);
-    free(stream);
-}
 
 void stream_flush(struct stream *stream)
 {
@@ -46,14 +29,51 @@ void stream_flush(struct stream *stream)
     buffer_clear(&stream->waiting);
 }
 
+static void put(struct stream *stream, struct str events)
+{
+    buffer_append(&stream->waiting, events);
+    if (!*stream->inside_event)
+        stream_flush(stream);
+}
+
+/* NULL: whatever asks this client. */
+static void offer(struct stream *stream, const struct task *task)
+{
+    struct buffer events;
+    buffer_init(&events);
+    questions_claim(stream->call, task, &stream->claimant, &events);
+    put(stream, buffer_str(&events));
+    buffer_finish(&events);
+}
+
+struct stream *stream_open(struct call *call, const bool *inside_event)
+{
+    struct stream *stream = memory_alloc(sizeof *stream);
+    stream->call = call;
+    stream->inside_event = inside_event;
+    buffer_init(&stream->waiting);
+    list_append(&call->worker->streams, &stream->node);
+    if (!call->facts.declares_tasks)
+        offer(stream, NULL);
+    return stream;
+}
+
+void stream_close(struct stream *stream)
+{
+    if (!stream)
+        return;
+    list_remove(&stream->node);
+    questions_release(stream->call->worker, stream->claimant);
+    buffer_finish(&stream->waiting);
+    free(stream);
+}
+
 static void tell(struct stream *stream, struct str events)
 {
     size_t backlog = http_stream_backlog(stream->call->exchange) + stream->waiting.length;
     if (backlog > WAITING_BYTES)
         return; /* a notification is a courtesy; the task itself can be asked for */
-    buffer_append(&stream->waiting, events);
-    if (!*stream->inside_event)
-        stream_flush(stream);
+    put(stream, events);
 }
 
 /* Whether the stream is the owner's. Of those who give no name none can be told from another, and
@@ -70,8 +90,10 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task)
         struct call *call = stream->call;
         if (!call->facts.upstream_task_status || !is_owners(stream, task))
             continue;
-        const struct dialect_view view = {.pending = call_pending_look(call)};
-        struct buffer data, events;
+        struct dialect_view view = {.pending = call_pending_look(call)};
+        struct buffer data, events, elicitations;
+        buffer_init(&elicitations);
+        questions_view(worker->gateway, task, &view, &elicitations);
         buffer_init(&data);
         buffer_init(&events);
         dialect_write_status_event(&data, task, &view, clock_now_ms());
@@ -82,6 +104,34 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task)
         tell(stream, buffer_str(&events));
         buffer_finish(&events);
         buffer_finish(&data);
+        buffer_finish(&elicitations);
+    }
+}
+
+void stream_offer(struct gateway_worker *worker, const struct task *task)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        const struct call *call = stream->call;
+        if (call->facts.declares_tasks || !is_owners(stream, task) ||
+            strcmp(call->session, task->session) != 0)
+            continue;
+        offer(stream, task);
+    }
+}
+
+void stream_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (stream->claimant == claimant) {
+            struct buffer event;
+            buffer_init(&event);
+            sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+            put(stream, buffer_str(&event));
+            buffer_finish(&event);
+            return;
+        }
     }
 }
 

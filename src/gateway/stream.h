@@ -18,6 +18,11 @@ void stream_flush(struct stream *stream);
 /* Tells the owner's streams on this worker of a task's new state, where the session's
  * `initialize` advertised it: the seed's event, then the JSON-RPC notification. */
 void stream_tell_status(struct gateway_worker *worker, struct task *task);
+/* What the task's execution asks goes to the session that made it, where its client knows no tasks
+ * and so waits in no tasks/result. */
+void stream_offer(struct gateway_worker *worker, const struct task *task);
+/* Sends a message on the stream of this number, if it is here. */
+void stream_send(struct gateway_worker *worker, uint64_t claimant, struct str message);
 /* Sends one JSON-RPC message to the owner's streams on this worker. */
 void stream_tell_owner(struct gateway_worker *worker, struct task *task, struct str message);
 /* notifications/tools/list_changed to every stream of the worker. */

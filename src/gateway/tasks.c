@@ -3,10 +3,14 @@
 #include <stdlib.h>
 
 #include "execution.h"
+#include "questions.h"
 #include "relay.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
 #include "waiting.h"
+
+#define ELICITATION_RESPONSE "io.modelcontextprotocol/elicitation-response"
 
 static void answer_unknown(struct call *call)
 {
@@ -63,19 +67,34 @@ static void read_task(struct call *call, store_callback callback)
 
 static void answer_task(struct call *call, const struct task *task)
 {
-    struct buffer result;
+    struct dialect_view view = {.pending = call_pending_look(call)};
+    struct buffer result, elicitations;
     buffer_init(&result);
-    dialect_write_get_result(&result, task,
-                             &(struct dialect_view){.pending = call_pending_look(call)});
+    buffer_init(&elicitations);
+    questions_view(call->worker->gateway, task, &view, &elicitations);
+    dialect_write_get_result(&result, task, &view);
     call_answer_result(call, buffer_str(&result));
+    buffer_finish(&elicitations);
     buffer_finish(&result);
+}
+
+/* Seed 001: a poll may carry the answer to what upstream asks. false: it was a bad one, and the
+ * call is answered. */
+static bool take_elicitation_response(struct call *call, const struct task *task)
+{
+    struct error error = {""};
+    struct str response = json_member(call->envelope.meta.raw, ELICITATION_RESPONSE);
+    if (response.length == 0 || questions_answer_in_task(call->worker, task, response, &error))
+        return true;
+    call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+    return false;
 }
 
 static void on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
     struct task *task = call->exchange ? owned_task(call, reply) : NULL;
-    if (task) {
+    if (task && take_elicitation_response(call, task)) {
         execution_offer(call, task, false);
         answer_task(call, task);
     }
@@ -116,6 +135,7 @@ static void on_result(void *context, const struct store_reply *reply)
     } else if (task) {
         execution_offer(call, task, true);
         waiting_open(call);
+        waiting_offer(call->worker, task);
     }
     call_unref(call);
 }

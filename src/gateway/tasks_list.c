@@ -5,6 +5,7 @@
 
 #include "ask.h"
 #include "cursor.h"
+#include "questions.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -153,6 +154,16 @@ static void go_on_upstream(struct call *call)
 
 /* ---- our part ---- */
 
+static void write_task(struct call *call, const struct task *task, struct buffer *out)
+{
+    struct dialect_view view = {.pending = call_pending_look(call)};
+    struct buffer elicitations;
+    buffer_init(&elicitations);
+    questions_view(call->worker->gateway, task, &view, &elicitations);
+    dialect_write_task(out, task, &view);
+    buffer_finish(&elicitations);
+}
+
 static void on_listed(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
@@ -164,8 +175,7 @@ static void on_listed(void *context, const struct store_reply *reply)
         struct listing *listing = call->state;
         for (size_t i = 0; i < reply->task_count; i++) {
             begin_entry(listing);
-            dialect_write_task(&listing->entries, reply->tasks[i],
-                               &(struct dialect_view){.pending = call_pending_look(call)});
+            write_task(call, reply->tasks[i], &listing->entries);
         }
         if (reply->has_more && reply->task_count > 0) {
             listing->has_next = true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "held.h"
+#include "questions.h"
 #include "taskgate/core/memory.h"
 
 struct waiting {
@@ -12,6 +13,7 @@ struct waiting {
     struct str task_id; /* owned; a client's word, so it may hold NUL */
     struct waiting_options options;
     struct loop_timer patience;
+    uint64_t claimant; /* its number once it carries questions */
 };
 
 static void answer_shutting_down(struct call *call)
@@ -45,6 +47,7 @@ static void forget(struct call *call)
     if (waiting->options.dropped)
         waiting->options.dropped(waiting->options.context);
     free((char *)waiting->task_id.bytes);
+    questions_release(worker, waiting->claimant);
     free(waiting);
     call->state = NULL;
 }
@@ -152,6 +155,64 @@ void waiting_tell_progress(struct gateway_worker *worker, const struct task *tas
         held_pass_progress(call, buffer_str(&rewritten));
         buffer_finish(&rewritten);
     }
+}
+
+bool waiting_tell_message(struct gateway_worker *worker, const struct task *task,
+                          struct str message)
+{
+    struct list *others = map_get(worker->waiters, str_from(task->id));
+    if (!others)
+        return false;
+    LIST_FOR_EACH_SAFE (node, next, others) {
+        struct call *call = LIST_ENTRY(node, struct waiting, node)->call;
+        if (held_is_stream(call) && call_owns(call, task)) {
+            held_pass(call, message);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What has not begun to be a stream becomes one when there is something to ask on it. */
+static void offer(struct waiting *waiting, const struct task *task)
+{
+    struct call *call = waiting->call;
+    struct buffer events;
+    buffer_init(&events);
+    questions_claim(call, task, &waiting->claimant, &events);
+    if (events.length > 0) {
+        held_open(call);
+        http_stream_write(call->exchange, buffer_str(&events));
+    }
+    buffer_finish(&events);
+}
+
+void waiting_offer(struct gateway_worker *worker, const struct task *task)
+{
+    struct list *others = map_get(worker->waiters, str_from(task->id));
+    if (!others)
+        return;
+    LIST_FOR_EACH_SAFE (node, next, others) {
+        struct waiting *waiting = LIST_ENTRY(node, struct waiting, node);
+        if (held_may_stream(waiting->call) && call_owns(waiting->call, task))
+            offer(waiting, task);
+    }
+}
+
+bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
+                  struct str message)
+{
+    struct list *others = map_get(worker->waiters, str_from(task->id));
+    if (!others)
+        return false;
+    LIST_FOR_EACH_SAFE (node, next, others) {
+        struct waiting *waiting = LIST_ENTRY(node, struct waiting, node);
+        if (waiting->claimant == claimant) {
+            held_pass(waiting->call, message);
+            return true;
+        }
+    }
+    return false;
 }
 
 void waiting_end_all(struct gateway_worker *worker)

@@ -36,6 +36,14 @@ void waiting_tell(struct gateway_worker *worker, struct task *task);
 /* Upstream's progress, a whole message, goes to those who gave a progress token. */
 void waiting_tell_progress(struct gateway_worker *worker, const struct task *task,
                            struct str message);
+/* Sends a message to one of those who wait as SSE; false: nobody does, on this worker. */
+bool waiting_tell_message(struct gateway_worker *worker, const struct task *task,
+                          struct str message);
+/* What the task's execution asks is sent to those who can be asked. */
+void waiting_offer(struct gateway_worker *worker, const struct task *task);
+/* Sends a message on the stream of this number; false: it is not here. */
+bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
+                  struct str message);
 /* The task has ended: answers this call alone. */
 void waiting_answer(struct call *call, struct task *task);
 /* Answers everyone who is held -32013: the process ends. */

@@ -1,0 +1,113 @@
+/*
+ * The questions of upstream's that wait for an answer, and for a while those that no longer do:
+ * one table for all workers behind one short lock, bounded, found by whom they are for. Any
+ * thread.
+ *
+ * A question's memory belongs to the loop that took it. Whoever closes one (there is exactly
+ * one who does) may read it until it tells that loop so; everybody else sees it only from
+ * inside a visit.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/digest.h"
+#include "taskgate/core/list.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
+
+/* "<source>/session:<digest>", "<source>/<owner>", or an anonymous owner's task. */
+#define QUESTION_KEY_BYTES 256
+#define QUESTIONS_PER_KEY 100
+#define QUESTIONS_MOST 10000
+
+enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING };
+#define QUESTION_KIND_COUNT 2
+
+enum question_state {
+    QUESTION_OPEN,
+    QUESTION_ANSWERED_ON_STREAM, /* by the client's own JSON-RPC response */
+    QUESTION_ANSWERED_IN_TASK,   /* by elicitation-response in tasks/get */
+    QUESTION_ANSWERED_BY_TOOL,
+    QUESTION_EXPIRED,
+    QUESTION_WITHDRAWN, /* upstream wants no answer any more */
+    QUESTION_REJECTED,  /* the call has ended, or the server or the session has gone */
+};
+
+struct question {
+    struct list node; /* in its bucket */
+    /* Set before it is added, never changed. */
+    char id[RANDOM_ULID_BYTES];
+    enum question_kind kind;
+    char key[QUESTION_KEY_BYTES];
+    char session[DIGEST_HEX_BYTES]; /* upstream's session, or "" */
+    char *source;                   /* id */
+    char *task;                     /* id of the task whose execution asks, or "" */
+    char *upstream_id;              /* JSON text of the request's id */
+    char *message;                  /* the whole request */
+    uint64_t call;                  /* the relayed call that it belongs to; 0: none */
+    int64_t asked_ms;               /* wall clock */
+    void *owner;                    /* what the loop that took it keeps beside */
+    /* Under the lock. */
+    enum question_state state;
+    int64_t closed_ms;
+    uint64_t claimant;    /* the stream that it was sent on; 0: none. Fixed once it is closed */
+    bool sent_as_it_came; /* with upstream's own id, else with ours */
+    char answer[DIGEST_HEX_BYTES];
+};
+
+/* Which questions are meant; what is empty or 0 is not compared. */
+struct question_match {
+    bool has_kind;
+    enum question_kind kind;
+    struct str id;          /* ours, or the elicitationId of a form that is a URL */
+    struct str upstream_id; /* JSON text */
+    struct str session;     /* with upstream_id */
+    struct str task;
+    uint64_t call;
+};
+
+struct question_table;
+
+struct question_table *question_table_create(void);
+/* Nothing may be in it. NULL is allowed. */
+void question_table_destroy(struct question_table *table);
+/* Of all, also closed ones; needs no lock. */
+size_t question_table_count(const struct question_table *table);
+
+enum question_added { QUESTION_ADDED, QUESTION_REPEATED, QUESTION_TOO_MANY };
+/* Repeated: the same request of the same session waits already. */
+enum question_added question_table_add(struct question_table *table, struct question *question);
+void question_table_remove(struct question_table *table, struct question *question);
+
+/* How one is closed, and what was found when none is open. */
+struct question_closing {
+    enum question_state state;
+    const char *answer; /* its digest, or NULL */
+    int64_t now_ms;
+    /* Of the oldest closed one that matches: QUESTION_OPEN when there is none either. */
+    enum question_state was;
+    char was_answer[DIGEST_HEX_BYTES];
+};
+/* Closes the oldest open question of `key` that matches, and returns it: the caller is the one
+ * who closed it. NULL when none is open. */
+struct question *question_table_close(struct question_table *table, struct str key,
+                                      const struct question_match *match,
+                                      struct question_closing *closing);
+
+/* Calls `visit` under the lock for every question of `key` that matches (NULL: all), oldest
+ * first; it may change what stands under the lock but must be short. */
+typedef void (*question_visit)(void *context, struct question *question);
+void question_table_visit(struct question_table *table, struct str key,
+                          const struct question_match *match, question_visit visit, void *context);
+/* As question_table_visit() for the one question of this id, whosever it is. */
+void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
+                             void *context);
+/* Calls `visit` under the lock for every question there is. */
+void question_table_visit_all(struct question_table *table, question_visit visit, void *context);
+/* Takes out any one question that `owner` says is its own; NULL when there is none left. */
+struct question *question_table_take(struct question_table *table,
+                                     bool (*is_own)(const void *context, const struct question *),
+                                     const void *context);
