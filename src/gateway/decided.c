@@ -1,7 +1,9 @@
 /* A call that is decided: its line, and the way to the shadow. */
 #include "decided.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shadow.h"
 #include "tally.h"
@@ -27,7 +29,8 @@ static void name_rule(const struct decided *decided, struct log_field fields[FIE
     const struct policy_decision *decision = decided->decision ? decided->decision : &hidden;
     enum verdict_outcome outcome = outcome_of(decided);
     const struct config_rule *rule = decision->rule;
-    fields[0] = LOG_STR("tool", decided->request->name);
+    bool is_named = decided->request->name.length <= TOOL_BYTES_MAX;
+    fields[0] = LOG_STR("tool", is_named ? decided->request->name : STR_EMPTY);
     fields[1] = LOG_TEXT("source", decided->request->source->id);
     fields[2] = LOG_TEXT("outcome", verdict_outcome_name(outcome));
     fields[3] = LOG_TEXT("rule", rule ? rule->match : "");
@@ -86,17 +89,38 @@ static void on_flush(void *context)
 }
 
 /* What a rule alone decides is the same for every call of its kind, and summed up. */
-static void count(struct gateway_worker *worker, const struct decided *decided)
+static void begin_kind(struct gateway_worker *worker, const struct decided *decided, struct str key)
 {
     struct log_field fields[FIELDS_MAX];
     name_rule(decided, fields);
+    tally_begin(worker->tally, key, LOG_LEVEL_INFO, "Calls decided", fields, RULE_FIELDS);
+    if (!loop_timer_is_running(&worker->tally_timer))
+        loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
+}
+
+/* On the way of every forwarded call: the line is made when it is to be written. */
+static void count(struct gateway_worker *worker, const struct decided *decided)
+{
+    const struct policy_decision *decision = decided->decision;
+    const struct snapshot *snapshot = decided->snapshot;
+    struct str tool = decided->request->name;
+    struct {
+        uint64_t snapshot, source, rule;
+        char tool[TOOL_BYTES_MAX];
+    } key;
     if (!worker->tally) {
         worker->tally = tally_create();
         loop_timer_init(&worker->tally_timer, worker->loop, on_flush, worker);
     }
-    tally_count(worker->tally, LOG_LEVEL_INFO, "Calls decided", fields, RULE_FIELDS);
-    if (!loop_timer_is_running(&worker->tally_timer))
-        loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
+    key.snapshot = snapshot->number;
+    key.source = (uint64_t)(decided->request->source - snapshot->config->sources);
+    key.rule = !decision ? UINT64_MAX : decision->rule ? decision->rule_index : UINT64_MAX - 1;
+    if (tool.length > TOOL_BYTES_MAX)
+        tool.length = 0; /* all of them are one kind without a name */
+    memcpy(key.tool, tool.bytes, tool.length);
+    struct str text = str_slice((const char *)&key, offsetof(__typeof__(key), tool) + tool.length);
+    if (!tally_repeat(worker->tally, text))
+        begin_kind(worker, decided, text);
 }
 
 /* What policies decide hangs on who calls and when. */
@@ -104,12 +128,9 @@ static void tell(const struct decided *decided)
 {
     struct log_field fields[FIELDS_MAX];
     struct buffer annotations;
-    struct str tool = decided->request->name;
     buffer_init(&annotations);
     name_rule(decided, fields);
     name_caller(decided->facts, &annotations, fields);
-    if (tool.length > TOOL_BYTES_MAX)
-        fields[0].text = STR_EMPTY;
     log_write(LOG_LEVEL_INFO, "Call decided", fields, FIELDS_MAX);
     buffer_finish(&annotations);
 }

@@ -12,8 +12,10 @@ static struct snapshot *current; /* under current_mutex; holds one reference */
 
 struct snapshot *snapshot_create(struct config *config, struct config_problems *problems)
 {
+    static uint64_t numbers; /* atomic */
     struct snapshot *snapshot = memory_alloc(sizeof *snapshot);
     *snapshot = (struct snapshot){.config = config, .references = 1};
+    snapshot->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
     snapshot->policy = policy_create(config, problems);
     if (config->shadow)
         snapshot->shadow = policy_create(config->shadow, problems);

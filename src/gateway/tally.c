@@ -21,8 +21,7 @@ struct kind {
 struct tally {
     pthread_mutex_t lock;
     struct map *kinds;
-    struct buffer key; /* of the kind that is looked for */
-    int64_t others;    /* beyond the limits */
+    int64_t others; /* beyond the limits */
 };
 
 struct tally *tally_create(void)
@@ -46,7 +45,6 @@ void tally_destroy(struct tally *tally)
         return;
     tally_flush(tally);
     map_destroy(tally->kinds, destroy_kind);
-    buffer_finish(&tally->key);
     pthread_mutex_destroy(&tally->lock);
     free(tally);
 }
@@ -55,7 +53,6 @@ void tally_destroy(struct tally *tally)
 static void write_key(struct buffer *key, const char *message, const struct log_field *fields,
                       unsigned count)
 {
-    buffer_clear(key);
     buffer_append(key, str_slice((const char *)&message, sizeof message));
     for (unsigned i = 0; i < count; i++) {
         bool is_number = fields[i].kind == LOG_FIELD_NUMBER || fields[i].kind == LOG_FIELD_BOOL;
@@ -97,39 +94,59 @@ static void tell(struct kind *kind, int64_t calls)
     log_write(kind->level, kind->message, kind->fields, kind->count + 1);
 }
 
-/* Counts it; true when it is the first of its kind. */
-static bool is_first(struct tally *tally, enum log_level level, const char *message,
-                     const struct log_field *fields, unsigned count)
+/* Under the lock. */
+static bool repeat(struct tally *tally, struct str key)
 {
-    write_key(&tally->key, message, fields, count);
-    struct kind *kind = map_get(tally->kinds, buffer_str(&tally->key));
-    if (kind) {
+    struct kind *kind = map_get(tally->kinds, key);
+    if (kind)
         kind->calls++;
+    return kind != NULL;
+}
+
+bool tally_repeat(struct tally *tally, struct str key)
+{
+    pthread_mutex_lock(&tally->lock);
+    bool is_known = repeat(tally, key);
+    pthread_mutex_unlock(&tally->lock);
+    return is_known;
+}
+
+/* Under the lock. False when the kind is beyond the limits, or another thread was faster. */
+static bool begin(struct tally *tally, struct str key, enum log_level level, const char *message,
+                  const struct log_field *fields, unsigned count)
+{
+    if (repeat(tally, key))
         return false;
-    }
-    if (map_count(tally->kinds) >= TALLY_KINDS_MAX) {
+    if (map_count(tally->kinds) >= TALLY_KINDS_MAX || text_length(fields, count) > TALLY_TEXT_MAX) {
         tally->others++;
         return false;
     }
-    map_put(tally->kinds, buffer_str(&tally->key), create_kind(level, message, fields, count));
+    map_put(tally->kinds, key, create_kind(level, message, fields, count));
     return true;
+}
+
+void tally_begin(struct tally *tally, struct str key, enum log_level level, const char *message,
+                 const struct log_field *fields, unsigned count)
+{
+    pthread_mutex_lock(&tally->lock);
+    bool is_first = begin(tally, key, level, message, fields, count);
+    pthread_mutex_unlock(&tally->lock);
+    if (!is_first)
+        return;
+    struct kind *kind = create_kind(level, message, fields, count);
+    tell(kind, 1);
+    destroy_kind(kind);
 }
 
 void tally_count(struct tally *tally, enum log_level level, const char *message,
                  const struct log_field *fields, unsigned count)
 {
-    bool is_long = text_length(fields, count) > TALLY_TEXT_MAX, first = false;
-    pthread_mutex_lock(&tally->lock);
-    if (is_long)
-        tally->others++;
-    else
-        first = is_first(tally, level, message, fields, count);
-    pthread_mutex_unlock(&tally->lock);
-    if (!first)
-        return;
-    struct kind *kind = create_kind(level, message, fields, count);
-    tell(kind, 1);
-    destroy_kind(kind);
+    struct buffer key;
+    buffer_init(&key);
+    write_key(&key, message, fields, count);
+    if (!tally_repeat(tally, buffer_str(&key)))
+        tally_begin(tally, buffer_str(&key), level, message, fields, count);
+    buffer_finish(&key);
 }
 
 bool tally_flush(struct tally *tally)

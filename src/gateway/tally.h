@@ -27,5 +27,11 @@ void tally_destroy(struct tally *tally);
 /* One more of the kind that message and fields make; `message` is a literal. */
 void tally_count(struct tally *tally, enum log_level level, const char *message,
                  const struct log_field *fields, unsigned count);
+/* The same for whoever knows a shorter key of a kind than its whole line, on a hot path: counts one
+ * more of a known kind, else false, and tally_begin() is told what the line says. Keys of one
+ * tally are all of one making. */
+bool tally_repeat(struct tally *tally, struct str key);
+void tally_begin(struct tally *tally, struct str key, enum log_level level, const char *message,
+                 const struct log_field *fields, unsigned count);
 /* Writes what was summed up and forgets all kinds; false when there was nothing. */
 bool tally_flush(struct tally *tally);

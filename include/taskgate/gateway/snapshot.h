@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "taskgate/config/config.h"
 #include "taskgate/policy/policy.h"
 
@@ -12,6 +14,7 @@ struct snapshot {
     struct config *config;
     struct policy *policy;
     struct policy *shadow; /* of config->shadow, or NULL: it decides nothing */
+    uint64_t number;       /* no other snapshot of the process has it */
     int references;        /* atomic; of snapshot.c alone */
 };
 
