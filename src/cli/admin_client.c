@@ -1,7 +1,6 @@
 /* One libcurl handle, and what the statuses of the admin endpoint mean for an exit code. */
 #include "admin_client.h"
 
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/upstream/curl_library.h"
 
 #include "options.h"
 #include "terminal.h"
@@ -58,8 +58,12 @@ struct admin_client *admin_client_create(void)
         options_complain(TOKEN_VARIABLE " holds white space or a control character");
         return NULL;
     }
+    struct error error = {""};
+    if (!curl_library_load(&error)) {
+        options_complain("%s", error.message);
+        return NULL;
+    }
     struct admin_client *client = memory_alloc(sizeof *client);
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     client->curl = curl_easy_init();
     if (!client->curl) {
         options_complain("libcurl could not be started");
@@ -80,7 +84,6 @@ void admin_client_destroy(struct admin_client *client)
     if (!client)
         return;
     curl_easy_cleanup(client->curl);
-    curl_global_cleanup();
     free(client->url);
     free(client->authorization);
     free(client);

@@ -19,16 +19,21 @@ static _Noreturn void out_of_memory(void)
     abort();
 }
 
-/* As calloc() would give it; but that does not look into the thread's cache of small blocks.
- * From malloc() and memset() the compiler would make a calloc() again. */
+/* Apart, for from malloc() and memset() side by side the compiler makes calloc() again. */
+static __attribute__((noinline)) void *take(size_t size)
+{
+    void *memory = malloc(size);
+    if (!memory)
+        out_of_memory();
+    return memory;
+}
+
+/* As calloc() would give it; but that does not look into the thread's cache of small blocks. */
 void *memory_alloc(size_t size)
 {
     if (size == 0 || size > SMALL_BYTES)
         return memory_alloc_array(1, size);
-    void *memory = realloc(NULL, size);
-    if (!memory)
-        out_of_memory();
-    return memset(memory, 0, size);
+    return memset(take(size), 0, size);
 }
 
 void *memory_alloc_array(size_t count, size_t size)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "libraries.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -124,12 +125,16 @@ static void load(struct reload *reload)
     else if (problems.file_count > 0)
         watch_files(reload, problems.files, problems.file_count);
     struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
+    struct error error = {""};
     buffer_init(&text);
     config_problems_write(&problems, &text);
     while (text.length > 0 && text.bytes[text.length - 1] == '\n')
         text.length--;
     buffer_append_char(&text, '\0');
-    if (snapshot) {
+    if (snapshot && !libraries_load(snapshot->config, &error)) {
+        snapshot_unref(snapshot);
+        refuse(reload, error.message);
+    } else if (snapshot) {
         accept(reload, snapshot, text.bytes);
     } else {
         struct snapshot *old = snapshot_current();

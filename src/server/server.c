@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "libraries.h"
 #include "reload.h"
 #include "store_folder.h"
 #include "taskgate/admin/admin.h"
@@ -283,7 +284,8 @@ static bool start(struct server *server, const char *config_path, struct config 
                   struct error *error)
 {
     struct admin_options admin = {0};
-    if (!take_signals(server, error) || !open_store(server, config, &admin, error))
+    if (!take_signals(server, error) || !libraries_load(config, error) ||
+        !open_store(server, config, &admin, error))
         return false;
     server->gateway = gateway_create(server->store);
     if (!start_workers(server, config, error) || !start_admin(server, config, &admin, error) ||

@@ -7,7 +7,6 @@
  * its own but not in the loop's.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -26,17 +25,11 @@ static void on_sockets_ready(void *context);
 static void on_timeout(void *context);
 static void on_run_deferred(void *context);
 
-static pthread_once_t global_init = PTHREAD_ONCE_INIT;
-
-static void init_libcurl(void)
-{
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 struct curl_client *curl_client_create(struct loop *loop, long max_idle_connections,
                                        struct error *error)
 {
-    pthread_once(&global_init, init_libcurl);
+    if (!curl_library_load(error))
+        return NULL;
     if ((curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) == 0) {
         error_set(error, "this libcurl resolves host names blocking and cannot be used");
         return NULL;

@@ -8,11 +8,10 @@
  */
 #pragma once
 
-#include <curl/curl.h>
-
 #include "curl_client.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
+#include "taskgate/upstream/curl_library.h"
 
 /* The head of a response while it comes in. */
 struct curl_head {

@@ -43,33 +43,40 @@ static void start_silence(struct http1_call *call)
         loop_timer_stop(&call->limit);
 }
 
-struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
-                                       const struct upstream_request *request,
-                                       const struct upstream_callbacks *callbacks, void *context)
+static struct http1_call *create(struct http1_client *client,
+                                 const struct upstream_callbacks *callbacks, void *context)
 {
     struct http1_call *call = memory_alloc(sizeof(*call));
     call->base.implementation = &implementation;
     call->client = client;
-    call->host = http1_host_of(client, url);
     call->callbacks = *callbacks;
     call->context = context;
-    call->body = request->body;
-    call->silence_ms = request->silence_timeout_ms;
-    call->connect_ms =
-        request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
-    call->may_repeat = !str_equal(str_from(request->method), STR("POST"));
     list_append(&client->calls, &call->node);
     list_init(&call->deferred);
     list_init(&call->waiting);
     buffer_init(&call->head);
     buffer_init(&call->kept);
     loop_timer_init(&call->limit, client->loop, on_limit, call);
+    return call;
+}
 
-    call->is_refused = !http1_request_write_head(&client->request_head, url, request);
+struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
+                                       const struct upstream_request *request,
+                                       const struct upstream_callbacks *callbacks, void *context)
+{
+    if (!http1_request_write_head(&client->request_head, url, request))
+        return http1_call_refuse(client, REQUEST_HEADER_MALFORMED, callbacks, context);
+
+    struct http1_call *call = create(client, callbacks, context);
     struct str head = buffer_str(&client->request_head);
+    call->host = http1_host_of(client, url);
     call->head_length = head.length;
-    if (!call->is_refused)
-        call->connection = http1_connection_reuse(call->host, call);
+    call->body = request->body;
+    call->silence_ms = request->silence_timeout_ms;
+    call->connect_ms =
+        request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
+    call->may_repeat = !str_equal(str_from(request->method), STR("POST"));
+    call->connection = http1_connection_reuse(call->host, call);
     if (call->connection != NULL) {
         start_silence(call);
         send_request(call, head);
@@ -77,6 +84,15 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
         buffer_append(&call->head, head);
         http1_client_defer(client, call);
     }
+    return &call->base;
+}
+
+struct upstream_call *http1_call_refuse(struct http1_client *client, const char *detail,
+                                        const struct upstream_callbacks *callbacks, void *context)
+{
+    struct http1_call *call = create(client, callbacks, context);
+    call->refusal = memory_copy_text(detail);
+    http1_client_defer(client, call);
     return &call->base;
 }
 
@@ -103,6 +119,7 @@ void http1_call_destroy(struct http1_call *call)
     list_remove(&call->node);
     buffer_finish(&call->kept);
     buffer_finish(&call->head);
+    free(call->refusal);
     free(call);
 }
 
@@ -361,8 +378,8 @@ void http1_call_readable(struct http1_call *call)
 
 void http1_call_run_deferred(struct http1_call *call)
 {
-    if (call->is_refused)
-        fail(call, REQUEST_HEADER_MALFORMED);
+    if (call->refusal != NULL)
+        fail(call, call->refusal);
     else if (call->connection == NULL)
         connect_call(call);
     else if (call->kept.length > 0)

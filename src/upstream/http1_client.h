@@ -17,3 +17,6 @@ bool http1_client_read_url(struct http1_client *client, struct http1_url *url, c
 struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
                                        const struct upstream_request *request,
                                        const struct upstream_callbacks *callbacks, void *context);
+/* One that fails from the loop, with this `detail`. */
+struct upstream_call *http1_call_refuse(struct http1_client *client, const char *detail,
+                                        const struct upstream_callbacks *callbacks, void *context);

@@ -78,6 +78,7 @@ struct http1_call {
     struct http1_client *client;
     struct http1_host *host;
     struct http1_connection *connection; /* NULL before and between */
+    char *refusal;                       /* why nothing is sent, or NULL */
     struct upstream_callbacks callbacks;
     void *context;
 
@@ -97,7 +98,6 @@ struct http1_call {
     int connect_error;    /* errno of the last attempt */
 
     bool may_repeat; /* not a POST: a second sending does no harm */
-    bool is_refused; /* malformed, nothing is sent */
     bool has_received;
     bool is_paused;
     bool is_busy; /* its callbacks are on the stack */

@@ -7,9 +7,12 @@
 #include "curl_client.h"
 #include "http1_client.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/upstream/curl_library.h"
 
 struct upstream_client {
-    struct curl_client *curl;
+    struct loop *loop;
+    long max_idle_connections;
+    struct curl_client *curl;   /* NULL until it is needed */
     struct http1_client *http1; /* NULL when the environment forces libcurl */
 };
 
@@ -30,14 +33,25 @@ struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_
     bool only_curl;
     if (!read_switch(&only_curl, error))
         return NULL;
-    struct curl_client *curl = curl_client_create(loop, max_idle_connections, error);
-    if (curl == NULL)
+    struct curl_client *curl = NULL;
+    if (only_curl && (curl = curl_client_create(loop, max_idle_connections, error)) == NULL)
         return NULL;
     struct upstream_client *client = memory_alloc(sizeof(*client));
+    client->loop = loop;
+    client->max_idle_connections = max_idle_connections;
     client->curl = curl;
     if (!only_curl)
         client->http1 = http1_client_create(loop, (size_t)max_idle_connections);
     return client;
+}
+
+bool upstream_prepare(const char *url, struct error *error)
+{
+    struct http1_url parts;
+    bool only_curl;
+    if (!read_switch(&only_curl, error))
+        return false;
+    return (!only_curl && http1_url_read(&parts, url)) || curl_library_load(error);
 }
 
 void upstream_client_destroy(struct upstream_client *client)
@@ -56,6 +70,11 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
     struct http1_url url;
     if (client->http1 != NULL && http1_client_read_url(client->http1, &url, request->url))
         return http1_call_start(client->http1, &url, request, callbacks, context);
+    struct error error = {""};
+    if (client->curl == NULL)
+        client->curl = curl_client_create(client->loop, client->max_idle_connections, &error);
+    if (client->curl == NULL)
+        return http1_call_refuse(client->http1, error.message, callbacks, context);
     return curl_call_start(client->curl, request, callbacks, context);
 }
 

@@ -31,6 +31,10 @@ struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_
 /* Cancels what is running, without callbacks. Not from inside a callback. NULL is allowed. */
 void upstream_client_destroy(struct upstream_client *client);
 
+/* Loads what calls to this URL need and a call would have to load first, from files: not on a
+ * loop. Any thread. */
+bool upstream_prepare(const char *url, struct error *error);
+
 struct upstream_request {
     const char *method;                /* "POST", "GET", "DELETE" */
     const char *url;                   /* absolute, http or https */

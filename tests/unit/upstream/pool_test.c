@@ -415,10 +415,44 @@ START_TEST(an_ordinary_url_is_read_and_any_other_left)
 }
 END_TEST
 
+/* Whether libcurl is in this process. */
+static bool has_libcurl(void)
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        found |= strstr(line, "/libcurl") != NULL;
+    fclose(maps);
+    return found;
+}
+
+START_TEST(libcurl_is_loaded_for_those_who_need_it)
+{
+    struct scene scene = {0};
+    struct record record = {0};
+    struct peer peer;
+    struct error error = {""};
+    start(&scene);
+    ck_assert(upstream_prepare("http://127.0.0.1:1/mcp", &error));
+    await_post(&scene, &record, &peer);
+    peer_send_text(&peer, SHORT_ANSWER);
+    await_end(&record, UPSTREAM_DONE);
+    ck_assert(!has_libcurl());
+    ck_assert_msg(upstream_prepare("https://127.0.0.1:1/mcp", &error), "%s", error.message);
+    ck_assert(has_libcurl());
+    peer_close(&peer);
+    forget(&record);
+    stop(&scene);
+}
+END_TEST
+
 TCase *pool_tests(void)
 {
     TCase *tests = tcase_create("pool_tests");
     tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, libcurl_is_loaded_for_those_who_need_it);
     tcase_add_loop_test(tests, a_malformed_response_is_gone_and_shows_nothing_of_it, 0, 6);
     tcase_add_loop_test(tests, only_a_connection_in_order_is_kept, 0, 10);
     tcase_add_loop_test(tests, an_idle_connection_goes_as_soon_as_the_server_stirs, 0, 2);
