@@ -39,51 +39,55 @@ void policy_files_complain(const struct buffer *problems)
     buffer_finish(&safe);
 }
 
-/* One of the engine's readers. */
-typedef void *reader(const struct cedar_source *source, struct buffer *problems);
+/* One of the engine's readers; what it makes goes where `result` points. */
+typedef void reader(const struct cedar_source *source, struct buffer *problems, void *result);
 
-static void *read_by(const char *path, reader *read)
+static void read_by(reader *read, const char *path, void *result)
 {
-    void *what = NULL;
     struct buffer text, problems;
     buffer_init(&text);
     buffer_init(&problems);
     if (policy_files_read(path, &text)) {
         struct cedar_source source = {.name = path, .text = buffer_str(&text)};
-        what = read(&source, &problems);
+        read(&source, &problems, result);
         policy_files_complain(&problems);
     }
     buffer_finish(&problems);
     buffer_finish(&text);
-    return what;
 }
 
-static void *read_policies(const struct cedar_source *source, struct buffer *problems)
+static void read_policies(const struct cedar_source *source, struct buffer *problems, void *result)
 {
-    return cedar_policies_parse(source, 1, problems);
+    *(struct cedar_policies **)result = cedar_policies_parse(source, 1, problems);
 }
 
-static void *read_entities(const struct cedar_source *source, struct buffer *problems)
+static void read_entities(const struct cedar_source *source, struct buffer *problems, void *result)
 {
-    return cedar_entities_parse(source, problems);
+    *(struct cedar_entities **)result = cedar_entities_parse(source, problems);
 }
 
-static void *read_requests(const struct cedar_source *source, struct buffer *problems)
+static void read_requests(const struct cedar_source *source, struct buffer *problems, void *result)
 {
-    return cedar_requests_parse(source, problems);
+    *(struct cedar_requests **)result = cedar_requests_parse(source, problems);
 }
 
 struct cedar_policies *policy_files_policies(const char *path)
 {
-    return read_by(path, read_policies);
+    struct cedar_policies *policies = NULL;
+    read_by(read_policies, path, &policies);
+    return policies;
 }
 
 struct cedar_entities *policy_files_entities(const char *path)
 {
-    return read_by(path, read_entities);
+    struct cedar_entities *entities = NULL;
+    read_by(read_entities, path, &entities);
+    return entities;
 }
 
 struct cedar_requests *policy_files_requests(const char *path)
 {
-    return read_by(path, read_requests);
+    struct cedar_requests *requests = NULL;
+    read_by(read_requests, path, &requests);
+    return requests;
 }

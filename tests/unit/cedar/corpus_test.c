@@ -169,13 +169,10 @@ static void run_requests(const char *path, struct str test, struct str policy_te
     struct buffer problems;
     buffer_init(&problems);
     struct cedar_policies *policies = parse(policy_text, &problems);
-    struct cedar_entities *entities = cedar_entities_create();
-    struct error error;
-    if (!policies)
-        complain(path, "policies: ", buffer_str(&problems));
-    else if (!cedar_entities_read_json(entities, entity_text, &error) ||
-             !cedar_entities_seal(entities, &error))
-        complain(path, error.message, STR_EMPTY);
+    struct cedar_source source = {.name = "entities", .text = entity_text};
+    struct cedar_entities *entities = cedar_entities_parse(&source, &problems);
+    if (!policies || !entities)
+        complain(path, "", buffer_str(&problems));
     else
         run_policies(path, test, policies, entities);
     cedar_entities_destroy(entities);
