@@ -218,25 +218,26 @@ static void ask_store(struct call *call, const struct shadow_call *shadowed)
 }
 
 /* Finds out who calls, as nobody had to so far. */
-static void identify(struct call *call, struct shadow_call *shadowed)
+static void compare_unidentified(struct call *call, const struct shadow_call *decided)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id);
+    struct shadow_call shadowed = *decided;
     struct catalog_tool tool;
     struct session_facts session = {0};
     call_identify(call);
-    catalog_find_tool(gateway->catalog, source, shadowed->request.name, &tool);
-    shadowed->facts = (struct policy_facts){
+    catalog_find_tool(gateway->catalog, source, shadowed.request.name, &tool);
+    shadowed.facts = (struct policy_facts){
         .principal.owner = str_from(call->owner), .hints = tool.hints, .now_ms = clock_now_ms()};
     bool is_known = !call->session[0] ||
                     sessions_get(gateway->sessions, source, str_from(call->session), &session);
     if (!is_known) {
-        ask_store(call, shadowed);
+        ask_store(call, &shadowed);
         return;
     }
-    shadowed->facts.principal.client_name = str_from(session.client_name);
-    shadowed->facts.principal.client_version = str_from(session.client_version);
-    shadow_compare_later(gateway->shadow, shadowed);
+    shadowed.facts.principal.client_name = str_from(session.client_name);
+    shadowed.facts.principal.client_version = str_from(session.client_version);
+    shadow_compare_later(gateway->shadow, &shadowed);
 }
 
 static void compare(struct gateway_worker *worker, const struct decided *decided, struct call *call)
@@ -247,7 +248,7 @@ static void compare(struct gateway_worker *worker, const struct decided *decided
     if (decided->facts)
         shadow_compare_later(worker->gateway->shadow, &shadowed);
     else
-        identify(call, &shadowed);
+        compare_unidentified(call, &shadowed);
 }
 
 void decided_tell(struct gateway_worker *worker, const struct decided *decided, struct call *call)
