@@ -1,16 +1,21 @@
-// Writes cases with cedar-wasm's answers, in the form that corpus_test.c reads:
+// Writes cases with cedar-wasm's answers, in the form that corpus_test.c reads: those of a seed and the corners of the grammar, or all
+// pairs of values.
 //
 //     node write.mjs FOLDER [SEED [SETS [TEXTS]]]
+//     node write.mjs --pairs FOLDER
 import fs from 'node:fs';
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { Cases } from './cases.mjs';
+import * as corners from './corners.mjs';
+import { conditions as pairs } from './pairs.mjs';
 import { Random } from './random.mjs';
 
 const cedar = createRequire(import.meta.url)(process.env.CEDAR_WASM ?? '@cedar-policy/cedar-wasm/nodejs');
-const [folder, seed = '1', sets = '20', texts = '300'] = process.argv.slice(2);
+const ofPairs = process.argv[2] === '--pairs';
+const [folder, seed = '1', sets = '20', texts = '300'] = process.argv.slice(ofPairs ? 3 : 2);
 if (!folder) {
-  console.error('usage: node write.mjs FOLDER [SEED [SETS [TEXTS]]]');
+  console.error('usage: node write.mjs FOLDER [SEED [SETS [TEXTS]]] | --pairs FOLDER');
   process.exit(2);
 }
 fs.mkdirSync(folder, { recursive: true });
@@ -38,6 +43,27 @@ function policies(count, make) {
   return list.join('\n');
 }
 
+const conditional = (condition) => `permit(principal, action, resource) when { ${condition} };`;
+
+/** Conditions as policies of sets of 400, each put to one simple request. */
+function saveConditions(name, conditions) {
+  const request = { principal: { type: 'User', id: 'a' }, action: { type: 'Action', id: 'view' }, resource: { type: 'Doc', id: 'd' }, context: { a: 'a' } };
+  const entities = [{ uid: { type: 'User', id: 'a' }, attrs: { a: 'x' }, parents: [{ type: 'Group', id: 'g' }] }];
+  save(`${name}.entities.json`, `${lines(entities)}\n`);
+  for (let i = 0; i * 400 < conditions.length; i++) {
+    const text = conditions.slice(i * 400, (i + 1) * 400).map(conditional).join('\n');
+    save(`${name}${i}.cedar`, `${text}\n`);
+    save(`${name}${i}.json`, `{"policies": "${name}${i}.cedar", "entities": "${name}.entities.json", "requests": ${lines([answered(request, text, entities)])}}\n`);
+  }
+}
+
+if (ofPairs) {
+  const conditions = [...pairs()];
+  saveConditions('pairs', conditions);
+  console.log(`${folder}: ${conditions.length} conditions`);
+  process.exit(0);
+}
+
 const random = new Random(Number(seed));
 const cases = new Cases(random);
 const setsPerEntities = 8;
@@ -61,4 +87,7 @@ const verdicts = random.list(Number(texts), () => {
   return { text, accept: accepts(text) };
 });
 save('texts.json', `{"cases": ${lines(verdicts)}}\n`);
+const cornerTexts = [...corners.texts, ...corners.conditions.map(conditional)];
+save('corners.json', `{"cases": ${lines(cornerTexts.map((text) => ({ text, accept: accepts(text) })))}}\n`);
+saveConditions('corners', corners.conditions.filter((condition) => accepts(conditional(condition))));
 console.log(`${folder}: ${sets} sets; ${texts} texts, ${verdicts.filter((one) => one.accept).length} accepted`);
