@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskSchema } from '@modelcontextprotocol/sdk/types.js';
-import { workflow } from './lib/gateway.mjs';
+import { startEverything } from './lib/everything.mjs';
+import { startGateway, workflow } from './lib/gateway.mjs';
 import { inspectorClient, relatedTask } from './lib/inspector_client.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
-import { signal } from './lib/wait.mjs';
+import { signal, until } from './lib/wait.mjs';
 
 const stage = async (t, { client: clientOptions, upstream, ...more } = {}) => {
   const place = await scene(t, {
@@ -221,4 +222,17 @@ test('tasks made elsewhere by the same owner are found by a list; the cache is e
   assert.deepEqual(client.getClientTasks().map((task) => task.taskId), [taskId]);
   await client.disconnect();
   assert.deepEqual(client.getClientTasks(), []);
+});
+
+test('server-everything asks within a task: the question names the task, comes on the open tasks/result, and the task goes on', async (t) => {
+  const server = await startEverything(t);
+  const gateway = await startGateway(t, { upstream: server.url, rules: [['trigger-elicitation-request', 'approve']], approval: workflow('10m') });
+  const client = await inspectorClient(t, gateway.url, { onElicitation: () => ({ action: 'accept', content: { name: 'Ada' } }) });
+  await client.listAllTools();
+  const seen = await client.callToolStream('trigger-elicitation-request', {}, { onEvent: (m) => m.type === 'taskCreated' && gateway.admin.approve(m.task.taskId) });
+  const [asked] = client.of('elicitation');
+  assert.match(JSON.stringify(seen.result?.content ?? seen.error.message), /Ada/);
+  assert.equal(asked.taskId, seen.taskId);
+  const task = await until(() => client.getTask(seen.taskId), 'the task');
+  assert.equal(task.status, 'completed');
 });
