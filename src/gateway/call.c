@@ -81,6 +81,7 @@ void call_unref(struct call *call)
     if (--call->references > 0)
         return;
     envelope_finish(&call->envelope);
+    free(call->made_body);
     snapshot_unref(call->snapshot);
     free(call);
 }
@@ -108,6 +109,17 @@ void call_ended(struct call *call)
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
     metrics_add(METRIC_ACTIVE_REQUESTS, -1, NULL);
     call_unref(call);
+}
+
+enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error)
+{
+    size_t length;
+    char *made = buffer_take(body, &length);
+    envelope_finish(&call->envelope);
+    free(call->made_body);
+    call->made_body = made;
+    call->body = str_slice(made, length);
+    return envelope_read(&call->envelope, call->body, error);
 }
 
 /* ---- answers ---- */

@@ -4,6 +4,7 @@
 
 #include "execution_internal.h"
 #include "interim.h"
+#include "pseudo/client.h"
 #include "task_bind.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -223,7 +224,10 @@ void execution_answered(struct execution *execution, const struct ask_reply *rep
 void execution_interim(void *context, struct str message)
 {
     struct execution *execution = context;
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_task(execution->task, key);
     const struct interim_origin origin = {
+        .key = key,
         .worker = execution->worker,
         .snapshot = execution->snapshot,
         .source = execution->source,

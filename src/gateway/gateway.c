@@ -6,9 +6,11 @@
 #include "execution.h"
 #include "fetch.h"
 #include "internal.h"
+#include "promotion.h"
 #include "pseudo/client.h"
 #include "pseudo/tell.h"
 #include "questions.h"
+#include "quota.h"
 #include "relay.h"
 #include "shadow.h"
 #include "stream.h"
@@ -26,6 +28,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
     gateway->rate = rate_create();
+    gateway->promoted = quota_create();
     gateway->shadow = shadow_create();
     gateway->pseudo_clients = pseudo_clients_create();
     gateway->questions = question_table_create();
@@ -39,6 +42,7 @@ void gateway_destroy(struct gateway *gateway)
     shadow_destroy(gateway->shadow);
     pseudo_clients_destroy(gateway->pseudo_clients);
     question_table_destroy(gateway->questions);
+    quota_destroy(gateway->promoted);
     rate_destroy(gateway->rate);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
@@ -56,6 +60,7 @@ static void on_task(void *context, struct task *task, bool created)
         stream_tell_status(worker, task);
     waiting_tell(worker, task);
     execution_tell(worker, task);
+    promotion_tell(worker, task);
 }
 
 static void on_sweep(void *context)
@@ -85,6 +90,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     list_init(&worker->streams);
     worker->waiters = map_create();
     worker->executions = map_create();
+    worker->promotions = map_create();
     gateway->workers = memory_grow_array(gateway->workers, gateway->worker_count + 1,
                                          sizeof(struct gateway_worker *));
     gateway->workers[gateway->worker_count++] = worker;
@@ -113,6 +119,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     loop_timer_stop(&worker->sweep_timer);
     drop_calls(worker);
     executions_drop(worker);
+    promotions_drop(worker);
     ask_cancel_all(worker);
     decided_finish(worker);
 }
@@ -122,6 +129,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     if (!worker)
         return;
     questions_drop(worker);
+    map_destroy(worker->promotions, NULL);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);

@@ -18,6 +18,7 @@ struct held {
     struct loop_timer timer;
     int64_t started_ms;
     bool is_stream;        /* begun */
+    bool awaits_upstream;
     bool upstream_reports; /* upstream's own progress has been passed on this token */
 };
 
@@ -104,6 +105,23 @@ void held_begin(struct call *call, const char *what, struct str task_id)
     loop_timer_init(&held->timer, call->worker->loop, on_sign_of_life, held);
     held_destroy(call->held);
     call->held = held;
+}
+
+void held_take_stream(struct call *call, const char *what)
+{
+    held_begin(call, what, STR_EMPTY);
+    call->held->is_stream = call->held->upstream_reports = true;
+    loop_timer_start(&call->held->timer, SIGN_OF_LIFE_MS);
+}
+
+void held_await_upstream(struct call *call)
+{
+    call->held->awaits_upstream = true;
+}
+
+bool held_awaits_upstream(const struct call *call)
+{
+    return call->held && call->held->awaits_upstream;
 }
 
 void held_pass_progress(struct call *call, struct str message)

@@ -21,7 +21,8 @@ static struct question_origin question_of(const struct interim_origin *origin)
         .headers = origin->headers,
         .session = origin->session,
         .audience = origin->audience,
-        .task = origin->task,
+        .task = origin->call ? NULL : origin->task,
+        .call = origin->call,
     };
 }
 
@@ -78,14 +79,18 @@ static void pass_log(struct gateway_worker *worker, struct task *task, struct st
         stream_tell_owner(worker, task, message);
 }
 
-static void take_log(const struct interim_origin *origin, struct str key, struct str message)
+static void take_log(const struct interim_origin *origin, struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
     struct buffer related;
     buffer_init(&related);
-    dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
-    gateway_tell_workers(gateway, pass_log, origin->task, buffer_str(&related));
-    pseudo_client_log(gateway, key, str_from(origin->source->id),
+    if (origin->task) {
+        dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
+        gateway_tell_workers(gateway, pass_log, origin->task, buffer_str(&related));
+    } else {
+        buffer_append(&related, message);
+    }
+    pseudo_client_log(gateway, str_from(origin->key), str_from(origin->source->id),
                       json_member(buffer_str(&related), "params"));
     buffer_finish(&related);
 }
@@ -94,19 +99,19 @@ static void take_notification(const struct interim_origin *origin, struct str me
                               struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
-    char key[PSEUDO_KEY_BYTES];
-    pseudo_key_of_task(origin->task, key);
     if (str_equal(method, STR("notifications/progress"))) {
-        gateway_tell_workers(gateway, pass_progress, origin->task, message);
+        if (origin->task)
+            gateway_tell_workers(gateway, pass_progress, origin->task, message);
     } else if (str_equal(method, STR("notifications/cancelled"))) {
         const struct question_origin question = question_of(origin);
         questions_take_cancel(&question, message); /* other requests are answered at once */
     } else if (str_equal(method, STR("notifications/message"))) {
-        take_log(origin, str_from(key), message);
+        take_log(origin, message);
     } else {
-        gateway_tell_workers(gateway, stream_tell_owner, origin->task, message);
-        pseudo_client_notification(gateway, str_from(key), str_from(origin->source->id), method,
-                                   json_member(message, "params"));
+        if (origin->task)
+            gateway_tell_workers(gateway, stream_tell_owner, origin->task, message);
+        pseudo_client_notification(gateway, str_from(origin->key), str_from(origin->source->id),
+                                   method, json_member(message, "params"));
     }
 }
 

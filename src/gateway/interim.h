@@ -12,11 +12,14 @@ struct interim_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of it */
-    struct task *task;
+    struct task *task;                  /* NULL while its client waits for the answer itself */
+    const char *key;                    /* of the client (pseudo/client.h), or "" */
     const struct headers *headers; /* that an answer to upstream needs: session and credentials */
     const char *session;           /* digest of the session in them, or "" */
     const struct question_audience *audience; /* who answers for the client */
-    unsigned *requests;                       /* of upstream's so far */
+    uint64_t
+        call; /* a number of questions_number() that its questions end with; 0: the task does */
+    unsigned *requests; /* of upstream's so far */
 };
 
 /* Takes a request or notification. */

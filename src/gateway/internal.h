@@ -29,6 +29,7 @@ struct gateway {
     struct sessions *sessions;
     struct catalog *catalog;
     struct rate *rate;
+    struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
     struct question_table *questions; /* what upstream asks */
@@ -54,6 +55,7 @@ struct gateway_worker {
     struct list streams;           /* struct stream.node: open GET streams */
     struct map *waiters;           /* task id -> struct waiting: open tasks/result */
     struct map *executions;        /* task id -> struct execution: credentials held, or running */
+    struct map *promotions;        /* task id -> struct promotion: those that run */
 };
 
 /*
@@ -73,8 +75,11 @@ struct call {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct str body;          /* POST only: what was parsed, and what a relay sends */
+    char *made_body;          /* owned: what `body` shows when it is not the client's own */
     struct envelope envelope; /* POST only */
     const struct mcp_method *method;
+    bool is_executed; /* by execute_tool, with a patience of its own: */
+    int64_t patience_ms;
     bool identified;                      /* call_identify() has set the three below */
     char session[DIGEST_HEX_BYTES];       /* its digest, "" without */
     char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
@@ -123,6 +128,9 @@ enum dialect_pending call_pending_look(const struct call *call);
  * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */
 bool call_knows_tasks(const struct call *call);
 
+/* Puts a message of ours (taken over) in the place of the client's, with the same id. */
+enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error);
+
 /* ---- the methods, one file each ---- */
 void initialize_handle(struct call *call);
 void tools_list_handle(struct call *call);
@@ -141,7 +149,15 @@ void tasks_list_handle(struct call *call);
  * a ping when need be, and answers the call itself when upstream refuses. */
 void verify_then(struct call *call, call_step next);
 
+/* ---- tools_call.c ---- */
+/* Puts the call to every gate, as if the client had called the tool plainly. For execute_tool,
+ * once it has replaced the body. */
+void tools_call_execute(struct call *call, int64_t patience_ms);
+
 /* ---- task_create.c ---- */
+/* What operators see: the client's name, and enough of the owner's digest to tell two apart. The
+ * caller frees it. */
+char *task_describe_principal(const struct call *call);
 enum task_answer {
     TASK_ANSWER_CREATED, /* at once, with the task */
     TASK_ANSWER_RESULT,  /* when the task has ended, with what tasks/result would answer */

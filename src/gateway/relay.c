@@ -46,6 +46,11 @@ static void on_slow(void *context)
     relay->options.slow(relay->call);
 }
 
+void relay_ask_again(struct relay *relay, int64_t in_ms)
+{
+    loop_timer_start(&relay->slow, in_ms);
+}
+
 bool relay_detach(struct call *call, struct relay_taken *taken)
 {
     struct relay *relay = call->relay;

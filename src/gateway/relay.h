@@ -34,7 +34,8 @@ struct relay_options {
     /* Whether a request or notification of upstream's is taken out of the event stream. NULL:
      * all of them go down. */
     bool (*take_message)(struct call *call, struct str message);
-    /* Told once, when the response is not complete after `slow_ms`; 0: never. */
+    /* Told once, when the response is not complete after `slow_ms`, and again when asked for by
+     * relay_ask_again(); 0: never. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
     /* Answers in upstream's place; returns false to let the ordinary error be answered. */
@@ -56,6 +57,8 @@ struct relay_taken {
  * begun. The options' callbacks are not used any more. false: not now, because the request has
  * not all gone out or what comes cannot be taken back, and nothing was changed. */
 bool relay_detach(struct call *call, struct relay_taken *taken);
+/* Has options.slow() told once more. */
+void relay_ask_again(struct relay *relay, int64_t in_ms);
 /* Drops it without an answer; NULL is allowed. */
 void relay_cancel(struct relay *relay);
 /* Whether it is to open a client's GET stream and upstream has not answered yet. NULL is

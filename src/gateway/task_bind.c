@@ -1,6 +1,7 @@
 /* What a task is bound to at its creation, and its clocks. */
 #include "task_bind.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "decided.h"
@@ -13,7 +14,7 @@
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
 
 static void bind(struct task *task, const struct task_origin *origin,
-                 const struct policy_decision *decision, const struct catalog_tool *tool)
+                 const struct catalog_tool *tool)
 {
     const struct envelope *envelope = origin->envelope;
     struct str arguments = envelope->arguments.raw;
@@ -24,14 +25,20 @@ static void bind(struct task *task, const struct task_origin *origin,
     task_set_text(&task->client_name, str_from(origin->client_name));
     task_set_text(&task->client_version, str_from(origin->client_version));
     task_set_text(&task->tool, envelope->name.text);
-    if (!task->accelerated && decision->workflow)
-        task_set_text(&task->workflow, str_from(decision->workflow->name));
-    task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
-    task_set_request(task, envelope->body);
     task_set_text(&task->arguments, arguments.length > 0 ? arguments : STR("{}"));
     canonical_digest(arguments, task->arguments_digest);
     memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
     task_set_text(&task->progress_token, envelope->progress_token);
+}
+
+/* What an execution needs. */
+static void bind_decision(struct task *task, const struct task_origin *origin,
+                          const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    if (!task->accelerated && decision->workflow)
+        task_set_text(&task->workflow, str_from(decision->workflow->name));
+    task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
+    task_set_request(task, origin->envelope->body);
     task->on_result = decision->execution == EXECUTION_ON_RESULT;
     task->keep_task = tool->has_own && tool->own == ANNOTATION_REQUIRED;
 }
@@ -86,10 +93,41 @@ struct task *task_bind(const struct task_origin *origin, const struct policy_dec
 {
     struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
     task->accelerated = accelerated;
-    bind(task, origin, decision, tool);
+    bind(task, origin, tool);
+    bind_decision(task, origin, decision, tool);
     keep_decision(task, origin, decision, tool);
     set_clocks(task, origin, decision);
     metrics_count(METRIC_DECISIONS, STR("gate4"), accelerated ? STR("allow") : STR("started"));
+    return task;
+}
+
+struct task *task_bind_promoted(const struct call *call)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    struct task *task = task_create_promoted();
+    struct catalog_tool tool;
+    char *principal = task_describe_principal(call);
+    const struct task_origin origin = {
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .envelope = &call->envelope,
+        .owner = call->owner,
+        .session = call->session,
+        .principal = principal,
+        .client_name = call->facts.client_name,
+        .client_version = call->facts.client_version,
+    };
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), call_tool(call),
+                      &tool);
+    bind(task, &origin, &tool);
+    free(principal);
+    task_set_text(&task->action, STR("forward"));
+    task->created_ms = task->updated_ms = clock_now_ms();
+    task->ttl_ms =
+        pseudo->default_ttl_ms < pseudo->max_ttl_ms ? pseudo->default_ttl_ms : pseudo->max_ttl_ms;
+    task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
+    task->retention_ms = pseudo->completed_retention_ms;
+    task->expired_retention_ms = pseudo->cleanup_interval_ms;
     return task;
 }
 

@@ -23,5 +23,8 @@ struct task_origin {
 /* Accelerated: approved from the start. The task's ttl has been checked before. */
 struct task *task_bind(const struct task_origin *origin, const struct policy_decision *decision,
                        const struct catalog_tool *tool, bool accelerated);
+/* For a call that upstream already works on. The client's bytes are not kept: nobody sends them
+ * again. */
+struct task *task_bind_promoted(const struct call *call);
 /* Counts and logs a task that is now stored. */
 void task_bind_announce(const struct task *task);

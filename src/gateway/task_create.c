@@ -25,8 +25,7 @@ static void drop_creation(struct call *call)
     call->abandoned = NULL;
 }
 
-/* What operators see: the client's name, and enough of the owner's digest to tell two apart. */
-static char *describe_principal(const struct call *call)
+char *task_describe_principal(const struct call *call)
 {
     const char *name = call->facts.client_name[0] ? call->facts.client_name : "unknown client";
     const char *digest = strchr(call->owner, ':');
@@ -102,7 +101,7 @@ static void create(struct call *call)
     struct gateway *gateway = call->worker->gateway;
     const struct config_limits *limits = &call->snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
-    char *principal = describe_principal(call);
+    char *principal = task_describe_principal(call);
     const struct task_origin origin = {
         .snapshot = call->snapshot,
         .source = call->source,

@@ -5,6 +5,7 @@
 
 #include "consult.h"
 #include "decided.h"
+#include "promotion.h"
 #include "pseudo/tools.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
@@ -27,9 +28,24 @@ static void count_decision(enum config_action action)
 
 static void forward(struct call *call)
 {
-    struct relay_options options = {.silence_ms =
-                                        call->snapshot->config->times.sync_forward_timeout_ms};
-    relay_start(call, &options);
+    const struct config *config = call->snapshot->config;
+    bool may_be_promoted =
+        config->pseudo.mode != PSEUDO_NEVER && call->envelope.kind == ENVELOPE_REQUEST;
+    struct relay_options options = {
+        .silence_ms = config->times.sync_forward_timeout_ms,
+        .slow_ms = may_be_promoted ? config->pseudo.wait_ms : 0,
+        .slow = promotion_of_slow_call,
+    };
+    if (call->is_executed)
+        promotion_run(call, call->patience_ms);
+    else
+        relay_start(call, &options);
+}
+
+/* Whether the client is told that it must send a task: what execute_tool calls waits for it. */
+static bool is_told_of_tasks(const struct call *call)
+{
+    return !call->is_executed && call_knows_tasks(call);
 }
 
 static void refuse_task_required(struct call *call, const struct policy_decision *decision)
@@ -151,7 +167,7 @@ static void answer_route(struct call *call, const struct judgement *judgement,
         become_task(call, judgement, true, TASK_ANSWER_CREATED);
         break;
     case ROUTE_TASK_REQUIRED:
-        if (call_knows_tasks(call))
+        if (is_told_of_tasks(call))
             refuse_task_required(call, decision);
         else
             become_task(call, judgement, decision->action == ACTION_FORWARD, TASK_ANSWER_RESULT);
@@ -177,12 +193,19 @@ static void judge_upstreams(struct call *call)
         return;
     enum policy_annotation announced =
         policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
-    if (has_task || !call_knows_tasks(call))
+    if (has_task || !is_told_of_tasks(call))
         consult(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
     if (decision->by_policies && !has_task) /* the client knows of no announcement */
         announced = policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
     answer_route(call, &judgement,
                  policy_route(decision, announced, has_task, tool->has_own, tool->own));
+}
+
+void tools_call_execute(struct call *call, int64_t patience_ms)
+{
+    call->is_executed = true;
+    call->patience_ms = patience_ms;
+    judge_upstreams(call);
 }
 
 /* It goes up by its rule alone: whoever asks was not looked at. */

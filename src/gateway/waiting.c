@@ -219,7 +219,7 @@ void waiting_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (call->held)
+        if (call->held && !held_awaits_upstream(call))
             answer_shutting_down(call);
     }
 }

@@ -46,5 +46,5 @@ bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64
                   struct str message);
 /* The task has ended: answers this call alone. */
 void waiting_answer(struct call *call, struct task *task);
-/* Answers everyone who is held -32013: the process ends. */
+/* Answers everyone who is held, but not by upstream, -32013: the process ends. */
 void waiting_end_all(struct gateway_worker *worker);

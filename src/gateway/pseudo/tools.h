@@ -43,6 +43,7 @@ void pseudo_get_task(struct call *call, struct str arguments);
 void pseudo_get_task_result(struct call *call, struct str arguments);
 void pseudo_cancel_task(struct call *call, struct str arguments);
 void pseudo_await_activity(struct call *call, struct str arguments);
+void pseudo_execute_tool(struct call *call, struct str arguments);
 void pseudo_get_notifications(struct call *call, struct str arguments);
 void pseudo_get_logs(struct call *call, struct str arguments);
 void pseudo_list_servers(struct call *call, struct str arguments);

@@ -23,7 +23,7 @@ TOOL(CANCEL_TASK, "Cancel a task", false, pseudo_cancel_task,
 TOOL(AWAIT_ACTIVITY, "Wait for activity", true, pseudo_await_activity,
      "Wait until anything happens: a task ends, the server asks you something, or a notification comes. Returns at once when something has happened since you were last told, else at the latest after timeout_ms, with what happened, the tasks that are still working and the questions that wait for you. Better than asking for each task again and again.",
      PARAMETER("timeout_ms", NUMBER, false, "Milliseconds to wait at most", .minimum = 0, .maximum = 900000, .default_json = "30000"))
-TOOL(EXECUTE_TOOL, "Call a tool with patience", false, NULL,
+TOOL(EXECUTE_TOOL, "Call a tool with patience", false, pseudo_execute_tool,
      "Call a tool of a server and wait up to timeout_ms. If it takes longer, or needs a human's approval, you get a task id instead of the result; fetch the result later with get_task_result.",
      PARAMETER("server", TEXT, true, "Name of the server, as list_servers gives it"),
      PARAMETER("tool", TEXT, true, "Name of the tool, as list_tools gives it"),

@@ -1,0 +1,61 @@
+/* Counts by holder; one that has none is not remembered. */
+#include "quota.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+struct quota {
+    pthread_mutex_t lock;
+    struct map *counts; /* holder -> int64_t */
+};
+
+struct quota *quota_create(void)
+{
+    struct quota *quota = memory_alloc(sizeof *quota);
+    pthread_mutex_init(&quota->lock, NULL);
+    quota->counts = map_create();
+    return quota;
+}
+
+void quota_destroy(struct quota *quota)
+{
+    if (!quota)
+        return;
+    map_destroy(quota->counts, free);
+    pthread_mutex_destroy(&quota->lock);
+    free(quota);
+}
+
+static int64_t *count_of(struct quota *quota, struct str holder)
+{
+    int64_t *count = map_get(quota->counts, holder);
+    if (!count) {
+        count = memory_alloc(sizeof *count);
+        map_put(quota->counts, holder, count);
+    }
+    return count;
+}
+
+bool quota_take(struct quota *quota, struct str holder, int64_t most)
+{
+    pthread_mutex_lock(&quota->lock);
+    int64_t *count = count_of(quota, holder);
+    bool is_free = *count < most;
+    *count += is_free;
+    if (*count == 0)
+        free(map_remove(quota->counts, holder));
+    pthread_mutex_unlock(&quota->lock);
+    return is_free;
+}
+
+void quota_give_back(struct quota *quota, struct str holder)
+{
+    pthread_mutex_lock(&quota->lock);
+    int64_t *count = map_get(quota->counts, holder);
+    if (count && --*count == 0)
+        free(map_remove(quota->counts, holder));
+    pthread_mutex_unlock(&quota->lock);
+}

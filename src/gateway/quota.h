@@ -1,0 +1,18 @@
+/*
+ * How many of something each holder has, and at most. Shared by all workers behind a short lock.
+ * Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/str.h"
+
+struct quota;
+
+struct quota *quota_create(void);
+void quota_destroy(struct quota *quota); /* NULL is allowed */
+/* One more for `holder`; false: it has `most` already. */
+bool quota_take(struct quota *quota, struct str holder, int64_t most);
+void quota_give_back(struct quota *quota, struct str holder);
