@@ -30,13 +30,59 @@ void simulation_finish(struct simulation *simulation)
 {
     for (size_t i = 0; i < simulation->count; i++)
         destroy_change(simulation->changes[i]);
+    for (size_t i = 0; i < simulation->failure_count; i++) {
+        free(simulation->failures[i].policy);
+        free(simulation->failures[i].place);
+        free(simulation->failures[i].error);
+    }
+    free(simulation->failures);
     free(simulation->changes);
     map_destroy(simulation->kinds, NULL);
 }
 
 /* ---- one call ---- */
 
-static struct verdict judge(const struct simulation *simulation, const struct recorded_call *call)
+static void note_failure(struct simulation *simulation, char *policy, char *place, char *error,
+                         int64_t calls)
+{
+    for (size_t i = 0; i < simulation->failure_count; i++) {
+        struct simulated_failure *failure = &simulation->failures[i];
+        if (strcmp(failure->place, place) != 0 || strcmp(failure->error, error) != 0)
+            continue;
+        failure->calls += calls;
+        free(policy);
+        free(place);
+        free(error);
+        return;
+    }
+    simulation->failures = memory_grow_array(simulation->failures, simulation->failure_count + 1,
+                                             sizeof *simulation->failures);
+    simulation->failures[simulation->failure_count++] =
+        (struct simulated_failure){policy, place, error, calls};
+}
+
+/* A policy is asked for each action in turn, and counts once for a call. */
+static void note_failures(struct simulation *simulation, const struct policy_trace *trace,
+                          int64_t calls)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct policy_finding *finding = &trace->items[i];
+        bool is_told = finding->kind != FINDING_ERROR;
+        for (size_t j = 0; j < i && !is_told; j++)
+            is_told =
+                trace->items[j].kind == FINDING_ERROR && trace->items[j].line == finding->line &&
+                trace->items[j].column == finding->column && trace->items[j].file == finding->file;
+        if (!is_told)
+            note_failure(simulation, memory_copy_str(finding->policy),
+                         memory_format("%s:%u:%u", finding->file, finding->line, finding->column),
+                         memory_copy_text(finding->error), calls);
+    }
+    if (trace->failure)
+        note_failure(simulation, memory_copy_text(""), memory_copy_text(""),
+                     memory_copy_text(trace->failure), calls);
+}
+
+static struct verdict judge(struct simulation *simulation, const struct recorded_call *call)
 {
     /* A source that is gone is one of which nothing is visible. */
     char *id = memory_copy_str(call->source);
@@ -45,8 +91,11 @@ static struct verdict judge(const struct simulation *simulation, const struct re
         config_source_find(simulation->snapshot->config, call->source);
     const struct policy_request request = {source ? source : &gone, call->tool, call->arguments};
     const struct policy_facts facts = {call->principal, call->hints, call->at_ms};
+    struct policy_trace trace = {0};
     struct verdict verdict;
-    verdict_of(simulation->snapshot->policy, &request, &facts, call->unknown, NULL, &verdict);
+    verdict_of(simulation->snapshot->policy, &request, &facts, call->unknown, &trace, &verdict);
+    note_failures(simulation, &trace, call->calls);
+    policy_trace_finish(&trace);
     free(id);
     return verdict;
 }

@@ -25,12 +25,20 @@ struct simulated_change {
     size_t example_count;
 };
 
+/* A policy of the changed configuration that could not be evaluated, and why. */
+struct simulated_failure {
+    char *policy, *place, *error; /* "FILE:LINE:COLUMN" */
+    int64_t calls;
+};
+
 struct simulation {
     const struct snapshot *snapshot;
     int64_t calls, same, different, undecidable;
     struct map *kinds; /* from what makes a change one, to it */
     struct simulated_change **changes;
     size_t count;
+    struct simulated_failure *failures;
+    size_t failure_count;
 };
 
 void simulation_init(struct simulation *simulation, const struct snapshot *snapshot);

@@ -64,6 +64,21 @@ void simulation_write_text(struct buffer *out, const struct simulation *simulati
                              simulation->undecidable);
     if (unnamed > 0)
         buffer_append_format(out, "Of %" PRId64 " more no tool was recorded.\n", unnamed);
+    for (size_t i = 0; i < simulation->failure_count; i++) {
+        const struct simulated_failure *failure = &simulation->failures[i];
+        buffer_append_format(out, "Of %" PRId64 " ", failure->calls);
+        if (*failure->place) {
+            buffer_append_text(out, "the policy ");
+            terminal_append_text(out, str_from(failure->policy));
+            buffer_append_text(out, " (");
+            terminal_append_text(out, str_from(failure->place));
+            buffer_append_text(out, ") cannot be evaluated: ");
+        } else {
+            buffer_append_text(out, "no policy can be asked: ");
+        }
+        terminal_append_text(out, str_from(failure->error));
+        buffer_append_char(out, '\n');
+    }
     if (simulation->count == 0)
         return;
     buffer_append_char(out, '\n');
@@ -96,6 +111,15 @@ static void append_simulated(struct buffer *out, const char *key, const struct s
     buffer_append_char(out, '}');
 }
 
+static void append_failure(struct buffer *out, const struct simulated_failure *failure)
+{
+    buffer_append_format(out, "{\"calls\":%" PRId64, failure->calls);
+    append_text(out, "policy", failure->policy);
+    append_text(out, "place", failure->place);
+    append_text(out, "error", failure->error);
+    buffer_append_char(out, '}');
+}
+
 static void append_change(struct buffer *out, const struct simulated_change *change)
 {
     buffer_append_text(out, "{\"tool\":");
@@ -123,6 +147,11 @@ void simulation_write_json(struct buffer *out, const struct simulation *simulati
     for (size_t i = 0; i < simulation->count; i++) {
         buffer_append_text(out, i > 0 ? "," : "");
         append_change(out, simulation->changes[i]);
+    }
+    buffer_append_text(out, "],\"failures\":[");
+    for (size_t i = 0; i < simulation->failure_count; i++) {
+        buffer_append_text(out, i > 0 ? "," : "");
+        append_failure(out, &simulation->failures[i]);
     }
     buffer_append_text(out, "]}\n");
 }

@@ -151,7 +151,8 @@ static enum answer ask(struct deliberation *deliberation, const char *action)
                     &deliberation->question.request, response);
     for (size_t i = 0; i < response->failure_count; i++) {
         weigh(deliberation, &response->failures[i], &failures);
-        tell_failure(deliberation, action, &response->failures[i]);
+        if (response->failures[i].code != CEDAR_FAILURE_UNKNOWN)
+            tell_failure(deliberation, action, &response->failures[i]);
     }
     bool permitted = response->decision == CEDAR_ALLOW;
     bool forbidden = failures.forbid || (!permitted && response->reason_count > 0);

@@ -42,6 +42,7 @@ before(async () => {
     ['http://127.0.0.1:7467', `http://127.0.0.1:${ports.THOUGHTGATE_OUTBOUND_PORT}`],
     ['http://127.0.0.1:7470', `http://127.0.0.1:${ports.TASKGATE_EXAMPLE_PORT}`],
     ['run/last-task', path.join(folder, 'last-task')],
+    ['run/taskgate.', path.join(folder, 'taskgate.')],
   ];
 });
 

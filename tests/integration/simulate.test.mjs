@@ -116,6 +116,21 @@ test('over a store, also beside the gateway that uses it: arguments are known as
   assert.deepEqual(fs.readdirSync(gateway.folder).filter((name) => name.startsWith('taskgate.db')).sort(), ['taskgate.db', 'taskgate.db.lock'], 'nothing is left beside it');
 });
 
+test('policies that cannot be evaluated on the calls are named, with their place', async (t) => {
+  const { gateway, log, change, run, simulate, withPolicies } = await stage(t);
+  withPolicies(`permit(principal, action, resource);
+@id("broken") forbid(principal, action, resource) when { principal.nothing };
+permit(principal, action, resource) when { resource.arguments.nothing };`);
+  change({ rules: [{ match: 'pay', action: 'policy', policy_id: 'broken' }, ...RULES.slice(0, 2)] });
+  const overLog = await simulate('--log', log);
+  const broken = { policy: 'broken', place: 'THOUGHTGATE_POLICIES:2:68', error: 'there is no attribute "nothing"' };
+  assert.deepEqual(overLog.failures, [{ calls: 3, ...broken }], 'what hangs on arguments is no failure where they are not known');
+  assert.deepEqual(overLog.changes.map(brief).filter(([name]) => name === 'pay').map((row) => row[4]), ['reject', 'reject']);
+  const overStore = await simulate('--store', gateway.storePath);
+  assert.deepEqual(overStore.failures.map((x) => [x.calls, x.policy]), [[2, 'broken'], [2, 'policy2']]);
+  assert.match((await run('--store', gateway.storePath)).stdout, /^Of 2 the policy broken \(THOUGHTGATE_POLICIES:2:68\) cannot be evaluated: there is no attribute "nothing"$/m);
+});
+
 test('the table, the exit codes, and what is said of bad input', async (t) => {
   const { gateway, log, next, change, run } = await stage(t);
   change({ rules: [...RULES.slice(1), ['read_a', 'deny']], defaultAction: 'forward' });
