@@ -32,13 +32,27 @@ static void file_init(struct file *file, const struct cedar_source *source, stru
     json_reader_init(&file->reader, heap, &file->error);
 }
 
+/* On one line, whatever the names hold that it tells of. */
+static void append_message(struct buffer *out, const char *message)
+{
+    for (const char *c = message; *c; c++) {
+        if ((unsigned char)*c < ' ')
+            buffer_append_format(out, "\\u%04x", (unsigned)*c);
+        else
+            buffer_append_char(out, *c);
+    }
+    buffer_append_char(out, '\n');
+}
+
 /* Notes what `file->error` says; `place` is a byte of the file. */
 static void note(struct file *file, size_t place)
 {
     struct cedar_position position = source_position(&file->source, place);
-    if (++file->problem_count <= PROBLEMS_MAX)
-        buffer_append_format(file->problems, "%s:%u:%u: %s\n", position.source, position.line,
-                             position.column, file->error.message);
+    if (++file->problem_count > PROBLEMS_MAX)
+        return;
+    buffer_append_format(file->problems, "%s:%u:%u: ", position.source, position.line,
+                         position.column);
+    append_message(file->problems, file->error.message);
 }
 
 static void note_at(struct file *file, const char *at)

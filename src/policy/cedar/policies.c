@@ -143,10 +143,12 @@ bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid 
             parser_unexpected(&parser, entity ? "the end" : "\"::\" and an id in quotes");
     }
     bool good = entity && parser.problem_count == 0;
+    struct str first, rest;
+    str_cut(buffer_str(&problems), '\n', &first, &rest); /* a sentence, not all that is wrong */
     if (good)
         *uid = *entity;
     else
-        error_set(error, "%.*s", STR_ARGS(str_trim(buffer_str(&problems))));
+        error_set(error, "%.*s", STR_ARGS(first));
     arena_finish(&parser.lists);
     buffer_finish(&problems);
     return good;

@@ -2,8 +2,10 @@
 #include "cedar_test.h"
 
 #include <stdio.h>
-
+#include <stdlib.h>
 #include <string.h>
+
+#include "taskgate/core/memory.h"
 
 /* JSON, and an expression that must hold of it as context.v; or the message instead. */
 struct value_case {
@@ -177,6 +179,103 @@ START_TEST(requests_are_read)
 }
 END_TEST
 
+static const struct cedar_source *source_of(const char *text)
+{
+    static struct cedar_source source = {.name = "f"};
+    source.text = str_from(text);
+    return &source;
+}
+
+/* What is said of the text, read as entities or as requests; "" when it is accepted. */
+static char *problems_of(const char *text, bool are_requests)
+{
+    struct buffer problems;
+    struct cedar_requests *requests = NULL;
+    struct cedar_entities *entities = NULL;
+    buffer_init(&problems);
+    if (are_requests)
+        requests = cedar_requests_parse(source_of(text), &problems);
+    else
+        entities = cedar_entities_parse(source_of(text), &problems);
+    ck_assert((requests || entities) == (problems.length == 0));
+    cedar_requests_destroy(requests);
+    cedar_entities_destroy(entities);
+    return buffer_take(&problems, NULL);
+}
+
+START_TEST(files_say_all_that_is_wrong)
+{
+    static const struct {
+        const char *text;
+        bool are_requests;
+        const char *says;
+    } cases[] = {
+        {"[]", false, ""},
+        {"\n[\n1,\n\"\xC3\xA9\", {}]", false,
+         "f:3:1: entity 1: expected an object\nf:4:1: entity 2: expected an object\n"
+         "f:4:6: entity 3: uid: expected {\"type\": \"…\", \"id\": \"…\"}\n"},
+        {"[{\"uid\": \"A::\\\"a\\\"\", \"parents\": []}]", false,
+         "f:1:2: entity 1: attrs: expected an object\n"},
+        {"[{\"uid\": \"A::\\\"a\\\"\", \"attrs\": {}, \"parents\": [\n1]}]", false,
+         "f:2:1: entity 1: parents: expected {\"type\": \"…\", \"id\": \"…\"}\n"},
+        {"[{\"uid\": \"A::\\\"a\\\"\", \"attrs\": {}, \"parents\": [\"B::\\\"b\\\"\"]},\n"
+         " {\"uid\": \"B::\\\"b\\\"\", \"attrs\": {}, \"parents\": [\"A::\\\"a\\\"\"]}]",
+         false, "f:1:2: entity A::\"a\" is its own ancestor\n"},
+        {"[{\"uid\": \"A::\\\"a\\\"\", \"attrs\": {}, \"parents\": []},\n"
+         " {\"uid\": \"A::\\\"a\\\"\", \"attrs\": {\"b\": 1}, \"parents\": []}]",
+         false, "f:2:2: entity 2: entity A::\"a\" stands twice with different content\n"},
+        {"[{\"uid\": \"A::if&b\", \"attrs\": {}, \"parents\": []}]", false,
+         "f:1:10: entity 1: uid: entity:1:4: \"if\" is a reserved word; expected a name\n"},
+        {"[{\"uid\": {\"type\": \"A\\nB\", \"id\": \"\"}, \"attrs\": {}, \"parents\": []}]", false,
+         "f:1:10: entity 1: uid: \"A\\u000aB\" is not the name of an entity type\n"},
+        {"[", false, "f:1:2: not readable as JSON: unexpected end\n"},
+        {"{}", false, "f:1:1: expected an array of entities\n"},
+        {" {\"requests\": [], \"other\": null}", true, ""},
+        {"[{}]", true, "f:1:2: request 1: principal: expected {\"type\": \"…\", \"id\": \"…\"}\n"},
+        {"1", true, "f:1:1: expected an array of requests, or an object with \"requests\"\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *problems = problems_of(cases[i].text, cases[i].are_requests);
+        ck_assert_str_eq(problems ? problems : "", cases[i].says);
+        free(problems);
+    }
+}
+END_TEST
+
+START_TEST(files_of_mistakes_are_cut_short)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_text(&text, "[0");
+    for (int i = 1; i < 130; i++)
+        buffer_append_text(&text, ",\n0");
+    buffer_append_text(&text, "]");
+    char *bytes = buffer_take(&text, NULL), *problems = problems_of(bytes, true);
+    ck_assert_ptr_nonnull(strstr(problems, "\nf:100:1: request 100: expected an object\n"
+                                           "30 more problems\n"));
+    free(problems);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(requests_of_a_file_live_with_it)
+{
+    struct buffer problems;
+    buffer_init(&problems);
+    char *text =
+        memory_copy_text("[{\"principal\": \"A::\\\"a\\\"\", \"action\": \"A::\\\"b\\\"\", "
+                         "\"resource\": \"A::\\\"c\\\"\", \"context\": {\"x\": \"y\"}}]");
+    struct cedar_requests *requests = cedar_requests_parse(source_of(text), &problems);
+    free(text);
+    ck_assert_uint_eq(cedar_requests_count(requests), 1);
+    const struct cedar_request *request = cedar_requests_at(requests, 0);
+    ck_assert(str_equal(request->resource.id, STR("c")));
+    ck_assert(str_equal(cedar_record_get(request->context, STR("x"))->text, STR("y")));
+    cedar_requests_destroy(requests);
+    buffer_finish(&problems);
+}
+END_TEST
+
 Suite *json_suite(void)
 {
     Suite *suite = suite_create("json");
@@ -185,6 +284,9 @@ Suite *json_suite(void)
     tcase_add_test(tests, uids_have_three_forms);
     tcase_add_test(tests, entities_say_where_they_are_wrong);
     tcase_add_test(tests, requests_are_read);
+    tcase_add_test(tests, files_say_all_that_is_wrong);
+    tcase_add_test(tests, files_of_mistakes_are_cut_short);
+    tcase_add_test(tests, requests_of_a_file_live_with_it);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -75,7 +75,7 @@ static char folder[] = "/tmp/taskgate-policy-XXXXXX";
 
 void enter_folder(void)
 {
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/taskgate-policy-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(chdir(folder), 0);
 }

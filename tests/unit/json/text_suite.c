@@ -224,6 +224,33 @@ START_TEST(members_are_written_one_after_the_other)
 }
 END_TEST
 
+START_TEST(the_place_of_what_is_wrong_is_told_apart)
+{
+    static const struct {
+        const char *text;
+        size_t place;
+        const char *message;
+    } cases[] = {
+        {"[1,", 3, "not readable as JSON: unexpected end"},
+        {"{\"a\":\n1,\"a\":2}", 8, NULL},
+        {"", 0, "not readable as JSON: unexpected end"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error apart = {""}, whole = {""};
+        size_t place = SIZE_MAX;
+        ck_assert(!json_check_at(str_from(cases[i].text), &place, &apart));
+        ck_assert_uint_eq(place, cases[i].place);
+        ck_assert_msg(!cases[i].message || strcmp(apart.message, cases[i].message) == 0, "%s",
+                      apart.message);
+        ck_assert_ptr_null(strstr(apart.message, "byte"));
+        ck_assert(!json_check(str_from(cases[i].text), &whole));
+        ck_assert_int_eq(strncmp(whole.message, apart.message, strlen(apart.message)), 0);
+        ck_assert_ptr_nonnull(strstr(whole.message, " at byte "));
+    }
+    ck_assert(json_check_at(STR(" [] "), NULL, NULL));
+}
+END_TEST
+
 Suite *text_suite(void)
 {
     Suite *suite = suite_create("text");
@@ -240,6 +267,7 @@ Suite *text_suite(void)
     tcase_add_loop_test(tests, one_member_is_removed_and_the_rest_stays, 0,
                         sizeof removals / sizeof removals[0]);
     tcase_add_test(tests, values_alone_are_checked);
+    tcase_add_test(tests, the_place_of_what_is_wrong_is_told_apart);
     tcase_add_test(tests, members_are_written_one_after_the_other);
     suite_add_tcase(suite, tests);
     return suite;
