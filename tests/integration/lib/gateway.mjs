@@ -16,6 +16,9 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 
 export const BINARY = path.resolve(process.env.TASKGATE_BIN ?? path.join(here, '../../../build/taskgate'));
 
+/** How many workers gateways have whose test does not say; more than one for the thread sanitizer's sake. */
+const WORKERS = Number(process.env.TASKGATE_TEST_WORKERS ?? 1);
+
 export const ADMIN_TOKEN = 'integration-admin-token-000000000001';
 
 /** A fresh folder that is gone after the test. */
@@ -41,6 +44,7 @@ export function configuration({ upstream, store, defaultAction = 'forward', rule
     ...(approval ? { approval } : {}),
     ...(forceRequired ? { task_annotation_overrides: { force_required: forceRequired } } : {}),
     store: { path: store },
+    ...(WORKERS > 1 ? { workers: WORKERS } : {}),
     ...config,
   };
 }
