@@ -16,6 +16,15 @@
 #define READ_TIMEOUT_MS 30000
 #define STREAM_HIGH_WATER ((size_t)1024 * 1024)
 
+/* In the shape of reply_error(). */
+static void on_refusal(int status, struct buffer *body, void *context)
+{
+    buffer_append_format(body, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\"}}",
+                         status == 413 ? "too_large" : "invalid_request",
+                         status == 413 ? "the body is larger than 4 MiB"
+                                       : "the body cannot be told from what surrounds it");
+}
+
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error)
 {
@@ -28,6 +37,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .handler = router_handle,
+        .refusal = on_refusal,
         .context = admin,
     };
     admin->loop = loop;

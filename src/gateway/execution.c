@@ -8,6 +8,7 @@
 #include "task_bind.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "waiting.h"
@@ -196,6 +197,8 @@ static bool is_refusal(int status)
 void execution_answered(struct execution *execution, const struct ask_reply *reply)
 {
     execution->ask = NULL;
+    if (reply->too_large)
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
     bool may_be_task = execution->task->keep_task && !execution->has_result;

@@ -48,6 +48,27 @@ static void refuse(struct http_exchange *exchange, int status, const char *why)
     buffer_finish(&body);
 }
 
+/* Of what nobody has read: without an id. */
+static void write_refusal(struct buffer *body, enum jsonrpc_error error, struct str message,
+                          const struct jsonrpc_error_data *data)
+{
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)), STR_EMPTY);
+    jsonrpc_write_error(body, STR_EMPTY, error, message, data);
+}
+
+void gateway_refusal(int status, struct buffer *body, void *worker)
+{
+    if (status == 413) {
+        const struct jsonrpc_error_data data = {
+            .hint = STR("Send less at once, or have limits.body_bytes raised.")};
+        metrics_count(METRIC_LIMITS_REACHED, STR("body_bytes"));
+        write_refusal(body, JSONRPC_TOO_LARGE, STR_EMPTY, &data);
+    } else {
+        write_refusal(body, JSONRPC_INVALID_REQUEST,
+                      STR("The HTTP request's body cannot be told from what surrounds it"), NULL);
+    }
+}
+
 static bool passes_guard(struct http_exchange *exchange, const struct config *config)
 {
     if (!http_guard_allows_host(exchange, config->proxy_allowed_hosts.items,
@@ -80,8 +101,15 @@ static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
     if (per_second <= 0 ||
         rate_allows(gateway->rate, http_peer(exchange), per_second, http_received_ms(exchange)))
         return true;
-    struct http_header retry_after = {STR("retry-after"), STR("1")};
-    http_respond(exchange, 429, &retry_after, 1, STR_EMPTY);
+    const struct http_header headers[] = {{STR("retry-after"), STR("1")},
+                                          {STR("content-type"), STR("application/json")}};
+    const struct jsonrpc_error_data data = {.retry_after = 1};
+    struct buffer body;
+    buffer_init(&body);
+    metrics_count(METRIC_LIMITS_REACHED, STR("requests_per_second"));
+    write_refusal(&body, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+    http_respond(exchange, 429, headers, 2, buffer_str(&body));
+    buffer_finish(&body);
     return false;
 }
 

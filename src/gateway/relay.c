@@ -276,6 +276,11 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_finish(&headers);
 }
 
+static void count_too_large(void)
+{
+    metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+}
+
 static void on_body(void *context, struct str bytes)
 {
     struct relay *relay = context;
@@ -286,13 +291,16 @@ static void on_body(void *context, struct str bytes)
         break;
     case RELAY_EVENTS:
         relay_take_events(relay, bytes);
-        if (relay->held.length > most)
+        if (relay->held.length > most) {
+            count_too_large();
             fail_in_stream(relay, RELAY_UNREADABLE);
+        }
         break;
     case RELAY_WHOLE:
-        if (bytes.length > most || relay->held.length > most - bytes.length)
+        if (bytes.length > most || relay->held.length > most - bytes.length) {
+            count_too_large();
             fail(relay, RELAY_UNREADABLE);
-        else
+        } else
             buffer_append(&relay->held, bytes);
         break;
     case RELAY_WAITING:

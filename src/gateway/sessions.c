@@ -8,6 +8,7 @@
 #include "taskgate/core/list.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 
 #define SHARD_COUNT 16
 /* A pair accepted again within this time is no news: the store need not hear of it. */
@@ -95,6 +96,7 @@ static struct entry *touch(struct shard *shard, struct str key, int64_t limit)
             list_remove(&oldest->node);
             map_remove(shard->entries, str_from(oldest->key));
             entry_destroy(oldest);
+            metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
         }
         entry = memory_alloc(sizeof *entry);
         entry->key = memory_copy_str(key);

@@ -54,8 +54,7 @@ static int on_request(h2o_handler_t *super, h2o_req_t *request)
 
     /* h2o refuses a chunked body of exactly its limit, so that ours is one byte below it. */
     if (request->entity.len > server->options.max_body_bytes) {
-        http_respond_text(exchange, 413, "text/plain; charset=utf-8",
-                          STR("request entity is too large"));
+        refusal_respond(exchange, 413);
         return 0;
     }
     /* A client that left before its request was read is not reported again: one whose

@@ -125,6 +125,12 @@ void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
 /* Ends a response that is not begun or is between two writes, as incomplete. */
 void response_send_error(h2o_req_t *request);
 
+/* ---- refusal.c ---- */
+/* On the path of what never becomes a request. */
+void refusal_register(h2o_pathconf_t *path);
+/* The same words for what h2o has let through. */
+void refusal_respond(struct http_exchange *exchange, int status);
+
 /* ---- status.c ---- */
 const char *status_reason(int status);
 bool status_has_body(int status);

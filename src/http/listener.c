@@ -9,6 +9,7 @@
 
 #include "http_internal.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
 
 #define LISTEN_BACKLOG 4096
 /* At most so many per round, so that a storm of new clients does not starve the old. */
@@ -97,6 +98,8 @@ void listener_update(struct http_server *server)
         return;
     bool full = server->options.max_connections > 0 &&
                 server->connection_count >= server->options.max_connections;
+    if (full && server->accepting && server->options.transport != NULL)
+        metrics_count(METRIC_LIMITS_REACHED, STR("connections"));
     set_accepting(server, !full && !loop_timer_is_running(&server->accept_again));
 }
 

@@ -33,6 +33,7 @@ static void configure(struct http_server *server)
         h2o_config_register_host(&server->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
     exchange_register(server, h2o_config_register_path(host, "/", 0));
     h2o_create_logger(&host->fallback_path, sizeof(h2o_logger_t))->log_access = on_refused;
+    refusal_register(&host->fallback_path);
 
     h2o_context_init(&server->h2o, loop_native(server->loop), &server->config);
     server->accept = (h2o_accept_ctx_t){.ctx = &server->h2o, .hosts = server->config.hosts};

@@ -204,6 +204,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .stream_high_water = STREAM_HIGH_WATER,
         .transport = "http",
         .handler = gateway_handle,
+        .refusal = gateway_refusal,
         .context = worker->gateway,
     };
     worker->proxy = http_server_create(worker->loop, &options, error);

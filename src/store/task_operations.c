@@ -7,6 +7,7 @@
 #include "outbox.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 
 static bool is_gateway(struct audit_actor actor)
 {
@@ -72,10 +73,14 @@ static enum store_status check_limits(const struct batch *batch, const struct op
     const struct store_limits *limits = &operation->limits;
     if (operation->task->promoted) /* nobody need decide on it */
         return STORE_OK;
-    if (pending_of_owner(batch->pending, operation->task->owner) >= limits->pending_per_principal)
+    if (pending_of_owner(batch->pending, operation->task->owner) >= limits->pending_per_principal) {
+        metrics_count(METRIC_LIMITS_REACHED, STR("pending_per_principal"));
         return STORE_LIMIT_PRINCIPAL;
-    if (batch->pending->undecided_total >= limits->pending_total)
+    }
+    if (batch->pending->undecided_total >= limits->pending_total) {
+        metrics_count(METRIC_LIMITS_REACHED, STR("pending_total"));
         return STORE_LIMIT_TOTAL;
+    }
     return STORE_OK;
 }
 

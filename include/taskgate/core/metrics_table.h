@@ -16,6 +16,7 @@
 METRIC_ROW(REQUESTS, COUNTER, "requests_total", "method,tool_name,status", "Requests by outcome: success or error.")
 METRIC_ROW(DECISIONS, COUNTER, "decisions_total", "gate,outcome", "Decisions of each gate.")
 METRIC_ROW(ERRORS, COUNTER, "errors_total", "error_type,method", "JSON-RPC errors of the gateway's own.")
+METRIC_ROW(LIMITS_REACHED, COUNTER, "limits_reached_total", "limit", "What a limit held back, by the key below `limits`; for connections, how often their number was reached.")
 METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outcome", "Approvals asked for and decided.")
 METRIC_ROW(UPSTREAM_REQUESTS, COUNTER, "upstream_requests_total", "target,status_code", "Calls to upstream servers.")
 METRIC_ROW(TASKS_CREATED, COUNTER, "tasks_created_total", "task_type", "Tasks created: approval or accelerated.")

@@ -32,6 +32,8 @@ void gateway_worker_close(struct gateway_worker *worker);
 void gateway_worker_destroy(struct gateway_worker *worker); /* closed; NULL is allowed */
 /* The http_handler of the proxy port; context is the worker. */
 void gateway_handle(struct http_exchange *exchange, void *worker);
+/* The http_refusal of the proxy port: a JSON-RPC error without an id. */
+void gateway_refusal(int status, struct buffer *body, void *worker);
 
 /* Fetches the tools of every enabled source with the gateway's own session, for the
  * annotation cache (seed 002 F-007.1). On the worker's loop; nothing waits for it. */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/loop/loop.h"
@@ -28,6 +29,11 @@ struct http_header {
  * does not answer before it returns must have set http_on_gone(). */
 typedef void (*http_handler)(struct http_exchange *exchange, void *context);
 
+/* Words for what never reaches the handler: a body that is too large (413), framing that
+ * cannot be read (400), an expectation (417). Appends a JSON text to `body`; with nothing
+ * appended a line of plain text is sent. Called once for each, on the loop. */
+typedef void (*http_refusal)(int status, struct buffer *body, void *context);
+
 struct http_server_options {
     struct str address; /* "127.0.0.1", "::1", "0.0.0.0" */
     uint16_t port;      /* 0 lets the system choose */
@@ -38,6 +44,7 @@ struct http_server_options {
     size_t stream_high_water; /* bytes; see http_stream_write() */
     const char *transport;    /* label of connections_active; NULL: not counted */
     http_handler handler;
+    http_refusal refusal; /* NULL: plain text for all */
     void *context;
 };
 

@@ -9,6 +9,9 @@ import { bytes, call, head, hostileScene, lives } from './stage.mjs';
 
 const limited = (t, limits) => hostileScene(t, { config: { limits } });
 
+/** How often a limit has been reached, by the metrics. */
+const reached = async (stage, limit) => sample(await stage.admin.metrics(), 'thoughtgate_limits_reached_total', { limit }) ?? 0;
+
 test('connections: one too many waits or is closed, the old ones go on, and room is made again', async (t) => {
   const stage = await limited(t, { connections: 20 });
   const client = await stage.connect();
@@ -16,6 +19,7 @@ test('connections: one too many waits or is closed, the old ones go on, and room
   defer(t, () => sockets.forEach((socket) => socket.destroy()));
   for (let i = 0; i < 5; i++) assert.ok(await client.result('tools/call', { name: 'read' }));
   assert.equal((await stage.admin.get('/health')).status, 200, 'the operators are not shut out');
+  assert.ok((await reached(stage, 'connections')) >= 1);
   sockets.forEach((socket) => socket.destroy());
   const late = await stage.connect();
   assert.ok(await late.result('tools/call', { name: 'read' }));
@@ -25,7 +29,9 @@ test('sessions: the one not seen for longest makes room, its tasks stay', async 
   const stage = await limited(t, { sessions: 8 });
   const client = await stage.connect({ token: 'A' });
   const { taskId } = await client.createTask('delete_user');
+  assert.equal(await reached(stage, 'sessions'), 0);
   for (let i = 0; i < 40; i++) await stage.connect({ token: `t${i}` });
+  assert.ok((await reached(stage, 'sessions')) >= 40 - 2 * 8, 'some of them made room');
   assert.equal((await client.result('tasks/get', { taskId })).status, 'input_required');
   await stage.admin.approve(taskId);
   await until(async () => (await client.result('tasks/get', { taskId })).status === 'completed', 'the execution');
@@ -43,6 +49,7 @@ for (const [limit, tokens] of [['pending_per_principal', ['A', 'A', 'A']], ['pen
     assert.equal(error.code, -32013);
     assert.ok(error.data.retry_after > 0);
     assert.ok(sample(await stage.admin.metrics(), 'thoughtgate_errors_total', { error_type: error.data.error_type }) >= 1);
+    assert.equal(await reached(stage, limit), 1);
     await stage.admin.approve(taskId);
     await stage.admin.inState(taskId, 'completed');
     await clients[2].createTask('delete_user');
@@ -56,11 +63,36 @@ test('bytes of a body and of headers: refused before upstream hears of them, on 
   const at = (length) => call(`{"name":"read","arguments":{"x":"${'x'.repeat(length - call('{"name":"read","arguments":{"x":""}}').length)}"}}`);
   assert.equal((await client.post(at(1000))).status, 200, 'exactly the limit passes');
   const before = stage.upstream.requests.length;
-  assert.equal((await client.post(at(1001))).status, 413);
+  for (const answer of [await client.post(at(1001)), await client.post(at(1002)), await client.post(at(5000)), await chunked(t, stage, at(5000))]) {
+    assert.equal(answer.status, 413);
+    assert.equal(answer.headers['content-type'], 'application/json');
+    const { id, error } = JSON.parse(typeof answer.text === 'string' ? answer.text : await answer.text());
+    assert.deepEqual([id, error.code, error.data.error_type], [undefined, -32600, 'request_too_large']);
+    assert.match(error.data.hint, /limits\.body_bytes/);
+  }
+  assert.equal(await reached(stage, 'body_bytes'), 4);
   const huge = await bytes(t, stage.gateway.port, head([`X-A: ${'a'.repeat(300_000)}`, 'Content-Length: 2']) + '{}');
   assert.ok([0, 400, 413, 431].includes(huge.status));
   assert.equal(stage.upstream.requests.length, before);
   await lives(stage, client);
+});
+
+/** The same body in chunks, whose length nobody knows before. */
+async function chunked(t, stage, text) {
+  const chunk = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
+  const { socket, status } = await bytes(t, stage.gateway.port, head(['Transfer-Encoding: chunked']) + chunk);
+  await until(() => socket.received.includes('}}'), 'the whole answer');
+  const [top, body] = socket.received.split('\r\n\r\n');
+  return { status, text: body, headers: { 'content-type': /^content-type: (.*)$/im.exec(top)[1] } };
+}
+
+test('the operators\' port refuses a large body in words of its own', async (t) => {
+  const { admin, connect } = await limited(t, {});
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const answer = await admin.post(`/api/v1/tasks/${taskId}/approve`, { reason: 'x'.repeat(5_000_000) });
+  assert.equal(answer.status, 413);
+  assert.equal(answer.json.error.code, 'too_large');
+  assert.equal((await admin.task(taskId)).state, 'pending');
 });
 
 test('bytes of a result: the task fails, and the gateway keeps none of it', async (t) => {
@@ -71,6 +103,7 @@ test('bytes of a result: the task fails, and the gateway keeps none of it', asyn
   await stage.admin.approve(taskId);
   assert.equal((await stage.admin.inState(taskId, 'failed', 'completed')).state, 'failed');
   assert.equal((await client.error('tasks/result', { taskId })).code, -32002);
+  assert.equal(await reached(stage, 'result_bytes'), 1);
   await lives(stage, client);
 });
 
@@ -81,6 +114,8 @@ test('request rate: 429 with Retry-After, and a peer that slows down is served a
   const answers = await Promise.all(Array.from({ length: 100 }, () => client.send('tools/call', { name: 'read' })));
   const refused = answers.filter((a) => a.status === 429);
   assert.ok(refused.length > 0 && refused.every((a) => Number(a.headers['retry-after']) > 0));
+  for (const { message } of refused) assert.deepEqual([message.error.code, message.error.data.error_type, message.error.data.retry_after], [-32013, 'rate_limited', 1]);
+  assert.ok((await reached(stage, 'requests_per_second')) >= refused.length);
   assert.equal(stage.upstream.calls.length - before + refused.length, 100);
   await until(async () => (await client.send('tools/call', { name: 'read' })).status === 200, 'to be served again');
 });
