@@ -195,8 +195,11 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
         known->name = memory_copy_str(tool->name);
         map_put(entry->tools, tool->name, known);
     }
-    known->tool = (struct catalog_tool){
-        .known = true, .has_own = tool->has_own, .own = tool->own, .hints = tool->hints};
+    known->tool = (struct catalog_tool){.known = true,
+                                        .has_own = tool->has_own,
+                                        .own = tool->own,
+                                        .has_output_schema = tool->has_output_schema,
+                                        .hints = tool->hints};
     memcpy(known->tool.digest, digest, sizeof digest);
     announce(catalog, snapshot, source, entry, known, is_discovery);
     publish_counts(catalog);

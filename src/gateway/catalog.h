@@ -24,6 +24,7 @@ struct catalog_tool {
     bool known;
     bool has_own;
     enum policy_annotation own;
+    bool has_output_schema; /* results must have structured content */
     struct policy_hints hints;
     char digest[DIGEST_HEX_BYTES]; /* of the definition, canonical; "" when unknown */
 };

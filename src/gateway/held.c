@@ -89,6 +89,13 @@ void held_open(struct call *call)
     loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
 }
 
+void held_show_progress(struct call *call)
+{
+    held_open(call);
+    if (held_is_stream(call))
+        show_life(call->held);
+}
+
 void held_open_late(struct call *call)
 {
     if (!call->held->is_stream && held_may_stream(call))

@@ -17,6 +17,8 @@ void held_open(struct call *call);
 /* As held_open(), but only when the first sign of life is due: what is answered before is plain
  * JSON. */
 void held_open_late(struct call *call);
+/* Opens the stream, and shows on it at once that the call is taken up. */
+void held_show_progress(struct call *call);
 /* The client's stream has been opened by others, who have let go of it: the answer goes there. */
 void held_take_stream(struct call *call, const char *what);
 /* Its answer comes from upstream, so that the end of the process waits for it as for any call. */

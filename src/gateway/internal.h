@@ -158,13 +158,14 @@ void tools_call_execute(struct call *call, int64_t patience_ms);
 /* What operators see: the client's name, and enough of the owner's digest to tell two apart. The
  * caller frees it. */
 char *task_describe_principal(const struct call *call);
-enum task_answer {
-    TASK_ANSWER_CREATED, /* at once, with the task */
-    TASK_ANSWER_RESULT,  /* when the task has ended, with what tasks/result would answer */
-};
+/* A task that is answered at once; plain_call.h has those that are not. */
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
-                           const struct catalog_tool *tool, bool accelerated,
-                           enum task_answer answer);
+                           const struct catalog_tool *tool, bool accelerated);
+/* A new task, bound to the call; nothing of it is stored yet. */
+struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
+                               const struct catalog_tool *tool, bool accelerated);
+/* The store did not take it. */
+void task_create_answer_refused(struct call *call, enum store_status status);
 
 /* ---- gateway.c ---- */
 /* Runs `callback` on every worker's loop with its own reference of `task` (may be NULL) and its

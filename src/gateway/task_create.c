@@ -6,7 +6,6 @@
 #include "task_bind.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "waiting.h"
 
 #define LIMIT_RETRY_AFTER_S 60
 
@@ -15,7 +14,6 @@ struct creation {
     struct policy_decision decision;
     struct catalog_tool tool;
     bool accelerated;
-    enum task_answer answer;
 };
 
 static void drop_creation(struct call *call)
@@ -56,12 +54,11 @@ static void answer_created(struct call *call, struct task *task, const struct co
 /* A create on its way to the store: it outlives the client's patience. */
 struct pending_create {
     struct call *call;
-    enum task_answer answer;
     const struct config_rule *rule; /* of the call's snapshot; NULL: the default action */
     char id[TASK_ID_BYTES];
 };
 
-static void answer_refused(struct call *call, enum store_status status)
+void task_create_answer_refused(struct call *call, enum store_status status)
 {
     struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
                                       .retry_after = 5};
@@ -80,27 +77,21 @@ static void on_created(void *context, const struct store_reply *reply)
     if (reply->status == STORE_OK) {
         struct task *task = reply->task;
         task_bind_announce(task);
-        if (call->exchange && create->answer == TASK_ANSWER_CREATED)
+        if (call->exchange)
             answer_created(call, task, create->rule);
-        else if (call->exchange)
-            waiting_open(call);
     } else {
         log_warn("Task refused", LOG_NUMBER("store_status", reply->status));
         execution_forget(call->worker, str_from(create->id));
         if (call->exchange)
-            answer_refused(call, reply->status);
+            task_create_answer_refused(call, reply->status);
     }
     call_unref(call);
     free(create);
 }
 
-/* Upstream knows this client: the task is made. */
-static void create(struct call *call)
+struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
+                               const struct catalog_tool *tool, bool accelerated)
 {
-    struct creation creation = *(struct creation *)call->state;
-    struct gateway *gateway = call->worker->gateway;
-    const struct config_limits *limits = &call->snapshot->config->limits;
-    struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
     char *principal = task_describe_principal(call);
     const struct task_origin origin = {
         .snapshot = call->snapshot,
@@ -112,28 +103,34 @@ static void create(struct call *call)
         .client_name = call->facts.client_name,
         .client_version = call->facts.client_version,
     };
-    struct task *task =
-        task_bind(&origin, &creation.decision, &creation.tool, creation.accelerated);
+    struct task *task = task_bind(&origin, decision, tool, accelerated);
     free(principal);
+    return task;
+}
+
+/* Upstream knows this client: the task is made. */
+static void create(struct call *call)
+{
+    struct creation creation = *(struct creation *)call->state;
+    const struct config_limits *limits = &call->snapshot->config->limits;
+    struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
+    struct task *task =
+        task_create_bound(call, &creation.decision, &creation.tool, creation.accelerated);
     drop_creation(call);
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
     pending_create->call = call_ref(call);
-    pending_create->answer = creation.answer;
     pending_create->rule = creation.decision.rule;
     memcpy(pending_create->id, task->id, sizeof pending_create->id);
     execution_hold(call, task);
-    if (creation.answer == TASK_ANSWER_RESULT)
-        waiting_begin(call, str_from(task->id));
-    store_task_create(gateway->store, task, &pending,
+    store_task_create(call->worker->gateway->store, task, &pending,
                       (struct store_call){call->worker->loop, on_created, pending_create});
 }
 
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
-                           const struct catalog_tool *tool, bool accelerated,
-                           enum task_answer answer)
+                           const struct catalog_tool *tool, bool accelerated)
 {
     struct creation *creation = memory_alloc(sizeof *creation);
-    *creation = (struct creation){*decision, *tool, accelerated, answer};
+    *creation = (struct creation){*decision, *tool, accelerated};
     call->state = creation;
     call->abandoned = drop_creation;
     verify_then(call, create);

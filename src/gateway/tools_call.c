@@ -5,6 +5,7 @@
 
 #include "consult.h"
 #include "decided.h"
+#include "plain_call.h"
 #include "promotion.h"
 #include "pseudo/tools.h"
 #include "relay.h"
@@ -48,6 +49,19 @@ static bool is_told_of_tasks(const struct call *call)
     return !call->is_executed && call_knows_tasks(call);
 }
 
+/* Who cannot do it as the error says can still have the tool called for it. */
+static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
+                        struct jsonrpc_error_data *data)
+{
+    struct buffer alternative;
+    buffer_init(&alternative);
+    pseudo_write_alternative(call, &alternative);
+    data->alternative = buffer_str(&alternative);
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, str_from(which));
+    call_answer_error(call, error, STR_EMPTY, data);
+    buffer_finish(&alternative);
+}
+
 static void refuse_task_required(struct call *call, const struct policy_decision *decision)
 {
     bool needs_approval = decision->action != ACTION_FORWARD;
@@ -56,8 +70,7 @@ static void refuse_task_required(struct call *call, const struct policy_decision
         .reason = str_from(needs_approval ? DIALECT_REASON_REQUIRED : DIALECT_REASON_FORCED),
         .hint = str_from(DIALECT_HINT_REQUIRED),
     };
-    metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("required"));
-    call_answer_error(call, JSONRPC_TASK_REQUIRED, STR_EMPTY, &data);
+    refuse_task(call, JSONRPC_TASK_REQUIRED, "required", &data);
 }
 
 static void refuse_task_forbidden(struct call *call)
@@ -66,8 +79,7 @@ static void refuse_task_forbidden(struct call *call)
         .tool = call_tool(call),
         .reason = str_from(DIALECT_REASON_FORBIDDEN),
     };
-    metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("forbidden"));
-    call_answer_error(call, JSONRPC_TASK_FORBIDDEN, STR_EMPTY, &data);
+    refuse_task(call, JSONRPC_TASK_FORBIDDEN, "forbidden", &data);
 }
 
 /* The call as it is decided, with all that is known of it. */
@@ -138,10 +150,13 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
 }
 
 static void become_task(struct call *call, const struct judgement *judgement, bool accelerated,
-                        enum task_answer answer)
+                        bool is_plain)
 {
     tell(call, judgement, false, true);
-    task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated, answer);
+    if (is_plain)
+        plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
+    else
+        task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
 }
 
 static void answer_route(struct call *call, const struct judgement *judgement,
@@ -161,16 +176,16 @@ static void answer_route(struct call *call, const struct judgement *judgement,
         refuse(call, JSONRPC_POLICY_DENIED, "policy");
         break;
     case ROUTE_APPROVAL:
-        become_task(call, judgement, false, TASK_ANSWER_CREATED);
+        become_task(call, judgement, false, false);
         break;
     case ROUTE_ACCELERATED:
-        become_task(call, judgement, true, TASK_ANSWER_CREATED);
+        become_task(call, judgement, true, false);
         break;
     case ROUTE_TASK_REQUIRED:
         if (is_told_of_tasks(call))
             refuse_task_required(call, decision);
         else
-            become_task(call, judgement, decision->action == ACTION_FORWARD, TASK_ANSWER_RESULT);
+            become_task(call, judgement, decision->action == ACTION_FORWARD, true);
         break;
     case ROUTE_TASK_FORBIDDEN:
         refuse_task_forbidden(call);

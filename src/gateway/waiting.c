@@ -96,6 +96,18 @@ void *waiting_context(const struct call *call)
     return waiting->options.context;
 }
 
+void *waiting_end(struct call *call)
+{
+    struct waiting *waiting = call->state;
+    void *context = waiting->options.context;
+    waiting->options.dropped = NULL;
+    forget(call);
+    call->abandoned = NULL;
+    held_destroy(call->held);
+    call->held = NULL;
+    return context;
+}
+
 bool waiting_exists(struct gateway_worker *worker, const struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));

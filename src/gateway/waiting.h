@@ -25,6 +25,8 @@ void waiting_begin_with(struct call *call, struct str task_id,
 /* The client's patience ends in so long, with `timed_out`. */
 void waiting_set_patience(struct call *call, int64_t patience_ms);
 void *waiting_context(const struct call *call);
+/* Ends the wait, without an answer, and gives the context back. */
+void *waiting_end(struct call *call);
 /* The task has been read: it is this client's, and has not ended. From now on the wait shows
  * signs of life, as SSE, if the client accepts it; or the call is answered at once, because the
  * process ends. */

@@ -48,16 +48,21 @@ static void write_data(struct buffer *out, enum jsonrpc_error error,
     const struct {
         const char *key;
         struct str value;
+        bool is_json;
     } texts[] = {
-        {"tool", given->tool}, {"reason", given->reason},   {"hint", given->hint},
-        {"gate", given->gate}, {"details", given->details},
+        {"tool", given->tool, false}, {"reason", given->reason, false},
+        {"hint", given->hint, false}, {"alternative", given->alternative, true},
+        {"gate", given->gate, false}, {"details", given->details, false},
     };
     buffer_append_char(out, '{');
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].value.length == 0)
             continue;
         buffer_append_format(out, "\"%s\":", texts[i].key);
-        buffer_append_json_string(out, texts[i].value);
+        if (texts[i].is_json)
+            buffer_append(out, texts[i].value);
+        else
+            buffer_append_json_string(out, texts[i].value);
         buffer_append_char(out, ',');
     }
     if (given->retry_after > 0)

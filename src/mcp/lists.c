@@ -80,6 +80,7 @@ static bool read_tool(struct mcp_tool *tool, struct str item, struct buffer *nam
     if (!json_decode_string(json_member(item, "name"), name))
         return false;
     *tool = (struct mcp_tool){.name = buffer_str(name), .raw = item};
+    tool->has_output_schema = json_type(json_member(item, "outputSchema")) == JSON_OBJECT;
     tool->hints = read_hints(json_member(item, "annotations"));
     tool->has_own = read_annotation(json_path(item, "execution", "taskSupport"), &tool->own) ||
                     read_annotation(json_path(item, "annotations", "taskSupport"), &tool->own);

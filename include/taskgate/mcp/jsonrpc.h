@@ -26,6 +26,7 @@ void jsonrpc_write_error_reference(struct buffer *out);
  * random `correlation_id` are always added at the end. */
 struct jsonrpc_error_data {
     struct str tool, reason, hint; /* first, as seed 002 §6.8 has them */
+    struct str alternative;        /* JSON text: what else the client can do */
     struct str gate;               /* "visibility", "governance", "policy", "approval" */
     struct str details;
     int64_t retry_after; /* seconds; 0: left out */

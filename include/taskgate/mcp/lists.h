@@ -17,6 +17,7 @@ struct mcp_tool {
     struct str raw;  /* the tool's JSON text */
     bool has_own;    /* upstream says taskSupport, in execution (first) or annotations */
     enum policy_annotation own;
+    bool has_output_schema;
     struct policy_hints hints; /* annotations.readOnlyHint …, where they are true or false */
 };
 

@@ -1,6 +1,7 @@
 /* Results of the gateway's own tools, and what goes along with them. */
 #include "answer.h"
 
+#include "../questions.h"
 #include "client.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -10,8 +11,10 @@ void pseudo_questions_init(struct pseudo_questions *questions, const struct call
 {
     buffer_init(&questions->elicitations);
     buffer_init(&questions->samplings);
-    buffer_append_text(&questions->elicitations, "[]");
-    buffer_append_text(&questions->samplings, "[]");
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_call(call, key);
+    questions_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
+                            &questions->elicitations, &questions->samplings);
 }
 
 void pseudo_questions_finish(struct pseudo_questions *questions)

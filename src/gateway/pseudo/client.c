@@ -100,6 +100,7 @@ static void client_destroy(void *context)
 {
     struct pseudo_client *client = context;
     pseudo_waiters_end(client);
+    pseudo_joins_finish(client);
     pseudo_ring_finish(&client->events);
     pseudo_ring_finish(&client->logs);
     pseudo_ring_finish(&client->notifications);
@@ -174,6 +175,7 @@ void pseudo_client_touch(struct gateway *gateway, struct str key)
         client->key = memory_copy_str(key);
         list_init(&client->node);
         list_init(&client->waiters);
+        list_init(&client->joins);
         pseudo_ring_init(&client->events);
         pseudo_ring_init(&client->logs);
         pseudo_ring_init(&client->notifications);

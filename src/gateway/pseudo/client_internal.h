@@ -11,6 +11,8 @@ struct pseudo_client {
     char *key;
     int64_t touched_ms; /* monotonic */
     struct pseudo_ring events, logs, notifications;
+    struct list joins; /* struct join.node of joins.c, the oldest first */
+    size_t join_count;
     bool has_news;       /* an event that wakes has come since the events were last taken */
     struct list waiters; /* struct pseudo_waiter.node */
     size_t waiter_count;
@@ -31,4 +33,5 @@ void pseudo_client_used(struct pseudo_clients *clients, struct pseudo_client *cl
 /* An event has come, or the client has ended. */
 void pseudo_waiters_wake(struct pseudo_client *client, enum pseudo_event type);
 void pseudo_waiters_end(struct pseudo_client *client);
+void pseudo_joins_finish(struct pseudo_client *client);
 bool pseudo_event_wakes(enum pseudo_event type);

@@ -4,6 +4,8 @@
 #include "../execution.h"
 #include "../waiting.h"
 #include "answer.h"
+#include "client.h"
+#include "joins.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -70,7 +72,10 @@ static void answer_ended(struct call *call, struct task *task)
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
     bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
     bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
+    char key[PSEUDO_KEY_BYTES];
     count_wait("ended");
+    pseudo_key_of_call(call, key);
+    pseudo_join_forget_task(call->worker->gateway, str_from(key), task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         pseudo_answer_result(call, outcome);
     } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {

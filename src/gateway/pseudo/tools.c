@@ -90,6 +90,31 @@ bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
     return false;
 }
 
+void pseudo_write_alternative(const struct call *call, struct buffer *out)
+{
+    static const enum config_pseudo_tool others[] = {
+        PSEUDO_TOOL_GET_TASK_RESULT, PSEUDO_TOOL_AWAIT_ACTIVITY, PSEUDO_TOOL_LIST_TASKS};
+    struct buffer name;
+    buffer_init(&name);
+    if (pseudo_tool_write_name(call, PSEUDO_TOOL_EXECUTE_TOOL, &name)) {
+        buffer_append_format(out, "{\"tool\":\"%.*s\",\"arguments\":{\"server\":\"%s\",\"tool\":",
+                             STR_ARGS(buffer_str(&name)), call->source->id);
+        buffer_append_json_string(out, call->envelope.name.text);
+        buffer_append_text(out, "},\"then\":[");
+        bool is_first = true;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+            buffer_clear(&name);
+            if (!pseudo_tool_write_name(call, others[i], &name))
+                continue;
+            buffer_append_format(out, "%s\"%.*s\"", is_first ? "" : ",",
+                                 STR_ARGS(buffer_str(&name)));
+            is_first = false;
+        }
+        buffer_append_text(out, "]}");
+    }
+    buffer_finish(&name);
+}
+
 static void write_tool(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
 {
     struct buffer name;

@@ -1,0 +1,12 @@
+/*
+ * Plain calls of clients that cannot be told to send a task: they are held until their task ends
+ * or the client's patience does; then the answer says what is pending. The same call made again
+ * joins the task.
+ */
+#pragma once
+
+#include "internal.h"
+
+/* Answers the call, now or later, once upstream has accepted its client. */
+void plain_call_become_task(struct call *call, const struct policy_decision *decision,
+                            const struct catalog_tool *tool, bool accelerated);

@@ -1,0 +1,24 @@
+// Clients that know no tasks, and what the gateway's own tools answer them.
+
+/** Every kind of client that is not told `required`: how it connects, and what the configuration says of it. */
+export const kinds = {
+  old: { client: { protocol: '2025-06-18', capabilities: {} } },
+  older: { client: { protocol: '2025-03-26', capabilities: {} } },
+  listed: { client: { name: 'legacy-bot', capabilities: {} }, clients: [{ match: 'legacy-*', tasks: 'no' }] },
+};
+
+/** Calls a tool and returns its result, which must be one. */
+export const callTool = (client, name, args = {}, more = {}) => client.result('tools/call', { name, arguments: args, ...more }, { deadline: 60_000 });
+
+/** The text blocks of a result; those that hold JSON as values. */
+export const blocks = (result) =>
+  result.content.map(({ text }) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  });
+
+/** The events that stand in a result's block, or [] without one. */
+export const eventsOf = (result) => blocks(result).find((block) => block?.events_since_last_response)?.events_since_last_response ?? [];

@@ -1,0 +1,267 @@
+// Approvals of clients that know no tasks: held calls, their pending results, repeats, late outcomes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workflow } from './lib/gateway.mjs';
+import { blocks, callTool, kinds } from './lib/pseudo.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
+
+const stage = (t, { pseudo, clients, ...more } = {}) =>
+  scene(t, {
+    rules: [['delete_*', 'approve']],
+    approval: workflow('10m'),
+    upstream: { tools: [tool('delete_user'), tool('read'), tool('delete_typed', { outputSchema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } })] },
+    config: { pseudo_tools: { wait: '300ms', ...pseudo }, ...(clients ? { clients } : {}) },
+    ...more,
+  });
+
+const patient = { pseudo: { wait: '45s' } };
+const args = { user: 7 };
+const deleteUser = (client, more = {}) => client.call('tools/call', { name: 'delete_user', arguments: args, ...more }, { deadline: 60_000 });
+
+for (const [kind, { client, clients }] of Object.entries(kinds)) {
+  test(`${kind}: approved in time gives the tool's own result, untouched`, async (t) => {
+    const { upstream, admin, connect } = await stage(t, { ...patient, clients });
+    const waiting = deleteUser(await connect(client));
+    await admin.approve((await admin.pending()).id);
+    assert.deepEqual((await waiting).result, { content: [{ type: 'text', text: 'did delete_user' }], structuredContent: { tool: 'delete_user', arguments: args } });
+    assert.equal(upstream.calls.length, 1);
+  });
+
+  test(`${kind}: approved late is a result that says what is pending, and get_task_result fetches the outcome, again and again`, async (t) => {
+    const { upstream, admin, connect } = await stage(t, { clients });
+    const c = await connect(client);
+    const { result } = await deleteUser(c);
+    const [sentence, block] = blocks(result);
+    const task = await admin.pending();
+    assert.equal(result.isError, false);
+    assert.match(sentence, /waits for a human's approval/);
+    assert.ok(sentence.includes(task.id) && sentence.includes('get_task_result') && sentence.includes('await_activity'));
+    assert.deepEqual(
+      { ...block.proxy_task, created_at: 0, last_updated_at: 0 },
+      { task_id: task.id, status: 'working', status_message: 'Awaiting approval', created_at: 0, last_updated_at: 0, server: 'up', tool: 'delete_user', ttl: 600_000 },
+    );
+    assert.equal(block.joined, false);
+    assert.deepEqual(block.pending_on_server, { tasks: [{ taskId: task.id, toolName: 'delete_user', status: 'working' }], elicitations_for_server: [] });
+    assert.deepEqual(result.structuredContent.proxy_task, block.proxy_task);
+    assert.equal(upstream.calls.length, 0);
+    const fetched = callTool(c, 'get_task_result', { task_id: task.id });
+    await admin.approve(task.id);
+    for (const answer of [await fetched, await callTool(c, 'get_task_result', { task_id: task.id })]) {
+      assert.equal(answer.content[0].text, 'did delete_user');
+      assert.deepEqual(answer.structuredContent, { tool: 'delete_user', arguments: args });
+    }
+    assert.equal(upstream.calls.length, 1);
+  });
+}
+
+test('rejected in time is the error that tasks/result would give', async (t) => {
+  const { admin, connect } = await stage(t, patient);
+  const waiting = deleteUser(await connect(kinds.old.client));
+  await admin.reject((await admin.pending()).id, 'not today');
+  const { error } = await waiting;
+  assert.equal(error.code, -32007);
+  assert.equal(error.data.reason, 'not today');
+});
+
+test('cancelled by the client itself while its call is held', async (t) => {
+  const { admin, connect } = await stage(t, patient);
+  const client = await connect(kinds.old.client);
+  const waiting = deleteUser(client);
+  const { id } = await admin.pending();
+  assert.deepEqual((await callTool(client, 'cancel_task', { task_id: id })).structuredContent.success, true);
+  assert.equal((await waiting).error.code, -32006);
+  assert.equal((await admin.task(id)).state, 'cancelled');
+});
+
+test('rejected late: get_task_result says so', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  await deleteUser(client);
+  const { id } = await admin.pending();
+  await admin.reject(id, 'no');
+  const answer = await callTool(client, 'get_task_result', { task_id: id });
+  assert.equal(answer.isError, true);
+  assert.match(answer.structuredContent.error, new RegExp(`^Task '${id}' failed: Rejected by .*: no$`));
+  assert.deepEqual(JSON.parse(answer.content[0].text).error, answer.structuredContent.error);
+});
+
+test('the same call joins its task, whatever the order of the arguments; numbers count as written', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  const send = (text) => client.call('tools/call', undefined, { id: 77, body: `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"delete_user","arguments":${text}}}` });
+  const idOf = (answer) => answer.result.structuredContent.proxy_task.task_id;
+  const first = await send('{"a":1,"b":[2]}');
+  const second = await send('{ "b": [2], "\\u0061": 1 }');
+  const third = await send('{"a":1.0,"b":[2]}');
+  assert.equal(first.result.structuredContent.joined, false);
+  assert.equal(second.result.structuredContent.joined, true);
+  assert.equal(idOf(second), idOf(first));
+  assert.equal(third.result.structuredContent.joined, false);
+  assert.notEqual(idOf(third), idOf(first));
+  assert.equal((await admin.list({ state: 'pending' })).tasks.length, 2);
+});
+
+test('calls of another session, of another tool or with other arguments do not join', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client), other = await connect(kinds.old.client);
+  await deleteUser(client);
+  await deleteUser(other);
+  await client.call('tools/call', { name: 'delete_typed', arguments: args });
+  await client.call('tools/call', { name: 'delete_user', arguments: { user: 8 } });
+  assert.equal((await admin.list({ state: 'pending' })).tasks.length, 4);
+});
+
+test('two held calls of the same kind share one task, and both get its result', async (t) => {
+  const { upstream, admin, connect } = await stage(t, patient);
+  const client = await connect(kinds.old.client);
+  const waiting = [deleteUser(client), deleteUser(client), deleteUser(client)];
+  const { id } = await admin.pending();
+  await until(async () => (await admin.metrics())['thoughtgate_active_requests'] >= 3, 'three held calls');
+  await admin.approve(id);
+  for (const { result } of await Promise.all(waiting)) assert.equal(result.structuredContent.tool, 'delete_user');
+  assert.equal(upstream.calls.length, 1);
+  assert.equal((await admin.list()).tasks.length, 1);
+});
+
+test('an outcome nobody was there for goes to the next such call, once, and names its task', async (t) => {
+  const { upstream, admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  await deleteUser(client);
+  const { id } = await admin.pending();
+  await admin.approve(id);
+  await admin.inState(id, 'completed');
+  const { result } = await deleteUser(client);
+  assert.equal(result.content[0].text, 'did delete_user');
+  assert.ok(result.content.at(-1).text.includes(id));
+  assert.deepEqual(result._meta['io.modelcontextprotocol/related-task'], { taskId: id });
+  assert.deepEqual(result.structuredContent, { tool: 'delete_user', arguments: args });
+  const again = await deleteUser(client);
+  assert.equal(again.result.structuredContent.joined, false);
+  assert.notEqual(again.result.structuredContent.proxy_task.task_id, id);
+  assert.equal(upstream.calls.length, 1);
+});
+
+test('a late rejection goes to the next such call, once, and names its task', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  await deleteUser(client);
+  const { id } = await admin.pending();
+  await admin.reject(id, 'no');
+  const { error } = await deleteUser(client);
+  assert.equal(error.code, -32007);
+  assert.equal(error.data.taskId, id);
+  assert.equal((await deleteUser(client)).result.structuredContent.joined, false);
+});
+
+test('a client that left before the outcome gets it with its next such call', async (t) => {
+  const { admin, connect, upstream } = await stage(t, patient);
+  const client = await connect(kinds.old.client);
+  const gone = client.post({ jsonrpc: '2.0', id: 5, method: 'tools/call', params: { name: 'delete_user', arguments: args } });
+  gone.catch(() => {});
+  const { id } = await admin.pending();
+  client.close();
+  await until(async () => (await admin.metrics())['thoughtgate_active_requests'] === 0, 'the client has gone');
+  await admin.approve(id);
+  await admin.inState(id, 'completed');
+  client.agent = new (await import('node:http')).default.Agent({ keepAlive: true });
+  const { result } = await deleteUser(client);
+  assert.deepEqual(result._meta['io.modelcontextprotocol/related-task'], { taskId: id });
+  assert.equal(upstream.calls.length, 1);
+});
+
+test('what get_task_result has told is no news for the next such call', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  await deleteUser(client);
+  const { id } = await admin.pending();
+  await admin.approve(id);
+  await callTool(client, 'get_task_result', { task_id: id });
+  const { result } = await deleteUser(client);
+  assert.notEqual(result.structuredContent.proxy_task.task_id, id);
+});
+
+test('after a restart a call joins what is still undecided', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  await deleteUser(client);
+  const { id } = await admin.pending();
+  await gateway.restart();
+  client.url = gateway.url;
+  const { result } = await deleteUser(client);
+  assert.equal(result.structuredContent.joined, true);
+  assert.equal(result.structuredContent.proxy_task.task_id, id);
+  await gateway.admin.approve(id);
+  await gateway.admin.inState(id, 'completed');
+  assert.deepEqual((await deleteUser(client)).result._meta['io.modelcontextprotocol/related-task'], { taskId: id });
+});
+
+test('a tool that promises structured content: what is pending is an error without any', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect(kinds.old.client);
+  const { result } = await client.call('tools/call', { name: 'delete_typed', arguments: {} });
+  assert.equal(result.isError, true);
+  assert.equal(result.structuredContent, undefined);
+  assert.equal(blocks(result)[1].proxy_task.task_id, (await admin.pending()).id);
+});
+
+test('a client with a progress token hears of progress, and may wait longer', async (t) => {
+  const { admin, connect } = await stage(t, { pseudo: { wait: '300ms', wait_max: '30s' } });
+  const client = await connect(kinds.old.client);
+  const stream = await client.stream('tools/call', { name: 'delete_user', arguments: args, _meta: { progressToken: 'p' } });
+  const progress = await stream.message((m) => m.method === 'notifications/progress', 'progress');
+  assert.equal(progress.params.progressToken, 'p');
+  const { id } = await admin.pending();
+  await new Promise((resolve) => setTimeout(resolve, 600)); // longer than `wait`
+  await admin.approve(id);
+  const answer = await stream.message((m) => m.id === stream.id, 'the result');
+  assert.deepEqual(answer.result.structuredContent, { tool: 'delete_user', arguments: args });
+});
+
+test('without the tools the pending result still says how to ask again', async (t) => {
+  const { connect } = await stage(t, { pseudo: { wait: '300ms', mode: 'never' } });
+  const client = await connect(kinds.old.client);
+  const [sentence] = blocks((await deleteUser(client)).result);
+  assert.match(sentence, /same call with the same arguments/);
+  assert.doesNotMatch(sentence, /get_task_result/);
+  assert.equal((await deleteUser(client)).result.structuredContent.joined, true);
+});
+
+test('an error about the task field names the tools that do without', async (t) => {
+  const { connect } = await stage(t);
+  const client = await connect();
+  const alternative = (name) => ({ tool: 'execute_tool', arguments: { server: 'up', tool: name }, then: ['get_task_result', 'await_activity', 'list_tasks'] });
+  const required = await client.error('tools/call', { name: 'delete_user', arguments: {} });
+  assert.equal(required.code, -32009);
+  assert.deepEqual(Object.keys(required.data).slice(0, 4), ['tool', 'reason', 'hint', 'alternative']);
+  assert.deepEqual(required.data.alternative, alternative('delete_user'));
+  const forbidden = await client.error('tools/call', { name: 'get_task', arguments: {}, task: {} });
+  assert.equal(forbidden.code, -32010);
+  assert.deepEqual(forbidden.data.alternative, alternative('get_task'));
+});
+
+test('where the tools are offered to nobody no error names them', async (t) => {
+  const { connect } = await stage(t, { pseudo: { mode: 'never' } });
+  const required = await (await connect()).error('tools/call', { name: 'delete_user', arguments: {} });
+  assert.equal(required.code, -32009);
+  assert.ok(!('alternative' in required.data));
+});
+
+test('a 2025-11-25 client as it comes is told to send a task, and gets through by execute_tool', async (t) => {
+  const { admin, connect, upstream } = await stage(t);
+  const client = await connect({ capabilities: {} });
+  const { alternative } = (await client.error('tools/call', { name: 'delete_user', arguments: args })).data;
+  const held = callTool(client, alternative.tool, { ...alternative.arguments, args, timeout_ms: 60_000 });
+  await admin.approve((await admin.pending()).id);
+  assert.equal((await held).content[0].text, 'did delete_user');
+  const late = await callTool(client, 'execute_tool', { server: 'up', tool: 'delete_user', args, timeout_ms: 100 });
+  const { proxy_task: task } = late.structuredContent;
+  assert.equal(task.status, 'working');
+  const joined = await callTool(client, 'execute_tool', { server: 'up', tool: 'delete_user', args, timeout_ms: 100 });
+  assert.equal(joined.structuredContent.joined, true);
+  assert.equal(joined.structuredContent.proxy_task.task_id, task.task_id);
+  await admin.approve(task.task_id);
+  assert.deepEqual((await callTool(client, 'get_task_result', { task_id: task.task_id })).structuredContent.arguments, args);
+  assert.equal(upstream.calls.length, 2);
+});
