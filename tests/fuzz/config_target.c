@@ -68,7 +68,7 @@ static void check_problems(const struct config_problems *problems)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct config_problems problems = {NULL, 0, 0};
+    struct config_problems problems = {.items = NULL};
     struct config *config =
         config_parse(str_slice((const char *)data, size), "fuzz.yaml", environment, &problems);
     FUZZ_EXPECT((config == NULL) == (problems.errors > 0));
