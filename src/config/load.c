@@ -59,30 +59,13 @@ static void fill(const struct draft *draft)
 
 /* ---- a shadow's findings, behind those of the configuration that names it ---- */
 
-static bool is_same(const char *left, const char *right)
-{
-    return strcmp(left ? left : "", right ? right : "") == 0;
-}
-
 /* What is wrong with the environment is found once with each of the two. */
-static bool is_told(const struct config_problems *problems, const struct config_problem *problem)
-{
-    for (size_t i = 0; i < problems->count; i++) {
-        const struct config_problem *told = &problems->items[i];
-        if (told->line == problem->line && told->column == problem->column &&
-            told->is_warning == problem->is_warning && is_same(told->file, problem->file) &&
-            is_same(told->message, problem->message))
-            return true;
-    }
-    return false;
-}
-
 static void append_problems(struct config_problems *problems, const struct config_problems *more)
 {
     for (size_t i = 0; i < more->count; i++) {
         const struct config_problem *problem = &more->items[i];
         struct place place = {problem->file, problem->line, problem->column};
-        if (is_told(problems, problem))
+        if (problems_have(problems, problem->is_warning, place, problem->message))
             continue;
         if (problem->is_warning)
             problems_warning(problems, place, problem->key, problem->hint, "%s", problem->message);

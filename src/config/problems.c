@@ -48,10 +48,30 @@ void problems_warning(struct config_problems *problems, struct place place, cons
     va_end(arguments);
 }
 
+static bool is_same(const char *left, const char *right)
+{
+    return strcmp(left ? left : "", right ? right : "") == 0;
+}
+
+bool problems_have(const struct config_problems *problems, bool is_warning, struct place place,
+                   const char *message)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct config_problem *known = &problems->items[i];
+        if (known->is_warning == is_warning && known->line == place.line &&
+            known->column == place.column && is_same(known->file, place.file) &&
+            is_same(known->message, message))
+            return true;
+    }
+    return false;
+}
+
 void config_problems_add(struct config_problems *problems, bool is_warning, const char *file,
                          int line, int column, const char *message)
 {
     struct place place = {file, line, column};
+    if (problems_have(problems, is_warning, place, message))
+        return;
     if (is_warning)
         problems_warning(problems, place, NULL, NULL, "%s", message);
     else

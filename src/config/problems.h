@@ -23,5 +23,9 @@ void problems_warning(struct config_problems *problems, struct place place, cons
                       const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Whether the same has been found at the same place. */
+bool problems_have(const struct config_problems *problems, bool is_warning, struct place place,
+                   const char *message);
+
 /* `text` in double quotes, escaped and cut to a length fit for a message. The caller frees. */
 char *problems_quote(const char *text);

@@ -176,6 +176,8 @@ test('a shadow is part of the configuration: its errors stand with their place, 
   writePolicies('permit(principal, action, resource) when { resource.tool_name == "x" };');
   assert.equal((await check()).code, 0);
   assert.equal((await check('--strict')).code, 2, 'what no call ever has, in the shadow');
+  const shared = await gateway.cli(['check', '--config', gateway.configPath], { env: { THOUGHTGATE_POLICY_FILE: path.join(gateway.folder, 'shadow.cedar') } });
+  assert.equal(shared.stderr.split('"tool_name"').length, 2, 'what both share is told of once');
   fs.rmSync(file);
   ({ code, stderr } = await check());
   assert.equal(code, 2);

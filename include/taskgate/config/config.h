@@ -228,8 +228,8 @@ struct config_problems {
     size_t file_count;
 };
 
-/* Adds what another layer found in a file of the configuration. `file` may be NULL when the
- * message says where. */
+/* Adds what another layer found in a file of the configuration, unless it is there already: two
+ * configurations may name one file. `file` may be NULL when the message says where. */
 void config_problems_add(struct config_problems *problems, bool is_warning, const char *file,
                          int line, int column, const char *message);
 void config_problems_finish(struct config_problems *problems);
