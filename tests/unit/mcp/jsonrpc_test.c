@@ -14,6 +14,7 @@ static const struct {
 } codes[] = {
     {JSONRPC_PARSE_ERROR, -32700, "parse_error"},
     {JSONRPC_INVALID_REQUEST, -32600, "invalid_request"},
+    {JSONRPC_TOO_LARGE, -32600, "request_too_large"},
     {JSONRPC_METHOD_NOT_FOUND, -32601, "method_not_found"},
     {JSONRPC_INVALID_PARAMS, -32602, "invalid_params"},
     {JSONRPC_TASK_NOT_FOUND, -32602, "task_not_found"},
