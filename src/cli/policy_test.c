@@ -142,8 +142,9 @@ static void summarise(struct tally *tally)
         buffer_append_text(out, "\nNo case has reached:\n");
         buffer_append(out, buffer_str(&tally->unreached_lines));
     }
-    buffer_append_format(out, "\n%zu cases: %zu passed, %zu failed. %s\n", tally->cases,
-                         tally->cases - tally->failed, tally->failed,
+    buffer_append_format(out, "\n%zu %s: %zu passed, %zu failed. %s\n", tally->cases,
+                         tally->cases == 1 ? "case" : "cases", tally->cases - tally->failed,
+                         tally->failed,
                          tally->unreached > 0 ? "Not every rule and policy was reached."
                                               : "Every rule and policy was reached.");
 }

@@ -95,7 +95,7 @@ test('what is reached by no case is told, and a failure with --strict', async (t
   for (const [args, code] of [[['test', 'rules'], 0], [['test', '--strict', 'rules'], 1]]) {
     const result = await policy(...args);
     assert.equal(result.code, code);
-    assert.ok(result.stdout.includes(`\nNo case has reached:\n${told}\n1 cases: 1 passed`), result.stdout);
+    assert.ok(result.stdout.includes(`\nNo case has reached:\n${told}\n1 case: 1 passed`), result.stdout);
   }
 });
 

@@ -107,7 +107,7 @@ START_TEST(a_failure_shows_both_sides_and_why)
                      "  d/bank.yaml: the default action\n"
                      "  d/bank.cedar:1:1: policy low\n"
                      "  d/bank.cedar:7:1: policy policy2\n"
-                     "\n1 cases: 0 passed, 1 failed. Not every rule and policy was reached.\n");
+                     "\n1 case: 0 passed, 1 failed. Not every rule and policy was reached.\n");
 }
 END_TEST
 
