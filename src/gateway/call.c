@@ -5,6 +5,7 @@
 
 #include "ask.h"
 #include "held.h"
+#include "questions.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -104,6 +105,7 @@ static void count(const struct call *call)
 void call_ended(struct call *call)
 {
     count(call);
+    questions_call_ended(call);
     call->exchange = NULL;
     list_remove(&call->node);
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
@@ -207,33 +209,43 @@ static void copy_name(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from ? from : "");
 }
 
+static struct session_facts facts_of(const struct call *call, const struct store_session *stored)
+{
+    struct str declared = str_from(stored->client_capabilities);
+    struct str injected = json_member(declared, SESSION_INJECTED);
+    struct session_facts facts = {
+        .known = true,
+        .upstream_tasks = stored->upstream_tasks,
+        .upstream_task_status = stored->upstream_sse,
+        .upstream_lacks_resources = lacks_resources(call),
+        .declares_tasks = json_member(declared, "tasks").length > 0,
+        .declares_elicitation = json_member(declared, "elicitation").length > 0,
+        .declares_sampling = json_member(declared, "sampling").length > 0,
+        .injected_elicitation = json_type(json_member(injected, "elicitation")) == JSON_TRUE,
+        .injected_sampling = json_type(json_member(injected, "sampling")) == JSON_TRUE,
+    };
+    copy_name(facts.version, sizeof facts.version, stored->version);
+    copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);
+    copy_name(facts.client_version, sizeof facts.client_version, stored->client_version);
+    return facts;
+}
+
+void call_take_facts(struct call *call, const struct store_reply *reply)
+{
+    if (reply->status == STORE_OK && reply->session)
+        call->facts = facts_of(call, reply->session);
+    else
+        use_source_values(call);
+    /* Remembered either way, so that an unknown session asks the disk once. */
+    sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
+                 str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);
+}
+
 static void on_session(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
     if (call->exchange) {
-        const struct store_session *stored = reply->session;
-        if (reply->status == STORE_OK && stored) {
-            struct str declared = str_from(stored->client_capabilities);
-            struct session_facts facts = {
-                .known = true,
-                .upstream_tasks = stored->upstream_tasks,
-                .upstream_task_status = stored->upstream_sse,
-                .upstream_lacks_resources = lacks_resources(call),
-                .declares_tasks = json_member(declared, "tasks").length > 0,
-                .declares_elicitation = json_member(declared, "elicitation").length > 0,
-                .declares_sampling = json_member(declared, "sampling").length > 0,
-            };
-            copy_name(facts.version, sizeof facts.version, stored->version);
-            copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);
-            copy_name(facts.client_version, sizeof facts.client_version, stored->client_version);
-            call->facts = facts;
-        } else {
-            use_source_values(call);
-        }
-        /* Remembered either way, so that an unknown session asks the disk once. */
-        sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
-                     str_from(call->session), &call->facts,
-                     call->snapshot->config->limits.sessions);
+        call_take_facts(call, reply);
         call->next(call);
     }
     call_unref(call);

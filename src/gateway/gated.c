@@ -1,6 +1,7 @@
 /* prompts/get, resources/read, resources/subscribe: `expose` and the rules on a name or URI.
  * Nothing can wait for a human here, so approve and policy mean no (contract "Proxy"). */
 #include "diagrams.h"
+#include "questions.h"
 #include "relay.h"
 
 #include "taskgate/core/metrics.h"
@@ -45,7 +46,7 @@ static void judge(struct call *call)
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         return;
     }
-    struct relay_options options = {0};
+    struct relay_options options = {.take_message = questions_take_from_stream};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
     relay_start(call, &options);

@@ -155,7 +155,7 @@ static bool read_envelope(struct call *call)
 
 static void relay_plainly(struct call *call)
 {
-    struct relay_options options = {0};
+    struct relay_options options = {.take_message = questions_take_from_stream};
     relay_start(call, &options);
 }
 
@@ -237,7 +237,8 @@ static void handle_post(struct call *call)
 
 static void open_stream(struct call *call)
 {
-    struct relay_options options = {.open_stream = true};
+    struct relay_options options = {.open_stream = true,
+                                    .take_message = questions_take_from_stream};
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
     else

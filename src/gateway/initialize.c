@@ -6,6 +6,7 @@
 #include "diagrams.h"
 #include "pseudo/client.h"
 #include "pseudo/tools.h"
+#include "questions.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -15,6 +16,7 @@
 
 struct handshake {
     char session[DIGEST_HEX_BYTES]; /* of the session upstream has just opened, or "" */
+    struct buffer body;             /* what is sent, where it is not what came */
 };
 
 static void on_head(struct call *call, int status, const struct headers *headers)
@@ -41,14 +43,27 @@ static void keep_client(struct call *call, const char *session)
         pseudo_client_touch(call->worker->gateway, str_from(key));
 }
 
+/* The client's own capabilities, and what was declared in its place. */
+static char *stored_capabilities(const struct call *call)
+{
+    struct str declared = json_member(call->envelope.params, "capabilities");
+    struct buffer text, injected;
+    buffer_init(&text);
+    buffer_init(&injected);
+    buffer_append_format(&injected, "{\"elicitation\":%s,\"sampling\":%s}",
+                         call->facts.injected_elicitation ? "true" : "false",
+                         call->facts.injected_sampling ? "true" : "false");
+    json_write_with_member(&text, declared, SESSION_INJECTED, buffer_str(&injected));
+    buffer_finish(&injected);
+    return buffer_take(&text, NULL);
+}
+
 static void keep_session(struct call *call, struct str result,
                          const struct mcp_capabilities *upstream)
 {
     struct handshake *handshake = call->state;
     struct gateway *gateway = call->worker->gateway;
-    struct str params = call->envelope.params;
-    struct str client = json_member(params, "clientInfo");
-    struct str capabilities = json_member(params, "capabilities");
+    struct str client = json_member(call->envelope.params, "clientInfo");
     struct session_facts facts = {
         .known = true,
         .upstream_tasks = upstream->tasks,
@@ -57,6 +72,8 @@ static void keep_session(struct call *call, struct str result,
         .declares_tasks = call->facts.declares_tasks,
         .declares_elicitation = call->facts.declares_elicitation,
         .declares_sampling = call->facts.declares_sampling,
+        .injected_elicitation = call->facts.injected_elicitation,
+        .injected_sampling = call->facts.injected_sampling,
     };
     int64_t limit = call->snapshot->config->limits.sessions;
     struct str source = str_from(call->source->id), session = str_from(handshake->session);
@@ -66,7 +83,7 @@ static void keep_session(struct call *call, struct str result,
     sessions_put(gateway->sessions, source, session, &facts, limit);
     call->facts = facts;
     keep_client(call, handshake->session);
-    char *text = memory_copy_str(capabilities.length > 0 ? capabilities : STR("{}"));
+    char *text = stored_capabilities(call);
     struct store_session stored = {
         .source = call->source->id,
         .id_digest = handshake->session,
@@ -120,7 +137,9 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
 
 static void drop_handshake(struct call *call)
 {
-    free(call->state);
+    struct handshake *handshake = call->state;
+    buffer_finish(&handshake->body);
+    free(handshake);
     call->state = NULL;
 }
 
@@ -129,16 +148,61 @@ static void read_declarations(struct call *call)
 {
     struct str params = call->envelope.params;
     struct str capabilities = json_member(params, "capabilities");
+    copy_text(call->facts.client_name, sizeof call->facts.client_name,
+              json_path(params, "clientInfo", "name"));
     call->facts.declares_tasks = mcp_client_declares_tasks(params);
     call->facts.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
     call->facts.declares_sampling = json_member(capabilities, "sampling").length > 0;
+}
+
+/* Upstream is told that it may ask, exactly when our tools can answer for the client. One that
+ * declares either has said how it wants to be asked, and is left alone. */
+static void decide_injection(struct call *call)
+{
+    struct session_facts *facts = &call->facts;
+    bool is_silent = !facts->declares_elicitation && !facts->declares_sampling;
+    facts->injected_elicitation = is_silent && questions_have_tools(call, QUESTION_ELICITATION);
+    facts->injected_sampling = is_silent && questions_have_tools(call, QUESTION_SAMPLING);
+}
+
+static void add_member(struct buffer *object, const char *key, struct str value)
+{
+    struct buffer changed;
+    buffer_init(&changed);
+    json_write_with_member(&changed, buffer_str(object), key, value);
+    buffer_finish(object);
+    *object = changed;
+}
+
+/* The client's own bytes but for what is added to its capabilities. */
+static void write_body(struct call *call, struct buffer *body)
+{
+    struct str params = call->envelope.params;
+    struct buffer capabilities, changed;
+    buffer_init(&capabilities);
+    buffer_init(&changed);
+    buffer_append(&capabilities, json_member(params, "capabilities"));
+    if (call->facts.injected_elicitation)
+        add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
+    if (call->facts.injected_sampling)
+        add_member(&capabilities, "sampling", STR("{}"));
+    json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
+    json_write_with_member(body, call->body, "params", buffer_str(&changed));
+    buffer_finish(&changed);
+    buffer_finish(&capabilities);
 }
 
 void initialize_handle(struct call *call)
 {
     read_declarations(call);
     struct relay_options options = {.head = on_head, .rewrite = rewrite};
-    call->state = memory_alloc(sizeof(struct handshake));
+    struct handshake *handshake = memory_alloc(sizeof *handshake);
+    call->state = handshake;
     call->abandoned = drop_handshake;
+    decide_injection(call);
+    if (call->facts.injected_elicitation || call->facts.injected_sampling) {
+        write_body(call, &handshake->body);
+        call->body = buffer_str(&handshake->body);
+    }
     relay_start(call, &options);
 }

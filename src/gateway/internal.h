@@ -87,6 +87,8 @@ struct call {
     struct session_facts facts;           /* after call_with_facts() */
     struct held *held;                    /* while it is held (held.h) */
     struct relay *relay;                  /* while one is under way */
+    uint64_t question_number;             /* of what upstream asked in it, 0: nothing */
+    bool upstream_broke;                  /* the stream ended, and not by anybody's will */
     struct ask *ping;                     /* while upstream is asked about the session */
     void (*abandoned)(struct call *call); /* frees `state` when the client goes; may be NULL */
     call_step next;      /* where to go on when the store or the ping has answered */
@@ -106,6 +108,8 @@ void call_identify(struct call *call);
  * all if the client has gone meanwhile. */
 void call_with_facts(struct call *call, call_step next);
 /* Whether the request's session or token owns the task; else it must look unknown. */
+/* Takes over what the store has answered about the request's session. */
+void call_take_facts(struct call *call, const struct store_reply *reply);
 bool call_owns(const struct call *call, const struct task *task);
 /* The answers; each ends the exchange. Errors travel with HTTP 200 (clients.md). A
  * notification has no answer: 202. */

@@ -259,7 +259,7 @@ static struct promotion *create(struct call *call, int64_t patience_ms)
     promotion->source = call->source;
     promotion->call = call;
     promotion->patience_ms = patience_ms;
-    promotion->number = questions_number();
+    promotion->number = questions_take_number(call);
     questions_audience(call, &promotion->audience);
     memcpy(promotion->session, call->session, sizeof promotion->session);
     pseudo_key_of_call(call, promotion->key);

@@ -67,24 +67,27 @@ static bool is_repeated(const struct elicitation_answer *answer,
            strcmp(closing->was_answer, closing->answer) == 0;
 }
 
-static bool answer_elicitation(struct gateway_worker *worker, struct str key,
-                               const struct question_match *match,
-                               const struct elicitation_answer *answer, struct error *error)
+static enum questions_verdict answer_elicitation(struct gateway_worker *worker, struct str key,
+                                                 const struct question_match *match,
+                                                 const struct elicitation_answer *answer,
+                                                 struct error *error)
 {
     char digest[DIGEST_HEX_BYTES];
     struct question_closing closing = {.state = answer->way, .answer = digest};
     if (answer->action == ELICITATION_ACCEPT &&
         !check_content(worker->gateway, key, match, answer->content, error))
-        return false;
+        return QUESTIONS_UNFIT;
     digest_answer(answer, digest);
     struct kept_question *kept = question_close(worker->gateway, key, match, &closing);
+    if (!kept && is_repeated(answer, &closing))
+        return QUESTIONS_ANSWERED;
     if (!kept) {
-        if (is_repeated(answer, &closing))
-            return true;
-        return closing.was == QUESTION_OPEN
-                   ? error_set(error, "there is no such elicitation")
-                   : error_set(error, "the elicitation is no longer open: %s",
-                               question_end_name(closing.was));
+        if (closing.was == QUESTION_OPEN)
+            error_set(error, "there is no such elicitation");
+        else
+            error_set(error, "the elicitation is no longer open: %s",
+                      question_end_name(closing.was));
+        return QUESTIONS_NOT_OPEN;
     }
     struct buffer result;
     buffer_init(&result);
@@ -93,7 +96,7 @@ static bool answer_elicitation(struct gateway_worker *worker, struct str key,
     question_respond(worker, kept, &(struct question_response){.result = buffer_str(&result)});
     buffer_finish(&result);
     question_settle(worker, kept);
-    return true;
+    return QUESTIONS_ANSWERED;
 }
 
 /* ---- in tasks/get ---- */
@@ -120,31 +123,39 @@ bool questions_answer_in_task(struct gateway_worker *worker, const struct task *
         .task = str_from(task->id),
     };
     questions_key_of_task(task, key);
-    bool answered = answer_elicitation(worker, str_from(key), &match, &answer, error);
+    enum questions_verdict verdict =
+        answer_elicitation(worker, str_from(key), &match, &answer, error);
     free(id);
-    return answered;
+    return verdict == QUESTIONS_ANSWERED;
 }
 
 /* ---- by the tools ---- */
 
-bool questions_answer_elicitation(struct gateway_worker *worker, struct str key, struct str id,
-                                  struct str action, struct str content, struct error *error)
+enum questions_verdict questions_answer_elicitation(struct gateway_worker *worker, struct str key,
+                                                    struct str id, struct str action,
+                                                    struct str content, struct error *error)
 {
     struct elicitation_answer answer = {.content = content, .way = QUESTION_ANSWERED_BY_TOOL};
     const struct question_match match = {.has_kind = true, .kind = QUESTION_ELICITATION, .id = id};
-    if (!elicitation_action_parse(action, &answer.action))
-        return error_set(error, "action must be accept, decline or cancel");
-    return answer_elicitation(worker, key, &match, &answer, error);
+    if (!elicitation_action_parse(action, &answer.action)) {
+        error_set(error, "action must be accept, decline or cancel");
+        return QUESTIONS_UNFIT;
+    }
+    return key.length > 0 && id.length > 0 ? answer_elicitation(worker, key, &match, &answer, error)
+                                           : QUESTIONS_NOT_OPEN;
 }
 
-bool questions_answer_sampling(struct gateway_worker *worker, struct str key, struct str id,
-                               struct str result, struct str reason, struct error *error)
+enum questions_verdict questions_answer_sampling(struct gateway_worker *worker, struct str key,
+                                                 struct str id, struct str result,
+                                                 struct str reason)
 {
     const struct question_match match = {.has_kind = true, .kind = QUESTION_SAMPLING, .id = id};
     struct question_closing closing = {.state = QUESTION_ANSWERED_BY_TOOL};
+    if (key.length == 0 || id.length == 0)
+        return QUESTIONS_NOT_OPEN;
     struct kept_question *kept = question_close(worker->gateway, key, &match, &closing);
     if (!kept)
-        return error_set(error, "there is no such sampling request");
+        return QUESTIONS_NOT_OPEN;
     const struct question_response response = {
         .result = result,
         .error_code = -1, /* the protocol's example of a person who says no */
@@ -152,7 +163,7 @@ bool questions_answer_sampling(struct gateway_worker *worker, struct str key, st
     };
     question_respond(worker, kept, &response);
     question_settle(worker, kept);
-    return true;
+    return QUESTIONS_ANSWERED;
 }
 
 /* ---- the client's own JSON-RPC response ---- */
@@ -167,10 +178,11 @@ static void note_owner(void *context, struct question *question)
 {
     struct response_search *search = context;
     const struct kept_question *kept = question->owner;
-    if (kept->task && call_owns(search->call, kept->task)) {
-        search->is_owned = true;
-        memcpy(search->key, question->key, sizeof search->key);
-    }
+    char own_key[QUESTION_KEY_BYTES];
+    pseudo_key_of_call(search->call, own_key);
+    search->is_owned = kept->task ? call_owns(search->call, kept->task)
+                                  : strcmp(own_key, question->key) == 0;
+    memcpy(search->key, question->key, sizeof search->key);
 }
 
 /* Which question the response's id means: upstream's own in the client's session, or ours. */

@@ -214,6 +214,7 @@ struct claiming {
     const struct call *call;
     uint64_t *claimant;
     struct buffer *events;
+    bool any_task; /* a client that knows tasks waits in tasks/result for what its tasks ask */
 };
 
 static bool can_be_sent(const struct call *call, enum question_kind kind)
@@ -237,7 +238,8 @@ static void claim(void *context, struct question *question)
     struct claiming *claiming = context;
     const struct call *call = claiming->call;
     struct buffer id, message;
-    if (question->state != QUESTION_OPEN || question->claimant != 0 || !question->task[0] ||
+    bool waits_elsewhere = claiming->any_task && question->task[0] && call->facts.declares_tasks;
+    if (question->state != QUESTION_OPEN || question->claimant != 0 || waits_elsewhere ||
         !can_be_sent(call, question->kind))
         return;
     if (*claiming->claimant == 0)
@@ -247,8 +249,11 @@ static void claim(void *context, struct question *question)
     buffer_init(&id);
     buffer_init(&message);
     question_write_sent_id(question, &id);
-    dialect_write_related_message(&message, str_from(question->message), buffer_str(&id),
-                                  str_from(question->task));
+    if (question->task[0])
+        dialect_write_related_message(&message, str_from(question->message), buffer_str(&id),
+                                      str_from(question->task));
+    else
+        json_write_with_member(&message, str_from(question->message), "id", buffer_str(&id));
     sse_write_event(claiming->events, STR_EMPTY, STR_EMPTY, buffer_str(&message));
     buffer_finish(&message);
     buffer_finish(&id);
@@ -260,7 +265,7 @@ void questions_claim(const struct call *call, const struct task *task, uint64_t 
     char key[QUESTION_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     const struct question_match match = {.task = str_from(task ? task->id : NULL)};
-    struct claiming claiming = {call, claimant, events};
+    struct claiming claiming = {call, claimant, events, !task};
     if (question_table_count(gateway->questions) == 0)
         return;
     if (task)
@@ -284,6 +289,8 @@ static void release(void *context, struct question *question)
     if (question->state != QUESTION_OPEN || question->claimant != releasing->claimant)
         return;
     question->claimant = 0;
+    if (!kept->task)
+        return; /* the next GET stream of the client gets it */
     releasing->tasks =
         memory_grow_array(releasing->tasks, releasing->count + 1, sizeof *releasing->tasks);
     releasing->tasks[releasing->count++] = task_ref(kept->task);

@@ -59,8 +59,12 @@ void questions_audience(const struct call *call, struct question_audience *audie
     pseudo_key_of_call(call, audience->key);
     audience->can[QUESTION_ELICITATION] = facts->declares_elicitation;
     audience->can[QUESTION_SAMPLING] = facts->declares_sampling;
-    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++)
+    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
+        if (!audience->can[i])
+            audience->can[i] =
+                audience->key[0] && questions_have_tools(call, (enum question_kind)i);
         can_any = can_any || audience->can[i];
+    }
     audience->is_closed = facts->known && facts->declares_tasks && !can_any;
 }
 
@@ -157,6 +161,11 @@ void questions_offer(struct gateway_worker *worker, struct task *task, struct st
     stream_offer(worker, task);
 }
 
+void questions_offer_client(struct gateway_worker *worker, struct task *none, struct str key)
+{
+    stream_offer_client(worker, key);
+}
+
 /* On every worker: the task looks different now, and may have something to ask. */
 static void tell_worker(struct gateway_worker *worker, struct task *task, struct str none)
 {
@@ -171,7 +180,9 @@ static void withdraw_from_worker(struct gateway_worker *worker, struct task *tas
     struct str number, text;
     uint64_t claimant;
     str_cut(message, ' ', &number, &text);
-    if (str_to_u64(number, &claimant) && !waiting_send(worker, task, claimant, text))
+    if (!str_to_u64(number, &claimant))
+        return;
+    if (!task || !waiting_send(worker, task, claimant, text))
         stream_send(worker, claimant, text);
 }
 
@@ -179,7 +190,7 @@ static void withdraw_from_worker(struct gateway_worker *worker, struct task *tas
 static void withdraw(struct gateway_worker *worker, struct kept_question *kept)
 {
     const struct question *question = &kept->question;
-    if (!kept->task || question->claimant == 0 || question->state == QUESTION_ANSWERED_ON_STREAM)
+    if (question->claimant == 0 || question->state == QUESTION_ANSWERED_ON_STREAM)
         return;
     struct buffer message, related, text;
     buffer_init(&message);
@@ -189,8 +200,11 @@ static void withdraw(struct gateway_worker *worker, struct kept_question *kept)
                                  "\"params\":{\"requestId\":");
     question_write_sent_id(question, &message);
     buffer_append_format(&message, ",\"reason\":\"%s\"}}", question_end_name(question->state));
-    dialect_write_related_message(&related, buffer_str(&message), STR_EMPTY,
-                                  str_from(question->task));
+    if (question->task[0])
+        dialect_write_related_message(&related, buffer_str(&message), STR_EMPTY,
+                                      str_from(question->task));
+    else
+        buffer_append(&related, buffer_str(&message));
     buffer_append_format(&text, "%llu ", (unsigned long long)question->claimant);
     buffer_append(&text, buffer_str(&related));
     gateway_tell_workers(worker->gateway, withdraw_from_worker, kept->task, buffer_str(&text));
@@ -210,17 +224,17 @@ struct kept_question *question_close(struct gateway *gateway, struct str key,
     return question ? question->owner : NULL;
 }
 
-/* On its own loop. Only a task's client can have seen a request that it may answer late. */
+/* On its own loop. Who has seen the request, in a task or on a stream, may answer late. */
 static void on_settled(void *context)
 {
     struct kept_question *kept = context;
     kept->is_settled = true;
-    if (kept->task) {
+    if (kept->task)
         execution_questions_changed(kept->worker, kept->task);
+    if (kept->task || kept->question.claimant != 0)
         loop_timer_start(&kept->timer, CLOSED_KEPT_MS);
-    } else {
+    else
         forget(kept);
-    }
 }
 
 void question_settle(struct gateway_worker *worker, struct kept_question *kept)
@@ -321,8 +335,11 @@ static void announce(struct kept_question *kept)
     bool is_elicitation = kept->question.kind == QUESTION_ELICITATION;
     tell_event(kept, is_elicitation ? PSEUDO_ELICITATION_REQUEST : PSEUDO_SAMPLING_REQUEST,
                json_member(str_from(kept->question.message), "params"));
-    if (!kept->task)
+    if (!kept->task) {
+        gateway_tell_workers(kept->worker->gateway, questions_offer_client, NULL,
+                             str_from(kept->question.key));
         return;
+    }
     execution_questions_changed(kept->worker, kept->task);
     gateway_tell_workers(kept->worker->gateway, tell_worker, kept->task, STR_EMPTY);
 }

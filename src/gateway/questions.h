@@ -24,6 +24,9 @@ struct question_audience {
 /* The request must have been identified and its facts loaded. */
 void questions_audience(const struct call *call, struct question_audience *audience);
 
+/* Whether the client is shown tools that can answer: what is added to its `initialize`, too. */
+bool questions_have_tools(const struct call *call, enum question_kind kind);
+
 /* Where a question comes from; borrowed. */
 struct question_origin {
     struct gateway_worker *worker;
@@ -44,6 +47,12 @@ void questions_take(const struct question_origin *origin, struct str message);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */
 bool questions_take_cancel(const struct question_origin *origin, struct str message);
 
+/* A message of upstream's on a stream of the client's own: true when it is taken out of it. For
+ * relay_options.take_message. */
+bool questions_take_from_stream(struct call *call, struct str message);
+/* The exchange of a call has ended: what upstream asked in it is over, if the call is. */
+void questions_call_ended(struct call *call);
+
 /* ---- answers ---- */
 /* A JSON-RPC response of the client's: true when it answered a question that is no more, or was
  * not of the client's own session; the call is then answered. Else it is to be relayed. */
@@ -51,12 +60,19 @@ bool questions_take_response(struct call *call);
 /* Seed 001's elicitation-response, a member of tasks/get's _meta. false: `error` says why not. */
 bool questions_answer_in_task(struct gateway_worker *worker, const struct task *task,
                               struct str response, struct error *error);
-/* By the tools. `id` is the question's; a decline has no content. false: `error` says why not. */
-bool questions_answer_elicitation(struct gateway_worker *worker, struct str key, struct str id,
-                                  struct str action, struct str content, struct error *error);
+enum questions_verdict {
+    QUESTIONS_ANSWERED,
+    QUESTIONS_NOT_OPEN, /* no such question, or no longer */
+    QUESTIONS_UNFIT,    /* the answer is none to this question: `error` says why */
+};
+/* By the tools. `id` is the question's, `action` and `content` are JSON text. */
+enum questions_verdict questions_answer_elicitation(struct gateway_worker *worker, struct str key,
+                                                    struct str id, struct str action,
+                                                    struct str content, struct error *error);
 /* `result` is the JSON text of a CreateMessageResult; empty: it is refused, with `reason`. */
-bool questions_answer_sampling(struct gateway_worker *worker, struct str key, struct str id,
-                               struct str result, struct str reason, struct error *error);
+enum questions_verdict questions_answer_sampling(struct gateway_worker *worker, struct str key,
+                                                 struct str id, struct str result,
+                                                 struct str reason);
 
 /* ---- the end of what they belong to ---- */
 void questions_end_task(struct gateway_worker *worker, const struct task *task);
@@ -66,6 +82,9 @@ void questions_end_key(struct gateway_worker *worker, struct str key);
 void questions_drop(struct gateway_worker *worker);
 /* A new number for question_origin.call. */
 uint64_t questions_number(void);
+/* The number of what was asked in the call so far, which goes on without it: the call's end is no
+ * longer the end of its questions. */
+uint64_t questions_take_number(struct call *call);
 
 /* ---- how they are shown ---- */
 /* Fills what is known of an execution's questions; `elicitations` holds the text. */
@@ -89,6 +108,8 @@ void questions_claim(const struct call *call, const struct task *task, uint64_t 
                      struct buffer *events);
 /* The stream has ended: others may get what it had. */
 void questions_release(struct gateway_worker *worker, uint64_t claimant);
+/* As questions_offer() for what a client (`key`) is asked in no task. A worker_callback. */
+void questions_offer_client(struct gateway_worker *worker, struct task *none, struct str key);
 /* Offers what is open to the streams of this worker. A worker_callback. */
 void questions_offer(struct gateway_worker *worker, struct task *task, struct str none);
 /* "answered in tasks/get", … */

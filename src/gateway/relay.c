@@ -35,6 +35,12 @@ void relay_cancel(struct relay *relay)
     relay_destroy(relay);
 }
 
+void relay_wait_for_person(struct relay *relay)
+{
+    if (relay && relay->upstream)
+        upstream_call_set_silence(relay->upstream, 0);
+}
+
 bool relay_is_opening(const struct relay *relay)
 {
     return relay && relay->options.open_stream && relay->mode == RELAY_WAITING;
@@ -143,6 +149,7 @@ static void fail_in_stream(struct relay *relay, enum relay_failure failure)
     bool answered = events && relay_is_answered(relay);
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
+    call->upstream_broke = true;
     call->outcome = answered ? "success" : "error";
     http_on_gone(exchange, NULL, NULL);
     if (events && !answered && call->envelope.id.length > 0) {

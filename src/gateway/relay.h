@@ -61,6 +61,9 @@ bool relay_detach(struct call *call, struct relay_taken *taken);
 void relay_ask_again(struct relay *relay, int64_t in_ms);
 /* Drops it without an answer; NULL is allowed. */
 void relay_cancel(struct relay *relay);
+/* A person is asked in this call: upstream is silent for as long as that takes. NULL is
+ * allowed. */
+void relay_wait_for_person(struct relay *relay);
 /* Whether it is to open a client's GET stream and upstream has not answered yet. NULL is
  * allowed. */
 bool relay_is_opening(const struct relay *relay);

@@ -12,7 +12,8 @@ bool relay_rewrites(const struct relay_options *options)
 
 bool relay_may_take(const struct relay_options *options, struct str bytes)
 {
-    return options->take_message && memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL;
+    return options->take_message && bytes.length > 0 &&
+           memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL;
 }
 
 bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,

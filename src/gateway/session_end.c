@@ -3,6 +3,7 @@
 
 #include "execution.h"
 #include "pseudo/client.h"
+#include "questions.h"
 #include "relay.h"
 
 /* Only what upstream has really ended is ended here: undecided tasks of the session are
@@ -21,6 +22,7 @@ static void on_head(struct call *call, int status, const struct headers *headers
     store_task_cancel_session(gateway->store, source, session, nobody);
     gateway_tell_workers(gateway, execution_forget_session, NULL, session);
     pseudo_key_of_session(call->source, call->session, key);
+    questions_end_key(call->worker, str_from(key));
     pseudo_client_end(gateway, str_from(key));
 }
 

@@ -13,6 +13,9 @@
 
 #define SESSION_NAME_BYTES 128
 #define SESSION_VERSION_BYTES 24
+/* Beside the client's capabilities in the store: {"elicitation": …, "sampling": …}, true for what
+ * the gateway declared to upstream in its place. */
+#define SESSION_INJECTED "io.taskgate/injected"
 
 /* A copy of what is known, for one request. */
 struct session_facts {
@@ -22,6 +25,7 @@ struct session_facts {
     bool upstream_lacks_resources; /* known to offer none */
     bool declares_tasks;           /* the client's own capabilities */
     bool declares_elicitation, declares_sampling;
+    bool injected_elicitation, injected_sampling; /* the gateway's tools answer in its place */
     char version[SESSION_VERSION_BYTES];
     char client_name[SESSION_NAME_BYTES];
     char client_version[SESSION_NAME_BYTES];

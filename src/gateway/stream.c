@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pseudo/client.h"
 #include "questions.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
@@ -53,8 +54,7 @@ struct stream *stream_open(struct call *call, const bool *inside_event)
     stream->inside_event = inside_event;
     buffer_init(&stream->waiting);
     list_append(&call->worker->streams, &stream->node);
-    if (!call->facts.declares_tasks)
-        offer(stream, NULL);
+    offer(stream, NULL);
     return stream;
 }
 
@@ -117,6 +117,17 @@ void stream_offer(struct gateway_worker *worker, const struct task *task)
             strcmp(call->session, task->session) != 0)
             continue;
         offer(stream, task);
+    }
+}
+
+void stream_offer_client(struct gateway_worker *worker, struct str key)
+{
+    char own_key[PSEUDO_KEY_BYTES];
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        pseudo_key_of_call(stream->call, own_key);
+        if (str_equal(str_from(own_key), key))
+            offer(stream, NULL);
     }
 }
 

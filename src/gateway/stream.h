@@ -21,6 +21,8 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task);
 /* What the task's execution asks goes to the session that made it, where its client knows no tasks
  * and so waits in no tasks/result. */
 void stream_offer(struct gateway_worker *worker, const struct task *task);
+/* What a client is asked in no task goes to its streams here. */
+void stream_offer_client(struct gateway_worker *worker, struct str key);
 /* Sends a message on the stream of this number, if it is here. */
 void stream_send(struct gateway_worker *worker, uint64_t claimant, struct str message);
 /* Sends one JSON-RPC message to the owner's streams on this worker. */

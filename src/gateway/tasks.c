@@ -47,7 +47,7 @@ static struct task *owned_task(struct call *call, const struct store_reply *repl
 static void route(struct call *call, call_step ours)
 {
     struct str id = call->envelope.task_id.text;
-    struct relay_options options = {0};
+    struct relay_options options = {.take_message = questions_take_from_stream};
     if (!id.bytes)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
                           NULL);

@@ -8,6 +8,7 @@
 #include "plain_call.h"
 #include "promotion.h"
 #include "pseudo/tools.h"
+#include "questions.h"
 #include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -36,6 +37,7 @@ static void forward(struct call *call)
         .silence_ms = config->times.sync_forward_timeout_ms,
         .slow_ms = may_be_promoted ? config->pseudo.wait_ms : 0,
         .slow = promotion_of_slow_call,
+        .take_message = questions_take_from_stream,
     };
     if (call->is_executed)
         promotion_run(call, call->patience_ms);

@@ -9,9 +9,9 @@
 
 void pseudo_questions_init(struct pseudo_questions *questions, const struct call *call)
 {
+    char key[PSEUDO_KEY_BYTES];
     buffer_init(&questions->elicitations);
     buffer_init(&questions->samplings);
-    char key[PSEUDO_KEY_BYTES];
     pseudo_key_of_call(call, key);
     questions_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
                             &questions->elicitations, &questions->samplings);

@@ -29,27 +29,27 @@ TOOL(EXECUTE_TOOL, "Call a tool with patience", false, pseudo_execute_tool,
      PARAMETER("tool", TEXT, true, "Name of the tool, as list_tools gives it"),
      PARAMETER("args", OBJECT, false, "Arguments of the tool"),
      PARAMETER("timeout_ms", NUMBER, false, "Milliseconds to wait for the result. Stay below your own limit for a tool call, often 60000", .minimum = 0, .maximum = 900000, .default_json = "120000"))
-TOOL(GET_ELICITATIONS, "Get questions for the user", true, NULL,
+TOOL(GET_ELICITATIONS, "Get questions for the user", true, pseudo_get_elicitations,
      "List the questions that servers ask the user and that are not answered yet. A call that asked one waits for the answer.")
-TOOL(RESPOND_TO_ELICITATION, "Answer a question for the user", false, NULL,
+TOOL(RESPOND_TO_ELICITATION, "Answer a question for the user", false, pseudo_respond_to_elicitation,
      "Answer a question of get_elicitations with what the user said. Ask the user; do not make an answer up.",
      PARAMETER("request_id", TEXT, true, "requestId of the question"),
      PARAMETER("action", TEXT, true, "accept: the user answered; decline: the user said no; cancel: the user did not choose", .choices = {"accept", "decline", "cancel"}),
      PARAMETER("content", OBJECT, false, "With accept: the answer, as the question's requestedSchema has it"))
-TOOL(CANCEL_ELICITATION_REQUEST, "Dismiss a question for the user", false, NULL,
+TOOL(CANCEL_ELICITATION_REQUEST, "Dismiss a question for the user", false, pseudo_cancel_elicitation_request,
      "Dismiss a question of get_elicitations without an answer.",
      PARAMETER("request_id", TEXT, true, "requestId of the question"),
      PARAMETER("reason", TEXT, false, "Why", .default_json = "\"User cancelled\""))
-TOOL(GET_SAMPLING_REQUESTS, "Get requests for a model", true, NULL,
+TOOL(GET_SAMPLING_REQUESTS, "Get requests for a model", true, pseudo_get_sampling_requests,
      "List the texts that servers ask a model to write and that are not answered yet. A call that asked for one waits for it.")
-TOOL(RESPOND_TO_SAMPLING, "Answer a request for a model", false, NULL,
+TOOL(RESPOND_TO_SAMPLING, "Answer a request for a model", false, pseudo_respond_to_sampling,
      "Answer a request of get_sampling_requests with what you write for it.",
      PARAMETER("request_id", TEXT, true, "requestId of the request"),
      PARAMETER("role", TEXT, true, "Who speaks, as a rule assistant", .choices = {"user", "assistant"}),
      PARAMETER("content", TEXT, true, "The text"),
      PARAMETER("model", TEXT, true, "Name of the model that wrote it"),
      PARAMETER("stop_reason", TEXT, false, "Why the text ends", .choices = {"endTurn", "maxTokens", "stopSequence", "toolUse"}))
-TOOL(CANCEL_SAMPLING_REQUEST, "Refuse a request for a model", false, NULL,
+TOOL(CANCEL_SAMPLING_REQUEST, "Refuse a request for a model", false, pseudo_cancel_sampling_request,
      "Refuse a request of get_sampling_requests.",
      PARAMETER("request_id", TEXT, true, "requestId of the request"),
      PARAMETER("reason", TEXT, false, "Why", .default_json = "\"User cancelled\""))

@@ -1,0 +1,293 @@
+// Clients that can be asked nothing: what the server asks waits in the gateway's tools.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asks, elicit, PARTY, responseTo, SAMPLE, sample } from './lib/asking.mjs';
+import { sdkClient } from './lib/client.mjs';
+import { startGateway, workflow } from './lib/gateway.mjs';
+import { scene } from './lib/scene.mjs';
+import { targets } from './lib/targets.mjs';
+import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
+
+const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const stage = (t, handler, more = {}) =>
+  scene(t, {
+    ...more,
+    upstream: { tools: [tool('book_dinner')], handlers: handler ? { 'tools/call': handler } : {}, ...more.upstream },
+  });
+const plain = (s, more = {}) => s.connect({ capabilities: {}, ...more });
+const run = (client, name, args = {}) => client.result('tools/call', { name, arguments: args });
+const json = (result) => JSON.parse(result.content[0].text);
+const listed = (client, name = 'get_elicitations', count = 1) =>
+  until(async () => {
+    const result = await run(client, name);
+    const list = result.structuredContent.elicitations ?? result.structuredContent.sampling_requests;
+    return list.length >= count && result;
+  }, `${count} in ${name}`);
+
+test('elicitation: out of the stream, into the tools, and the answer to the server', async (t) => {
+  const s = await stage(t, asks(elicit('e-1')));
+  const client = await plain(s);
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  const list = await listed(client);
+  const [asked] = json(list);
+  assert.match(asked.requestId, ULID);
+  assert.match(asked.timestamp, /^20\d\d-.*Z$/);
+  assert.deepEqual(asked, { requestId: asked.requestId, server: 'up', timestamp: asked.timestamp, mode: 'form', ...PARTY });
+  assert.deepEqual(list.structuredContent.elicitations, [asked]);
+  const pending = list.content.map((block) => JSON.parse(block.text)).find((block) => block.pending_client_action);
+  assert.deepEqual(pending.pending_client_action, { elicitations: [{ requestId: asked.requestId, server: 'up', message: PARTY.message }], sampling_requests: [] });
+  const done = await run(client, 'respond_to_elicitation', { request_id: asked.requestId, action: 'accept', content: { partySize: 4 } });
+  assert.notEqual(done.isError, true, JSON.stringify(done));
+  assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'accept', content: { partySize: 4 } });
+  assert.equal(s.upstream.requests.find((r) => r.rpc?.id === 'e-1').headers['mcp-session-id'], client.session);
+  const answer = await call;
+  assert.deepEqual(answer.message.result.structuredContent, { answers: [{ action: 'accept', content: { partySize: 4 } }] });
+  assert.deepEqual(answer.others, [], 'the client sees nothing of the request');
+  assert.equal((await run(client, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+});
+
+test('sampling: answered, and refused', async (t) => {
+  const s = await stage(t, asks(sample('s-1'), sample('s-2'), sample('s-3')));
+  const client = await plain(s);
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  const [asked] = json(await listed(client, 'get_sampling_requests'));
+  assert.deepEqual(asked, { requestId: asked.requestId, server: 'up', timestamp: asked.timestamp, ...SAMPLE });
+  const bad = await run(client, 'respond_to_sampling', { request_id: asked.requestId, role: 'robot', content: 'x', model: 'm' });
+  assert.equal(bad.isError, true);
+  await run(client, 'respond_to_sampling', { request_id: asked.requestId, role: 'assistant', content: 'hello "you"', model: 'm-1', stop_reason: 'endTurn' });
+  assert.deepEqual((await responseTo(s.upstream, 's-1')).result, { role: 'assistant', content: { type: 'text', text: 'hello "you"' }, model: 'm-1', stopReason: 'endTurn' });
+  const [second] = json(await listed(client, 'get_sampling_requests'));
+  assert.notEqual((await run(client, 'cancel_sampling_request', { request_id: second.requestId, reason: 'too dear' })).isError, true);
+  assert.deepEqual((await responseTo(s.upstream, 's-2')).error, { code: -1, message: 'too dear' });
+  const [third] = json(await listed(client, 'get_sampling_requests'));
+  await run(client, 'cancel_sampling_request', { request_id: third.requestId });
+  assert.deepEqual((await responseTo(s.upstream, 's-3')).error, { code: -1, message: 'User cancelled' });
+  assert.ok((await call).message.result);
+  assert.equal((await run(client, 'get_sampling_requests')).content[0].text, 'No pending sampling requests');
+});
+
+test('answers that are none: unknown, late, of another client, or not what the form asks for', async (t) => {
+  const s = await stage(t, asks(elicit('e-1'), elicit('e-2')));
+  const client = await plain(s);
+  const other = await plain(s);
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  const [{ requestId }] = json(await listed(client));
+  const text = async (who, name, args) => {
+    const result = await run(who, name, args);
+    assert.equal(result.isError, true);
+    return result.content[0].text;
+  };
+  const accept = { request_id: requestId, action: 'accept', content: { partySize: 4 } };
+  assert.equal(await text(client, 'respond_to_elicitation', { ...accept, request_id: 'x' }), "Elicitation request 'x' not found or already completed");
+  assert.equal(await text(other, 'respond_to_elicitation', accept), `Elicitation request '${requestId}' not found or already completed`);
+  assert.equal((await run(other, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+  assert.match(await text(client, 'respond_to_elicitation', { ...accept, content: { partySize: 'four' } }), /content\.partySize must be a number/);
+  assert.match(await text(client, 'respond_to_elicitation', { ...accept, content: undefined }), /content\.partySize is required/);
+  assert.match(await text(client, 'respond_to_elicitation', { ...accept, action: 'maybe' }), /action/);
+  await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'decline' });
+  assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'decline' });
+  assert.match(await text(client, 'respond_to_elicitation', accept), /not found or already completed/);
+  const [second] = json(await listed(client));
+  await run(client, 'cancel_elicitation_request', { request_id: second.requestId, reason: 'no time' });
+  assert.deepEqual((await responseTo(s.upstream, 'e-2')).result, { action: 'cancel' });
+  assert.ok((await call).message.result);
+});
+
+test('await_activity is woken by each', async (t) => {
+  for (const [request, type] of [[elicit('q'), 'elicitation_request'], [sample('q'), 'sampling_request']]) {
+    const s = await stage(t, asks(request));
+    const client = await plain(s);
+    await run(client, 'get_elicitations');
+    const waiting = run(client, 'await_activity', { timeout_ms: 20_000 });
+    const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+    const activity = (await waiting).structuredContent;
+    assert.deepEqual(activity.triggers, [{ type: 'event', server: 'up', eventType: type }]);
+    const event = activity.events[0].events.find((e) => e.type === type);
+    assert.deepEqual(event.data.params, request.params);
+    const own = type === 'elicitation_request' ? activity.pending_client.elicitations : activity.pending_client.sampling_requests;
+    assert.equal(own[0].requestId, event.data.requestId);
+    if (type === 'elicitation_request') await run(client, 'cancel_elicitation_request', { request_id: event.data.requestId });
+    else await run(client, 'cancel_sampling_request', { request_id: event.data.requestId });
+    assert.ok((await call).message.result);
+  }
+});
+
+test('what comes on the GET stream is taken out of it, too; other messages pass', async (t) => {
+  const s = await stage(t);
+  const client = await plain(s);
+  const listening = await client.listen();
+  await until(() => s.upstream.getStreams.size === 1, 'the stream upstream');
+  s.upstream.push({ jsonrpc: '2.0', ...elicit('e-1') }, { id: 'event-1' });
+  s.upstream.push({ jsonrpc: '2.0', id: 'r-1', method: 'roots/list' });
+  await listening.message((m) => m.id === 'r-1', 'a request of another kind');
+  assert.equal(listening.events.some((e) => e.json?.method === 'elicitation/create'), false);
+  const [{ requestId }] = json(await listed(client));
+  await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize: 9 } });
+  assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'accept', content: { partySize: 9 } });
+  // The stream may end and come back; what it brought is still to be answered.
+  s.upstream.push({ jsonrpc: '2.0', ...elicit('e-2') });
+  const [second] = json(await listed(client));
+  listening.abort();
+  await until(() => s.upstream.getStreams.size === 0, 'the stream to end upstream');
+  await run(client, 'respond_to_elicitation', { request_id: second.requestId, action: 'decline' });
+  assert.deepEqual((await responseTo(s.upstream, 'e-2')).result, { action: 'decline' });
+});
+
+test('upstream withdraws it; upstream goes; the client goes', async (t) => {
+  let stream;
+  const s = await stage(t, ({ reply }) => {
+    stream = reply.sse();
+    stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
+    stream.event({ jsonrpc: '2.0', ...elicit('e-2') });
+  });
+  const client = await plain(s);
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  const both = json(await listed(client, 'get_elicitations', 2));
+  assert.equal(both.length, 2);
+  stream.event({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'e-1' } });
+  await until(async () => (await run(client, 'get_elicitations')).structuredContent.elicitations.length === 1, 'one left');
+  stream.cut();
+  const answer = await call;
+  assert.equal(answer.message.error.code, -32000);
+  assert.deepEqual(answer.others, [], 'the withdrawal was not for the client');
+  assert.equal((await run(client, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+  const leaving = await client.post({ jsonrpc: '2.0', id: 900, method: 'tools/call', params: { name: 'book_dinner', arguments: {} } });
+  await listed(client, 'get_elicitations', 2);
+  leaving.abort();
+  await until(async () => (await run(client, 'get_elicitations')).structuredContent.elicitations.length === 0, 'none left');
+});
+
+test('it expires by its own clock: an error to the server, an event to the client', async (t) => {
+  const s = await stage(t, asks(elicit('e-1'), sample('s-1')), { config: { pseudo_tasks: { elicitation_timeout: '1s' } } });
+  const client = await plain(s);
+  await run(client, 'get_elicitations');
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  assert.deepEqual((await responseTo(s.upstream, 'e-1')).error, { code: -32001, message: 'Elicitation request timed out after 1000ms' });
+  assert.deepEqual((await responseTo(s.upstream, 's-1')).error, { code: -32001, message: 'Sampling request timed out after 1000ms' });
+  assert.ok((await call).message.result);
+  const blocks = (await run(client, 'list_servers')).content.flatMap((b) => (b.text.startsWith('{') ? [JSON.parse(b.text)] : []));
+  const events = blocks.find((b) => b.events_since_last_response).events_since_last_response.map((e) => e.type);
+  assert.deepEqual(events, ['elicitation_request', 'elicitation_expired', 'sampling_request', 'sampling_expired']);
+});
+
+test('what upstream is told of the client: exactly what somebody can answer', async (t) => {
+  const cases = [
+    [{}, {}, { elicitation: { form: {}, url: {} }, sampling: {} }],
+    [{ roots: {} }, {}, { roots: {}, elicitation: { form: {}, url: {} }, sampling: {} }],
+    [{ elicitation: {} }, {}, { elicitation: {} }],
+    [{ sampling: {} }, {}, { sampling: {} }],
+    [{ tasks: {} }, {}, { tasks: {} }],
+    [{ tasks: {} }, { mode: 'always' }, { tasks: {}, elicitation: { form: {}, url: {} }, sampling: {} }],
+    [{}, { mode: 'never' }, {}],
+    [{}, { only: ['get_elicitations', 'respond_to_elicitation'] }, { elicitation: { form: {}, url: {} } }],
+    [{}, { only: ['get_sampling_requests', 'respond_to_sampling'] }, { sampling: {} }],
+    [{}, { only: ['get_elicitations', 'list_tasks'] }, {}],
+  ];
+  for (const [capabilities, pseudo_tools, expected] of cases) {
+    const s = await stage(t, undefined, { config: { pseudo_tools } });
+    await s.connect({ capabilities });
+    const sent = s.upstream.of('initialize', { own: false }).at(-1).rpc.params;
+    assert.deepEqual(sent.capabilities, expected, JSON.stringify([capabilities, pseudo_tools]));
+    assert.deepEqual([sent.clientInfo.name, sent.protocolVersion], ['raw-client', '2025-11-25']);
+  }
+});
+
+test('a client that can be asked is asked itself', async (t) => {
+  const s = await stage(t, asks(elicit('e-1')));
+  const client = await s.connect({ capabilities: { elicitation: {} } });
+  const stream = await client.stream('tools/call', { name: 'book_dinner', arguments: {} });
+  assert.deepEqual(await stream.message((m) => m.method === 'elicitation/create', 'the request'), { jsonrpc: '2.0', ...elicit('e-1') });
+  assert.equal((await run(client, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+  await client.post({ jsonrpc: '2.0', id: 'e-1', result: { action: 'decline' } });
+  assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
+});
+
+test('the tools are taken away while a session lives: what is asked is declined at once', async (t) => {
+  const s = await stage(t, asks(elicit('e-1'), sample('s-1')));
+  const client = await plain(s);
+  s.gateway.writeConfig({ config: { pseudo_tools: { mode: 'never' } } });
+  s.gateway.hangUp();
+  await until(async () => !(await client.result('tools/list')).tools.some((x) => x.name === 'get_elicitations'), 'the tools to go');
+  const answer = await client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  assert.deepEqual(answer.message.result.structuredContent.answers.map((x) => x.action ?? x.error.code), ['decline', -32601]);
+  assert.deepEqual(answer.others, []);
+});
+
+test('after a restart the session is still answered for, by its first call, too', async (t) => {
+  const s = await stage(t, (call) => asks(elicit(call.params.arguments.id))(call), { config: { workers: 2 } });
+  const client = await plain(s);
+  const untouched = await s.connect({ capabilities: { elicitation: {} } });
+  await s.gateway.restart();
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: { id: 'e-1' } });
+  const [{ requestId }] = json(await listed(client));
+  await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize: 1 } });
+  const answer = await call;
+  assert.deepEqual([answer.message.result.structuredContent.answers[0].action, answer.others], ['accept', []]);
+  const stream = await untouched.stream('tools/call', { name: 'book_dinner', arguments: { id: 'e-2' } });
+  assert.deepEqual(await stream.message((m) => m.method === 'elicitation/create', 'the request'), { jsonrpc: '2.0', ...elicit('e-2') });
+  await untouched.post({ jsonrpc: '2.0', id: 'e-2', result: { action: 'decline' } });
+  assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
+});
+
+test('DELETE ends what the session was asked', async (t) => {
+  const s = await stage(t);
+  const client = await plain(s);
+  await client.listen();
+  await until(() => s.upstream.getStreams.size === 1, 'the stream upstream');
+  s.upstream.push({ jsonrpc: '2.0', ...elicit('e-1') });
+  const [{ requestId }] = json(await listed(client));
+  await client.delete();
+  await s.gateway.logged((e) => e.question === requestId && e.outcome !== undefined);
+});
+
+test('many sessions on several workers: each sees and answers its own', async (t) => {
+  const s = await stage(t, async ({ upstream, reply, id, params }) => {
+    const stream = reply.sse();
+    const own = `e-${params.arguments.n}`;
+    stream.event({ jsonrpc: '2.0', ...elicit(own) });
+    const response = await responseTo(upstream, own).catch(() => undefined);
+    stream.event({ jsonrpc: '2.0', id, result: { content: [], structuredContent: response?.result } });
+    stream.end();
+  }, { config: { workers: 3 } });
+  await Promise.all(Array.from({ length: 20 }, async (_, n) => {
+    const client = await plain(s);
+    const call = client.send('tools/call', { name: 'book_dinner', arguments: { n } });
+    const list = json(await listed(client));
+    assert.equal(list.length, 1);
+    await run(client, 'respond_to_elicitation', { request_id: list[0].requestId, action: 'accept', content: { partySize: n % 20 + 1 } });
+    assert.deepEqual((await call).message.result.structuredContent.content, { partySize: n % 20 + 1 });
+  }));
+});
+
+test('an approved call of a client that knows no tasks asks through the tools', async (t) => {
+  const s = await stage(t, asks(elicit('e-1')), { rules: [['book_*', 'approve']], approval: workflow('10m') });
+  const client = await plain(s, { protocol: '2025-06-18' });
+  const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
+  const task = await s.admin.pending();
+  await s.admin.approve(task.id);
+  const [{ requestId }] = json(await listed(client));
+  await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize: 2 } });
+  assert.deepEqual((await call).message.result.structuredContent.answers, [{ action: 'accept', content: { partySize: 2 } }]);
+});
+
+for (const target of targets) {
+  test(`${target.name}: a plain SDK client answers through the tools`, { skip: target.skip }, async (t) => {
+    const server = await target.start(t);
+    const gateway = await startGateway(t, { upstream: server.url });
+    const client = await sdkClient(t, gateway.url);
+    const { text, answer, ...asking } = target.elicits;
+    await until(async () => (await client.listTools()).tools.some((x) => x.name === asking.name), 'the tool that asks');
+    const call = client.callTool(asking);
+    const asked = await until(async () => (await client.callTool({ name: 'get_elicitations', arguments: {} })).structuredContent.elicitations[0], 'the question');
+    await client.callTool({ name: 'respond_to_elicitation', arguments: { request_id: asked.requestId, action: 'accept', content: answer } });
+    assert.match(JSON.stringify((await call).content), text);
+    if (target.name !== 'server-everything') return;
+    const sampled = client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'hi', maxTokens: 17 } });
+    const request = await until(async () => (await client.callTool({ name: 'get_sampling_requests', arguments: {} })).structuredContent.sampling_requests[0], 'the request');
+    assert.equal(request.maxTokens, 17);
+    await client.callTool({ name: 'respond_to_sampling', arguments: { request_id: request.requestId, role: 'assistant', content: 'a sampled text', model: 'm' } });
+    assert.match((await sampled).content[0].text, /a sampled text/);
+    assert.deepEqual(client.errors, []);
+  });
+}
