@@ -20,7 +20,7 @@ static void relay_destroy(struct relay *relay)
     if (relay->options.slow_ms > 0)
         loop_timer_stop(&relay->slow);
     stream_close(relay->stream);
-    headers_finish(&relay->request_headers);
+    buffer_finish(&relay->glimpse);
     headers_finish(&relay->headers);
     buffer_finish(&relay->held);
     free(relay);
@@ -388,22 +388,24 @@ void relay_start(struct call *call, const struct relay_options *options)
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
     struct relay *relay = memory_alloc(sizeof *relay);
     struct str method = http_method(call->exchange);
+    struct headers headers;
     relay->call = call;
     relay->options = *options;
     relay->started_ms = loop_now_ms(call->worker->loop);
-    headers_init(&relay->request_headers, false);
+    headers_init(&headers, false);
+    buffer_init(&relay->glimpse);
     headers_init(&relay->headers, true);
     buffer_init(&relay->held);
     sse_splitter_init(&relay->splitter);
-    headers_from_request(&relay->request_headers, call->exchange, call->source);
+    headers_from_request(&headers, call->exchange, call->source);
     call->relay = relay;
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"
                                                      : "POST",
         .url = options->url ? options->url : call->source->url,
-        .headers = relay->request_headers.items,
-        .header_count = relay->request_headers.count,
+        .headers = headers.items,
+        .header_count = headers.count,
         .body = call->body,
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
@@ -413,4 +415,5 @@ void relay_start(struct call *call, const struct relay_options *options)
         loop_timer_start(&relay->slow, options->slow_ms);
     }
     relay->upstream = upstream_call_start(call->worker->client, &request, &callbacks, relay);
+    headers_finish(&headers);
 }

@@ -21,22 +21,25 @@ static void keep_glimpse(struct relay *relay, struct str bytes)
 {
     size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
     size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
-    memcpy(relay->glimpse, bytes.bytes, head);
-    memcpy(relay->glimpse + head, bytes.bytes + bytes.length - tail, tail);
-    relay->glimpse_length = head + tail;
+    buffer_clear(&relay->glimpse);
+    buffer_append(&relay->glimpse, str_slice(bytes.bytes, head));
+    buffer_append(&relay->glimpse, str_slice(bytes.bytes + bytes.length - tail, tail));
 }
 
 bool relay_is_answered(const struct relay *relay)
 {
     struct str id = relay->call->envelope.id;
-    const char *at = relay->glimpse, *end = relay->glimpse + relay->glimpse_length;
+    struct str glimpse = buffer_str(&relay->glimpse);
+    if (glimpse.length == 0)
+        return false;
+    const char *at = glimpse.bytes, *end = at + glimpse.length;
     while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
         at += 5;
         while (at < end && *at == ' ')
             at++;
         if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
             strchr(",} \r\n", at[id.length]))
-            return memmem(relay->glimpse, relay->glimpse_length, "\"method\":", 9) == NULL;
+            return memmem(glimpse.bytes, glimpse.length, "\"method\":", 9) == NULL;
     }
     return false;
 }

@@ -17,7 +17,6 @@ struct relay {
     struct call *call;
     struct relay_options options;
     struct upstream_call *upstream;
-    struct headers request_headers;
     struct headers headers; /* of a response that is held whole: copies */
     enum relay_mode mode;
     int status;
@@ -25,9 +24,8 @@ struct relay {
     struct sse_splitter splitter;
     struct stream *stream; /* the client's open GET stream */
     int64_t started_ms;
-    bool inside_event;               /* a long event is passing in pieces */
-    char glimpse[2 * GLIMPSE_BYTES]; /* first and last bytes of what went down last */
-    size_t glimpse_length;
+    bool inside_event;      /* a long event is passing in pieces */
+    struct buffer glimpse;  /* first and last bytes of what went down last */
     int64_t content_length; /* of the response; -1 when it is not announced */
     bool is_encoded;        /* what comes cannot be read */
     struct loop_timer slow; /* only with options.slow_ms */

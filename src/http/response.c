@@ -208,8 +208,13 @@ void response_proceed(h2o_generator_t *generator, h2o_req_t *request)
         send_waiting(exchange, H2O_SEND_STATE_FINAL);
         return;
     }
-    if (exchange->waiting.length > 0)
+    if (exchange->waiting.length > 0) {
         send_waiting(exchange, H2O_SEND_STATE_IN_PROGRESS);
+    } else {
+        /* A stream at rest may be one of thousands. */
+        buffer_finish(&exchange->waiting);
+        buffer_finish(&exchange->sending);
+    }
     if (exchange->above_high_water && http_stream_backlog(exchange) <= high_water / 2) {
         exchange->above_high_water = false;
         if (exchange->drained != NULL)

@@ -41,7 +41,7 @@ struct loop *loop_create(struct error *error)
         return NULL;
     }
     pthread_once(&process_setup, set_up_process);
-    thread_cache_release_at_exit();
+    thread_cache_prepare();
 
     struct loop *loop = memory_alloc(sizeof(*loop));
     loop->native = h2o_evloop_create();
@@ -76,7 +76,7 @@ static void run_round(struct loop *loop, int limit_ms)
 
 void loop_run(struct loop *loop)
 {
-    thread_cache_release_at_exit();
+    thread_cache_prepare();
     atomic_store(&loop->thread, pthread_self());
     while (!atomic_load(&loop->stopping))
         run_round(loop, LONGEST_ROUND_MS);
@@ -85,7 +85,7 @@ void loop_run(struct loop *loop)
 
 void loop_run_once(struct loop *loop, int timeout_ms)
 {
-    thread_cache_release_at_exit();
+    thread_cache_prepare();
     atomic_store(&loop->thread, pthread_self());
     run_round(loop, timeout_ms < LONGEST_ROUND_MS ? timeout_ms : LONGEST_ROUND_MS);
 }

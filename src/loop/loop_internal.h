@@ -40,5 +40,5 @@ struct loop {
     struct list posted; /* of struct message, under posted_lock */
 };
 
-/* Has what h2o keeps for the calling thread freed when the thread ends. */
-void thread_cache_release_at_exit(void);
+/* Has what h2o keeps for the calling thread small, and freed when the thread ends. */
+void thread_cache_prepare(void);

@@ -367,6 +367,8 @@ void http1_call_readable(struct http1_call *call)
         return;
     }
     call->has_received = true;
+    if (call->sent >= call->head_length) /* and will not be repeated any more */
+        buffer_finish(&call->head);
     touch(call);
     if (call->kept.length == 0) {
         take_bytes(call, client->read_bytes, (size_t)count);
