@@ -246,6 +246,7 @@ const struct key config_keys[] = {
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that are remembered."},
     {"limits", "connections", KEY_INTEGER, AT(config, limits.connections), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open client connections."},
     {"limits", "requests_per_second", KEY_INTEGER, AT(config, limits.requests_per_second), RANGE(0, INT32_MAX), .default_text = "0", .help = "Per client address; `0` is without limit."},
+    {"limits", "requests_per_second_per_principal", KEY_INTEGER, AT(config, limits.requests_per_second_per_principal), RANGE(0, INT32_MAX), .default_text = "0", .help = "Per token, or per session without one; `0` is without limit."},
 };
 /* clang-format on */
 const size_t config_key_count = COUNT_OF(config_keys);

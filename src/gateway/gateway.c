@@ -28,6 +28,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
     gateway->rate = rate_create();
+    gateway->principal_rate = rate_create();
     gateway->promoted = quota_create();
     gateway->shadow = shadow_create();
     gateway->pseudo_clients = pseudo_clients_create();
@@ -44,6 +45,7 @@ void gateway_destroy(struct gateway *gateway)
     question_table_destroy(gateway->questions);
     quota_destroy(gateway->promoted);
     rate_destroy(gateway->rate);
+    rate_destroy(gateway->principal_rate);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);

@@ -94,6 +94,19 @@ static bool is_clear(struct http_exchange *exchange)
     return false;
 }
 
+static void refuse_rate(struct http_exchange *exchange, const char *limit)
+{
+    const struct http_header headers[] = {{STR("retry-after"), STR("1")},
+                                          {STR("content-type"), STR("application/json")}};
+    const struct jsonrpc_error_data data = {.retry_after = 1};
+    struct buffer body;
+    buffer_init(&body);
+    metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
+    write_refusal(&body, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+    http_respond(exchange, 429, headers, 2, buffer_str(&body));
+    buffer_finish(&body);
+}
+
 static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
                         const struct config *config)
 {
@@ -101,15 +114,30 @@ static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
     if (per_second <= 0 ||
         rate_allows(gateway->rate, http_peer(exchange), per_second, http_received_ms(exchange)))
         return true;
-    const struct http_header headers[] = {{STR("retry-after"), STR("1")},
-                                          {STR("content-type"), STR("application/json")}};
-    const struct jsonrpc_error_data data = {.retry_after = 1};
-    struct buffer body;
-    buffer_init(&body);
-    metrics_count(METRIC_LIMITS_REACHED, STR("requests_per_second"));
-    write_refusal(&body, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
-    http_respond(exchange, 429, headers, 2, buffer_str(&body));
-    buffer_finish(&body);
+    refuse_rate(exchange, "requests_per_second");
+    return false;
+}
+
+/* Whoever shows neither token nor session has an address alone. */
+static bool passes_principal_rate(struct gateway *gateway, struct http_exchange *exchange,
+                                  const struct config *config, const struct config_source *source)
+{
+    int64_t per_second = config->limits.requests_per_second_per_principal;
+    if (per_second <= 0)
+        return true;
+    struct str principal = STR_EMPTY;
+    if (!source->identity_session)
+        principal = http_header(exchange, "authorization");
+    if (principal.length == 0)
+        principal = http_header(exchange, "mcp-session-id");
+    char digest[DIGEST_HEX_BYTES];
+    if (principal.length == 0)
+        return true;
+    digest_sha256_hex(principal, digest);
+    if (rate_allows(gateway->principal_rate, str_from(digest), per_second,
+                    http_received_ms(exchange)))
+        return true;
+    refuse_rate(exchange, "requests_per_second_per_principal");
     return false;
 }
 
@@ -279,6 +307,10 @@ void gateway_handle(struct http_exchange *exchange, void *context)
     }
     if (!source || (!source->enabled && !post)) {
         refuse(exchange, 404, "No MCP server is behind this path.");
+        snapshot_unref(snapshot);
+        return;
+    }
+    if (!passes_principal_rate(worker->gateway, exchange, snapshot->config, source)) {
         snapshot_unref(snapshot);
         return;
     }

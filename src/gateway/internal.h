@@ -28,7 +28,7 @@ struct gateway {
     struct store *store;
     struct sessions *sessions;
     struct catalog *catalog;
-    struct rate *rate;
+    struct rate *rate, *principal_rate;
     struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients; /* pseudo/client.h */

@@ -1,4 +1,4 @@
-/* Token buckets by peer address. */
+/* Token buckets by peer address or principal. */
 #include "rate.h"
 
 #include <pthread.h>

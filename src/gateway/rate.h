@@ -1,6 +1,7 @@
 /*
- * The limit on requests per second of one peer address (`limits.requests_per_second`; off
- * unless set). Shared by all workers behind one short lock. Any thread.
+ * Limits on requests per second: of one peer address (`limits.requests_per_second`), of one
+ * principal (`limits.requests_per_second_per_principal`); off unless set. Each is shared by all
+ * workers behind one short lock. Any thread.
  */
 #pragma once
 
@@ -13,6 +14,6 @@ struct rate;
 
 struct rate *rate_create(void);
 void rate_destroy(struct rate *rate); /* NULL is allowed */
-/* Whether the peer may send one more request now: a bucket of twice the rate, which fills with
+/* Whether that peer or principal may send one more request now: a bucket of twice the rate, which fills with
  * `per_second` a second. */
 bool rate_allows(struct rate *rate, struct str peer, int64_t per_second, int64_t monotonic_ms);

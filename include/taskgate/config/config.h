@@ -155,7 +155,8 @@ struct config_limits {
     int64_t pending_per_principal, pending_total;
     int64_t body_bytes, result_bytes;
     int64_t sessions, connections;
-    int64_t requests_per_second; /* per peer address; 0 is off */
+    int64_t requests_per_second;               /* per peer address; 0 is off */
+    int64_t requests_per_second_per_principal; /* 0 is off */
 };
 
 struct config_times {

@@ -119,3 +119,15 @@ test('request rate: 429 with Retry-After, and a peer that slows down is served a
   assert.equal(stage.upstream.calls.length - before + refused.length, 100);
   await until(async () => (await client.send('tools/call', { name: 'read' })).status === 200, 'to be served again');
 });
+
+test('request rate of a principal: others at the same address are not held up', async (t) => {
+  const stage = await limited(t, { requests_per_second_per_principal: 20 });
+  const [greedy, modest] = [await stage.connect({ token: 'A' }), await stage.connect({ token: 'B' })];
+  const answers = await Promise.all(Array.from({ length: 100 }, () => greedy.send('tools/call', { name: 'read' })));
+  const refused = answers.filter((a) => a.status === 429);
+  assert.ok(refused.length > 0 && refused.every((a) => Number(a.headers['retry-after']) > 0 && a.message.error.code === -32013));
+  assert.equal(stage.upstream.calls.length + refused.length, 100);
+  assert.equal(await reached(stage, 'requests_per_second_per_principal'), refused.length);
+  for (let i = 0; i < 5; i++) assert.ok(await modest.result('tools/call', { name: 'read' }));
+  await until(async () => (await greedy.send('tools/call', { name: 'read' })).status === 200, 'to be served again');
+});

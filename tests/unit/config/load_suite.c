@@ -189,7 +189,8 @@ START_TEST(keys_of_its_own_are_read)
         "  - {match: '*', tasks: yes, pending_status: input_required}\n"
         "methods: {allow: ['vendor/*']}\n"
         "limits: {pending_per_principal: 1, pending_total: 2, body_bytes: 3KiB, result_bytes: 4,\n"
-        "         sessions: 5, connections: 6, requests_per_second: 7}\n";
+        "         sessions: 5, connections: 6, requests_per_second: 7,\n"
+        "         requests_per_second_per_principal: 8}\n";
     const char *pairs[] = {"KEY=s3cret", NULL};
     test_environment(pairs);
     struct config *config = expect_load(text, "");
@@ -227,6 +228,7 @@ START_TEST(keys_of_its_own_are_read)
     ck_assert_int_eq(config->limits.sessions, 5);
     ck_assert_int_eq(config->limits.connections, 6);
     ck_assert_int_eq(config->limits.requests_per_second, 7);
+    ck_assert_int_eq(config->limits.requests_per_second_per_principal, 8);
     const struct config_client *old = config_client_find(config, STR("old-client"));
     ck_assert_int_eq(old->tasks, CLIENT_TASKS_NO);
     ck_assert(!old->has_pending_status);
