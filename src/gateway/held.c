@@ -17,7 +17,7 @@ struct held {
     struct str task_id; /* owned; a client's word, so it may hold NUL */
     struct loop_timer timer;
     int64_t started_ms;
-    bool is_stream;        /* begun */
+    bool is_stream; /* begun */
     bool awaits_upstream;
     bool upstream_reports; /* upstream's own progress has been passed on this token */
 };

@@ -32,7 +32,7 @@ struct gateway {
     struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
-    struct question_table *questions; /* what upstream asks */
+    struct question_table *questions;      /* what upstream asks */
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;

@@ -180,8 +180,8 @@ static void note_owner(void *context, struct question *question)
     const struct kept_question *kept = question->owner;
     char own_key[QUESTION_KEY_BYTES];
     pseudo_key_of_call(search->call, own_key);
-    search->is_owned = kept->task ? call_owns(search->call, kept->task)
-                                  : strcmp(own_key, question->key) == 0;
+    search->is_owned =
+        kept->task ? call_owns(search->call, kept->task) : strcmp(own_key, question->key) == 0;
     memcpy(search->key, question->key, sizeof search->key);
 }
 

@@ -14,6 +14,6 @@ struct rate;
 
 struct rate *rate_create(void);
 void rate_destroy(struct rate *rate); /* NULL is allowed */
-/* Whether that peer or principal may send one more request now: a bucket of twice the rate, which fills with
- * `per_second` a second. */
+/* Whether that peer or principal may send one more request now: a bucket of twice the rate, which
+ * fills with `per_second` a second. */
 bool rate_allows(struct rate *rate, struct str peer, int64_t per_second, int64_t monotonic_ms);

@@ -37,8 +37,8 @@ void pseudo_tools_write(const struct call *call, struct buffer *out);
 bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
                             struct buffer *out);
 
-/* A JSON object for an error about the task field: which of our tools makes the same call, and which
- * others go with it. Nothing where they are not offered. */
+/* A JSON object for an error about the task field: which of our tools makes the same call, and
+ * which others go with it. Nothing where they are not offered. */
 void pseudo_write_alternative(const struct call *call, struct buffer *out);
 
 /* ---- the handlers, one file for what belongs together ---- */
