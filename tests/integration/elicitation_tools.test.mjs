@@ -271,6 +271,49 @@ test('an approved call of a client that knows no tasks asks through the tools', 
   assert.deepEqual((await call).message.result.structuredContent.answers, [{ action: 'accept', content: { partySize: 2 } }]);
 });
 
+for (const [how, call] of [
+  ['a plain call', { name: 'book_dinner', arguments: {} }],
+  ['a call by execute_tool', { name: 'execute_tool', arguments: { server: 'up', tool: 'book_dinner', args: {}, timeout_ms: 500 } }],
+]) {
+  test(`${how} that waits for a person becomes a task, which says what is asked`, async (t) => {
+    const s = await stage(t, asks(elicit('e-1'), sample('s-1')), { config: { pseudo_tools: { wait: '500ms', wait_max: '500ms' } } });
+    const client = await plain(s);
+    const promotion = await client.result('tools/call', call);
+    const block = promotion.content.map((b) => b.text).filter((x) => x.startsWith('{')).map((x) => JSON.parse(x)).find((x) => x.proxy_task);
+    const [asked] = block.pending_on_server.elicitations_for_server;
+    assert.deepEqual(asked, { requestId: asked.requestId, server: 'up', message: PARTY.message });
+    const task = await run(client, 'get_task', { task_id: block.proxy_task.task_id });
+    assert.deepEqual(json(task).pending_elicitations_for_server.map((x) => x.requestId), [asked.requestId]);
+    await run(client, 'respond_to_elicitation', { request_id: asked.requestId, action: 'accept', content: { partySize: 8 } });
+    assert.deepEqual((await responseTo(s.upstream, 'e-1')).result.content, { partySize: 8 });
+    const [second] = (await listed(client, 'get_sampling_requests')).structuredContent.sampling_requests;
+    await run(client, 'respond_to_sampling', { request_id: second.requestId, role: 'assistant', content: 'hello', model: 'm' });
+    const result = await run(client, 'get_task_result', { task_id: block.proxy_task.task_id, timeout_ms: 20_000 });
+    assert.equal(result.structuredContent.answers[0].content.partySize, 8);
+    assert.equal(result.structuredContent.answers[1].model, 'm');
+  });
+
+  test(`${how}: the server goes after the promotion, and with it what it asked`, async (t) => {
+    let stream;
+    const s = await stage(t, ({ reply }) => {
+      stream = reply.sse();
+      stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
+    }, { config: { pseudo_tools: { wait: '500ms', wait_max: '500ms' } } });
+    const client = await plain(s);
+    await client.result('tools/call', call);
+    await listed(client);
+    stream.cut();
+    await until(async () => (await run(client, 'get_elicitations')).structuredContent.elicitations.length === 0, 'the question to go');
+  });
+
+  test(`${how}: -32042 stays an error of the protocol`, async (t) => {
+    const error = { code: -32042, message: 'sign in first', data: { elicitations: [{ mode: 'url', elicitationId: 'e', url: 'https://x/', message: 'm' }] } };
+    const s = await stage(t, ({ reply }) => reply.error(error.code, error.message, error.data));
+    const client = await plain(s);
+    assert.deepEqual(await client.error('tools/call', call), error);
+  });
+}
+
 for (const target of targets) {
   test(`${target.name}: a plain SDK client answers through the tools`, { skip: target.skip }, async (t) => {
     const server = await target.start(t);

@@ -1,0 +1,83 @@
+// Progress, log messages and notifications of calls that the gateway runs: they reach the client, tied to the task.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workflow } from './lib/gateway.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
+
+const RELATED = 'io.modelcontextprotocol/related-task';
+const log = (n) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', logger: 'kitchen', data: { n } } });
+
+/** A call that stands still until `finish()`. */
+async function running(t, connectOptions) {
+  const held = [];
+  const s = await scene(t, {
+    rules: [['slow', 'approve']],
+    approval: workflow('10m'),
+    upstream: { tools: [tool('slow')], handlers: { 'tools/call': ({ reply, id }) => {
+      const stream = reply.sse();
+      held.push({ ...stream, finish: () => (stream.event({ jsonrpc: '2.0', id, result: { content: [] } }), stream.end()) });
+    } } },
+  });
+  const client = await s.connect(connectOptions);
+  return { ...s, client, held: () => until(() => held[0], 'the call upstream') };
+}
+
+test('log messages go to who waits in tasks/result, with related-task', async (t) => {
+  const { client, admin, held } = await running(t);
+  const { taskId } = await client.createTask('slow');
+  const waiting = await client.stream('tasks/result', { taskId });
+  await admin.approve(taskId);
+  const call = await held();
+  call.event(log(1));
+  const seen = await waiting.message((m) => m.method === 'notifications/message', 'the log message');
+  assert.deepEqual(seen, { ...log(1), params: { ...log(1).params, _meta: { [RELATED]: { taskId } } } });
+  call.finish();
+  await waiting.message((m) => m.id === waiting.id, 'the result');
+});
+
+test('where nobody waits they go to the GET stream, with related-task', async (t) => {
+  const { client, admin, held } = await running(t);
+  const listening = await client.listen();
+  const { taskId } = await client.createTask('slow');
+  await admin.approve(taskId);
+  const call = await held();
+  call.event(log(2));
+  assert.deepEqual((await listening.message((m) => m.method === 'notifications/message', 'the log message')).params._meta, { [RELATED]: { taskId } });
+  call.finish();
+  await admin.inState(taskId, 'completed');
+});
+
+test('for a client that knows no tasks they are kept for get_logs and get_notifications', async (t) => {
+  const { client, admin, held } = await running(t, { capabilities: {}, protocol: '2025-06-18' });
+  const run = (name, args = {}) => client.result('tools/call', { name, arguments: args });
+  await run('get_logs');
+  const plain = client.send('tools/call', { name: 'slow', arguments: {} });
+  const task = await admin.pending();
+  await admin.approve(task.id);
+  const call = await held();
+  call.event(log(3));
+  call.event({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'menu://today' } });
+  const logs = await until(async () => (await run('get_logs')).structuredContent.logs[0], 'the log message');
+  assert.deepEqual([logs.server, logs.level, logs.logger, logs.data], ['up', 'info', 'kitchen', { n: 3 }]);
+  const notification = await until(async () => (await run('get_notifications')).structuredContent.notifications[0], 'the notification');
+  assert.deepEqual([notification.method, notification.params], ['notifications/resources/updated', { uri: 'menu://today' }]);
+  call.finish();
+  assert.ok((await plain).message.result);
+});
+
+test('what passes on its own GET stream is relayed as it is, and kept as well', async (t) => {
+  const s = await scene(t, { upstream: { tools: [tool('slow')] } });
+  const client = await s.connect({ capabilities: {} });
+  const run = (name, args = {}) => client.result('tools/call', { name, arguments: args });
+  await run('get_logs');
+  const listening = await client.listen();
+  await until(() => s.upstream.getStreams.size === 1, 'the stream upstream');
+  s.upstream.push(log(4), { id: 'event-4' });
+  s.upstream.push({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+  assert.deepEqual(await listening.message((m) => m.method === 'notifications/message', 'the log message'), log(4));
+  assert.deepEqual(await listening.message((m) => m.method === 'notifications/tools/list_changed', 'the notification'), { jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+  assert.deepEqual((await run('get_logs')).structuredContent.logs.map((x) => x.data), [{ n: 4 }]);
+  assert.deepEqual((await run('get_notifications')).structuredContent.notifications.map((x) => x.method), ['notifications/tools/list_changed']);
+});
