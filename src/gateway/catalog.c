@@ -16,6 +16,7 @@
 #define KEPT_LISTS 1000
 #define KEPT_LIST_BYTES ((size_t)1024 * 1024) /* a longer list is not kept */
 #define KEPT_LISTS_BYTES ((size_t)64 * 1024 * 1024)
+#define KEPT_RAW_BYTES ((size_t)2048) /* a tool with more text is digested each time it comes */
 /* What is remembered of one source; tools beyond it are judged and relayed all the same. */
 #define SOURCE_TOOLS 20000
 #define TOOL_NAME_BYTES 1024
@@ -23,6 +24,8 @@
 struct tool_entry {
     char *name;
     struct catalog_tool tool;
+    char *raw; /* what tool.digest is of, byte for byte; NULL when that is too long to keep */
+    size_t raw_length;
     bool announced; /* `annotation` has been logged */
     bool visible;   /* and counted, under `annotation` */
     enum policy_annotation annotation;
@@ -68,6 +71,7 @@ struct catalog *catalog_create(void)
 static void tool_destroy(void *context)
 {
     struct tool_entry *entry = context;
+    free(entry->raw);
     free(entry->name);
     free(entry);
 }
@@ -176,11 +180,36 @@ static void announce(struct catalog *catalog, const struct snapshot *snapshot,
     tool->annotation = annotation;
 }
 
+/* Lists mostly bring the same bytes as before, and so the same digest. Other bytes are
+ * digested anew, were they of equal meaning. */
+static bool find_digest(struct catalog *catalog, struct str source, const struct mcp_tool *tool,
+                        char digest[DIGEST_HEX_BYTES])
+{
+    pthread_mutex_lock(&catalog->lock);
+    const struct tool_entry *known = map_get(source_of(catalog, source)->tools, tool->name);
+    bool is_same =
+        known && known->raw && str_equal(str_slice(known->raw, known->raw_length), tool->raw);
+    if (is_same)
+        memcpy(digest, known->tool.digest, DIGEST_HEX_BYTES);
+    pthread_mutex_unlock(&catalog->lock);
+    return is_same;
+}
+
+static void keep_raw(struct tool_entry *entry, struct str raw)
+{
+    if (entry->raw && str_equal(str_slice(entry->raw, entry->raw_length), raw))
+        return;
+    free(entry->raw);
+    entry->raw = raw.length <= KEPT_RAW_BYTES ? memory_copy_str(raw) : NULL;
+    entry->raw_length = raw.length;
+}
+
 void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
                       const struct config_source *source, const struct mcp_tool *tool)
 {
     char digest[DIGEST_HEX_BYTES];
-    canonical_digest(tool->raw, digest);
+    if (!find_digest(catalog, str_from(source->id), tool, digest))
+        canonical_digest(tool->raw, digest);
     pthread_mutex_lock(&catalog->lock);
     struct source_entry *entry = source_of(catalog, str_from(source->id));
     struct tool_entry *known = map_get(entry->tools, tool->name);
@@ -201,6 +230,7 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
                                         .has_output_schema = tool->has_output_schema,
                                         .hints = tool->hints};
     memcpy(known->tool.digest, digest, sizeof digest);
+    keep_raw(known, tool->raw);
     announce(catalog, snapshot, source, entry, known, is_discovery);
     publish_counts(catalog);
     pthread_mutex_unlock(&catalog->lock);

@@ -60,6 +60,16 @@ static inline const char *plain_end(const char *p, const char *end)
 /* The first quote or backslash from `p` on; `end` if none. */
 static inline const char *quote_end(const char *p, const char *end)
 {
+#ifdef __SSE2__
+    for (; end - p >= 16; p += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i special = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                       _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+        unsigned mask = (unsigned)_mm_movemask_epi8(special);
+        if (mask)
+            return p + __builtin_ctz(mask);
+    }
+#endif
     for (; end - p >= 8; p += 8) {
         uint64_t word = load_word(p);
         uint64_t special =
