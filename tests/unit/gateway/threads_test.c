@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "catalog.h"
+#include "question_table.h"
 #include "rate.h"
 #include "sessions.h"
 #include "shadow.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
 enum { THREADS = 4, ROUNDS = 400 };
@@ -101,6 +103,64 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     catalog_destroy(shared.catalog);
     sessions_destroy(shared.sessions);
     metrics_finish();
+}
+END_TEST
+
+/* ---- questions ---- */
+
+enum { QUESTIONS = 90 };
+
+struct race {
+    struct question_table *table;
+    struct question *questions[QUESTIONS];
+    int closed; /* atomic */
+};
+
+static void look(void *context, struct question *question)
+{
+    ++*(size_t *)context;
+}
+
+/* Closes whatever is open, as answers by several ways do, and looks on meanwhile. */
+static void *close_questions(void *context)
+{
+    struct race *race = context;
+    struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK, .now_ms = 1};
+    size_t seen = 0;
+    for (int i = 0; i < QUESTIONS; i++) {
+        const struct question_match match = {.id = str_from(race->questions[i]->id)};
+        if (question_table_close(race->table, STR("key"), &match, &closing))
+            __atomic_add_fetch(&race->closed, 1, __ATOMIC_RELAXED);
+        question_table_visit(race->table, STR("key"), NULL, look, &seen);
+    }
+    return NULL;
+}
+
+START_TEST(each_question_is_closed_by_one_thread)
+{
+    struct race race = {.table = question_table_create()};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < QUESTIONS; i++) {
+        struct question *question = memory_alloc(sizeof *question);
+        list_init(&question->node);
+        random_ulid(question->id);
+        snprintf(question->key, sizeof question->key, "key");
+        question->source = question->task = "";
+        question->upstream_id = question->id;
+        question->message = "{}";
+        ck_assert_int_eq(question_table_add(race.table, question), QUESTION_ADDED);
+        race.questions[i] = question;
+    }
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, close_questions, &race), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(race.closed, QUESTIONS);
+    for (int i = 0; i < QUESTIONS; i++) {
+        question_table_remove(race.table, race.questions[i]);
+        free(race.questions[i]);
+    }
+    question_table_destroy(race.table);
 }
 END_TEST
 
@@ -198,7 +258,7 @@ START_TEST(workers_share_the_shadow)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, call_shadow, &callers), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    for (int i = 0; i < 2000 && compared() < THREADS * ROUNDS; i++)
+    for (int i = 0; i < 2000 && compared() < (long)THREADS * ROUNDS; i++)
         usleep(10000);
     ck_assert_int_eq(compared(), THREADS * ROUNDS);
     ck_assert_int_ge(counted("shadow_calls_total{outcome=\"different\"} "), THREADS * ROUNDS / 4);
@@ -219,6 +279,7 @@ int main(void)
     TCase *tests = tcase_create("threads");
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, workers_share_sessions_catalogue_limits_and_configuration);
+    tcase_add_test(tests, each_question_is_closed_by_one_thread);
     tcase_add_test(tests, workers_share_the_shadow);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
