@@ -14,6 +14,7 @@ int main(void)
     suite_add_tcase(suite, rate_tests());
     suite_add_tcase(suite, sessions_tests());
     suite_add_tcase(suite, catalog_tests());
+    suite_add_tcase(suite, pseudo_tests());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -11,3 +11,4 @@ TCase *questions_tests(void);
 TCase *rate_tests(void);
 TCase *sessions_tests(void);
 TCase *catalog_tests(void);
+TCase *pseudo_tests(void);

@@ -1,0 +1,345 @@
+/* What is kept for clients that know no tasks, and which of their calls join. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pseudo/arguments.h"
+#include "pseudo/client.h"
+#include "pseudo/joins.h"
+#include "suites.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
+#include "taskgate/loop/loop.h"
+
+#define KEY STR("up/session:a")
+#define OTHER STR("up/session:b")
+#define UP STR("up")
+#define HOUR_MS INT64_C(3600000)
+
+static const char *environment(const char *name)
+{
+    return NULL;
+}
+
+static void install_config(const char *more)
+{
+    char text[512];
+    struct config_problems problems = {0};
+    snprintf(text, sizeof text,
+             "schema: 1\nsources: [{id: up, kind: mcp, url: \"http://127.0.0.1:1/mcp\"}]\n"
+             "governance: {defaults: {action: forward}}\n%s",
+             more);
+    struct config *config = config_parse(str_from(text), "t.yaml", environment, &problems);
+    ck_assert_ptr_nonnull(config);
+    snapshot_install(snapshot_create(config, &problems));
+    config_problems_finish(&problems);
+}
+
+static struct gateway gateway;
+
+static void set_up(void)
+{
+    install_config("limits: {sessions: 3}\n");
+    gateway = (struct gateway){.pseudo_clients = pseudo_clients_create()};
+    pseudo_client_touch(&gateway, KEY);
+}
+
+static void tear_down(void)
+{
+    pseudo_clients_destroy(gateway.pseudo_clients);
+    snapshot_install(NULL);
+}
+
+static size_t take_events(struct str key, struct buffer *out)
+{
+    buffer_clear(out);
+    return pseudo_client_take_events(&gateway, key, out);
+}
+
+START_TEST(events_are_told_once_in_their_order_and_to_their_client_alone)
+{
+    struct buffer out = {0};
+    pseudo_client_touch(&gateway, OTHER);
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_CREATED, UP, STR("{\"n\":1}"));
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{\"n\":2}"));
+    pseudo_client_event(&gateway, STR("up/nobody"), PSEUDO_TASK_FAILED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(OTHER, &out), 0);
+    ck_assert(str_equal(buffer_str(&out), STR("[]")));
+    ck_assert_uint_eq(take_events(KEY, &out), 2);
+    size_t position = 0;
+    struct str event;
+    ck_assert(json_check(buffer_str(&out), NULL));
+    ck_assert(json_next_element(buffer_str(&out), &position, &event));
+    ck_assert(json_string_equals(json_member(event, "type"), STR("task_created")));
+    ck_assert(str_equal(json_path(event, "data", "n"), STR("1")));
+    ck_assert(json_next_element(buffer_str(&out), &position, &event));
+    ck_assert(json_string_equals(json_member(event, "type"), STR("task_failed")));
+    ck_assert_uint_eq(take_events(KEY, &out), 0);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(an_event_of_the_server_reaches_every_client_of_it)
+{
+    struct buffer out = {0};
+    pseudo_client_touch(&gateway, OTHER);
+    pseudo_client_touch(&gateway, STR("upper/session:a"));
+    pseudo_source_event(&gateway, PSEUDO_SERVER_DISCONNECTED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), 1);
+    ck_assert_uint_eq(take_events(OTHER, &out), 1);
+    ck_assert_uint_eq(take_events(STR("upper/session:a"), &out), 0);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(lines_are_bounded_by_count_and_the_oldest_go)
+{
+    struct buffer out = {0};
+    char data[64];
+    for (int i = 0; i < PSEUDO_MOST_EVENTS + 5; i++) {
+        snprintf(data, sizeof data, "{\"n\":%d}", i);
+        pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, str_from(data));
+        pseudo_client_log(&gateway, KEY, UP, str_from(data));
+    }
+    for (int i = 0; i < PSEUDO_MOST_NOTIFICATIONS + 5; i++)
+        pseudo_client_notification(&gateway, KEY, UP, STR("notifications/x"), STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), PSEUDO_MOST_EVENTS);
+    ck_assert_ptr_null(memmem(out.bytes, out.length, "{\"n\":5}", 7));
+    buffer_clear(&out);
+    ck_assert_uint_eq(pseudo_client_take_notifications(&gateway, KEY, &out),
+                      PSEUDO_MOST_NOTIFICATIONS);
+    buffer_clear(&out);
+    ck_assert_uint_eq(pseudo_client_take_logs(&gateway, KEY, STR_EMPTY, 10000, &out),
+                      PSEUDO_MOST_LOGS);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(lines_are_bounded_by_bytes_and_long_texts_are_left_out)
+{
+    struct buffer out = {0}, data = {0};
+    buffer_append_char(&data, '"');
+    for (int i = 0; i < 60000; i++)
+        buffer_append_char(&data, 'x');
+    buffer_append_char(&data, '"');
+    for (int i = 0; i < 100; i++)
+        pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, buffer_str(&data));
+    size_t kept = take_events(KEY, &out);
+    ck_assert_uint_gt(kept, 4);
+    ck_assert_uint_lt(out.length, 600000);
+    for (int i = 0; i < 10000; i++)
+        buffer_append_char(&data, ' ');
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, buffer_str(&data));
+    ck_assert_uint_eq(take_events(KEY, &out), 1);
+    ck_assert_uint_lt(out.length, 300);
+    buffer_finish(&data);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(past_the_limit_the_client_idle_for_longest_goes)
+{
+    struct buffer out = {0};
+    pseudo_client_touch(&gateway, OTHER);
+    pseudo_client_event(&gateway, OTHER, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    pseudo_client_touch(&gateway, STR("up/session:c"));
+    pseudo_client_touch(&gateway, KEY);
+    pseudo_client_touch(&gateway, STR("up/session:d"));
+    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 3);
+    ck_assert_uint_eq(take_events(OTHER, &out), 0);
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), 1);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(idle_clients_are_swept)
+{
+    pseudo_clients_sweep(gateway.pseudo_clients, clock_monotonic_ms());
+    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 1);
+    pseudo_clients_sweep(gateway.pseudo_clients, clock_monotonic_ms() + HOUR_MS);
+    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 0);
+    pseudo_client_touch(&gateway, STR_EMPTY);
+    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 0);
+}
+END_TEST
+
+/* ---- waiting ---- */
+
+static void count_one(void *context)
+{
+    ++*(int *)context;
+}
+
+START_TEST(every_waiter_is_woken_once_and_tells_by_what)
+{
+    struct loop *loop = loop_create(NULL);
+    struct pseudo_waiter *first, *second, *third;
+    struct buffer out = {0};
+    int woken = 0;
+    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     PSEUDO_WAIT_BEGUN);
+    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &second),
+                     PSEUDO_WAIT_BEGUN);
+    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &third),
+                     PSEUDO_WAIT_BEGUN);
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_CREATED, UP, STR("{}"));
+    loop_run_once(loop, 0);
+    ck_assert_int_eq(woken, 0);
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_COMPLETED, UP, STR("{}"));
+    pseudo_client_event(&gateway, KEY, PSEUDO_SERVER_DISCONNECTED, UP, STR("{}"));
+    pseudo_waiter_end(third); /* its client has left meanwhile */
+    loop_run_once(loop, 0);
+    ck_assert_int_eq(woken, 2);
+    ck_assert_uint_eq(pseudo_waiter_write_triggers(first, UP, &out), 2);
+    ck_assert(
+        str_equal(buffer_str(&out),
+                  STR("[{\"type\":\"event\",\"server\":\"up\",\"eventType\":\"task_completed\"},"
+                      "{\"type\":\"server_disconnected\",\"server\":\"up\"}]")));
+    ck_assert(!pseudo_waiter_client_ended(second));
+    pseudo_waiter_end(first);
+    pseudo_waiter_end(second);
+    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     PSEUDO_WAIT_IMMEDIATE);
+    take_events(KEY, &out);
+    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     PSEUDO_WAIT_BEGUN);
+    pseudo_client_end(&gateway, KEY);
+    loop_run_once(loop, 0);
+    ck_assert_int_eq(woken, 3);
+    ck_assert(pseudo_waiter_client_ended(first));
+    pseudo_waiter_end(first);
+    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     PSEUDO_WAIT_NO_CLIENT);
+    buffer_finish(&out);
+    loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(who_waits_is_neither_swept_nor_pushed_out)
+{
+    struct loop *loop = loop_create(NULL);
+    struct pseudo_waiter *waiter;
+    int woken = 0;
+    char key[32];
+    pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &waiter);
+    for (int i = 0; i < 10; i++) {
+        snprintf(key, sizeof key, "up/session:%d", i);
+        pseudo_client_touch(&gateway, str_from(key));
+    }
+    pseudo_clients_sweep(gateway.pseudo_clients, clock_monotonic_ms() + HOUR_MS);
+    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 1);
+    pseudo_client_event(&gateway, KEY, PSEUDO_NOTIFICATION, UP, STR("{}"));
+    loop_run_once(loop, 0);
+    ck_assert_int_eq(woken, 1);
+    pseudo_waiter_end(waiter);
+    loop_destroy(loop);
+}
+END_TEST
+
+/* ---- joining ---- */
+
+START_TEST(the_same_call_has_the_same_digest)
+{
+    char a[DIGEST_HEX_BYTES], b[DIGEST_HEX_BYTES];
+    pseudo_join_digest(STR("t"), "d", STR("{\"x\":1,\"y\":2}"), a);
+    pseudo_join_digest(STR("t"), "d", STR("{ \"y\":2, \"x\":1 }"), b);
+    ck_assert_str_eq(a, b);
+    pseudo_join_digest(STR("t"), "d", STR("{\"x\":1.0,\"y\":2}"), b);
+    ck_assert_str_ne(a, b);
+    pseudo_join_digest(STR("u"), "d", STR("{\"x\":1,\"y\":2}"), b);
+    ck_assert_str_ne(a, b);
+    pseudo_join_digest(STR("t"), "e", STR("{\"x\":1,\"y\":2}"), b);
+    ck_assert_str_ne(a, b);
+}
+END_TEST
+
+START_TEST(one_claims_a_call_and_one_takes_its_outcome)
+{
+    struct pseudo_join first = {KEY, "digest", "tg_1"}, second = {KEY, "digest", "tg_2"};
+    char id[TASK_ID_BYTES];
+    int committed = 0;
+    bool is_undelivered = true;
+    ck_assert(!pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
+    ck_assert(pseudo_join_claim(&gateway, &first, count_one, &committed, id));
+    ck_assert(!pseudo_join_claim(&gateway, &second, count_one, &committed, id));
+    ck_assert_str_eq(id, "tg_1");
+    ck_assert_int_eq(committed, 1);
+    ck_assert(pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
+    ck_assert(!is_undelivered);
+    ck_assert(!pseudo_join_find(&gateway, OTHER, "digest", id, &is_undelivered));
+    ck_assert(!pseudo_join_take(&gateway, &first));
+    pseudo_join_set_undelivered(&gateway, &second); /* not the call's task */
+    ck_assert(!pseudo_join_take(&gateway, &first));
+    pseudo_join_set_undelivered(&gateway, &first);
+    ck_assert(pseudo_join_take(&gateway, &first));
+    ck_assert(!pseudo_join_take(&gateway, &first));
+    ck_assert(pseudo_join_claim(&gateway, &second, NULL, NULL, id));
+    pseudo_join_forget(&gateway, &first);
+    ck_assert(pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
+    pseudo_join_forget_task(&gateway, KEY, "tg_2");
+    ck_assert(!pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
+}
+END_TEST
+
+/* ---- arguments ---- */
+
+static const struct pseudo_parameter parameters[] = {
+    {.name = "id", .type = PSEUDO_TEXT, .is_required = true, .description = "d"},
+    {.name = "word", .type = PSEUDO_TEXT, .description = "d", .choices = {"yes", "no"}},
+    {.name = "ms", .type = PSEUDO_NUMBER, .description = "d", .minimum = 1, .maximum = 10},
+    {.name = NULL},
+};
+
+static const struct {
+    const char *arguments, *problem;
+} argument_rows[] = {
+    {"{\"id\":\"a\"}", ""},
+    {"{\"id\":\"a\",\"word\":\"no\",\"ms\":1e3,\"more\":[]}", ""},
+    {"{\"id\":\"a\",\"word\":null}", ""},
+    {"", "id (string) is required"},
+    {"{\"id\":1}", "id must be of type string"},
+    {"{\"id\":\"a\",\"word\":\"maybe\"}", "word must be one of yes, no"},
+    {"{\"id\":\"a\",\"ms\":0.5}", "ms must not be below 1"},
+    {"{\"id\":\"a\",\"ms\":\"5\"}", "ms must be of type number"},
+};
+
+START_TEST(arguments_are_checked_by_their_table)
+{
+    struct buffer problem = {0};
+    bool good = pseudo_check_arguments(str_from(argument_rows[_i].arguments), parameters, &problem);
+    ck_assert(str_equal(buffer_str(&problem), str_from(argument_rows[_i].problem)));
+    ck_assert_int_eq(good, !*argument_rows[_i].problem);
+    buffer_finish(&problem);
+}
+END_TEST
+
+START_TEST(numbers_are_cut_at_their_most)
+{
+    struct str arguments = STR("{\"a\":1e300,\"b\":7.9,\"c\":\"x\"}");
+    ck_assert_int_eq(pseudo_argument_number(arguments, "a", 900, 5), 900);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "b", 900, 5), 7);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "c", 900, 5), 5);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "d", 900, 5), 5);
+}
+END_TEST
+
+TCase *pseudo_tests(void)
+{
+    TCase *tests = tcase_create("pseudo");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, events_are_told_once_in_their_order_and_to_their_client_alone);
+    tcase_add_test(tests, an_event_of_the_server_reaches_every_client_of_it);
+    tcase_add_test(tests, lines_are_bounded_by_count_and_the_oldest_go);
+    tcase_add_test(tests, lines_are_bounded_by_bytes_and_long_texts_are_left_out);
+    tcase_add_test(tests, past_the_limit_the_client_idle_for_longest_goes);
+    tcase_add_test(tests, idle_clients_are_swept);
+    tcase_add_test(tests, every_waiter_is_woken_once_and_tells_by_what);
+    tcase_add_test(tests, who_waits_is_neither_swept_nor_pushed_out);
+    tcase_add_test(tests, the_same_call_has_the_same_digest);
+    tcase_add_test(tests, one_claims_a_call_and_one_takes_its_outcome);
+    tcase_add_loop_test(tests, arguments_are_checked_by_their_table, 0,
+                        sizeof argument_rows / sizeof *argument_rows);
+    tcase_add_test(tests, numbers_are_cut_at_their_most);
+    return tests;
+}
