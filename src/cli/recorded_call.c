@@ -128,11 +128,12 @@ static bool read_line(struct recorded_calls *calls, struct str line, size_t numb
     if (json_string_equals(message, STR("Calls of too many kinds to be told one by one")))
         calls->unnamed += call.calls;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        if (!json_string_equals(message, lines[i].message))
-            continue;
+        struct str decision = lines[i].decision ? json_member(line, lines[i].decision) : line;
+        if (!json_string_equals(message, lines[i].message) || json_type(decision) != JSON_OBJECT)
+            continue; /* a task without one has been told of before it was made */
         char *id = json_string_text(json_member(line, "task"), NULL);
         call.id = str_from(id);
-        pass_on(calls, &call, lines[i].decision ? json_member(line, lines[i].decision) : line);
+        pass_on(calls, &call, decision);
         free(id);
     }
     return true;

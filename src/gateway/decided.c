@@ -60,8 +60,6 @@ void decided_write(struct buffer *out, const struct decided *decided)
 {
     struct log_field fields[FIELDS_MAX];
     struct buffer annotations;
-    if (decided->request->name.length > TOOL_BYTES_MAX)
-        return;
     buffer_init(&annotations);
     name_rule(decided, fields);
     name_caller(decided->facts, &annotations, fields);

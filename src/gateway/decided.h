@@ -17,7 +17,7 @@ struct decided {
 
 /* On the worker's loop. `call` finds out who calls where `facts` is NULL, else it may be. */
 void decided_tell(struct gateway_worker *worker, const struct decided *decided, struct call *call);
-/* The same as a JSON object, for task.decision; nothing for names that are too long to keep. */
+/* The same as a JSON object, for task.decision; names that are too long to keep are "". */
 void decided_write(struct buffer *out, const struct decided *decided);
 /* Says what was summed up; at the end of a worker. */
 void decided_finish(struct gateway_worker *worker);

@@ -101,6 +101,18 @@ struct task *task_bind(const struct task_origin *origin, const struct policy_dec
     return task;
 }
 
+/* It was forwarded, by whichever rule is for its name. */
+static void keep_forwarding(struct task *task, const struct task_origin *origin,
+                            const struct catalog_tool *tool)
+{
+    const struct policy_request request = {origin->source, origin->envelope->name.text, STR_EMPTY};
+    struct policy_decision decision;
+    policy_decide(origin->snapshot->policy, &request, &decision);
+    decision.action = ACTION_FORWARD;
+    decision.workflow = NULL;
+    keep_decision(task, origin, &decision, tool);
+}
+
 struct task *task_bind_promoted(const struct call *call)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
@@ -120,6 +132,7 @@ struct task *task_bind_promoted(const struct call *call)
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), call_tool(call),
                       &tool);
     bind(task, &origin, &tool);
+    keep_forwarding(task, &origin, &tool);
     free(principal);
     task_set_text(&task->action, STR("forward"));
     task->created_ms = task->updated_ms = clock_now_ms();
@@ -133,8 +146,10 @@ struct task *task_bind_promoted(const struct call *call)
 
 void task_bind_announce(const struct task *task)
 {
+    /* What was promoted has been told of when it was forwarded. */
+    bool is_told = task->promoted || !*task->decision;
     metrics_count(METRIC_TASKS_CREATED, str_from(task_kind_name(task)));
     log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
              LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow),
-             LOG_JSON("decision", str_from(*task->decision ? task->decision : "null")));
+             LOG_JSON("decision", str_from(is_told ? "null" : task->decision)));
 }

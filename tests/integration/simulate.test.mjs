@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { configuration, workflow } from './lib/gateway.mjs';
+import { PLAIN, promoted, stage as promotionStage } from './lib/promotion.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -180,6 +181,27 @@ test('a log holds much that is no decision, and what an agent writes into it sta
   const { stdout } = await run('--log', log);
   assert.ok(!stdout.includes('\u202e'));
   assert.match(stdout, /^Of 5 more no tool was recorded\.$/m);
+});
+
+test('a call that was promoted is one call: forwarded in the log, with its arguments in the store', async (t) => {
+  const { gateway, admin, connect } = await promotionStage(t, {});
+  const agent = await connect(PLAIN);
+  const { result } = await agent.call('tools/call', { name: 'slow', arguments: { n: 7 } });
+  const { id } = promoted(result);
+  assert.equal((await admin.task(id)).state, 'executing');
+  const log = path.join(gateway.folder, 'gateway.log');
+  fs.writeFileSync(log, gateway.child.stderr);
+  const next = path.join(gateway.folder, 'next.yaml');
+  fs.writeFileSync(next, toYaml(configuration({ store: gateway.storePath, upstream: gateway.options.upstream, defaultAction: 'policy' })));
+  const simulate = async (...args) => {
+    const { code, stdout, stderr } = await gateway.cli(['policy', 'simulate', '--config', next, '--json', ...args], { env: { THOUGHTGATE_POLICIES: permit('Forward', 'resource.arguments.n < 7') } });
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const told = await simulate('--log', log);
+  assert.deepEqual([told.calls, told.not_recorded, told.changes.map((x) => [x.tool, x.was.outcome, x.undecidable_without])], [1, 0, [['slow', 'forward', 'arguments']]]);
+  const kept = await simulate('--store', gateway.storePath);
+  assert.deepEqual([kept.calls, kept.not_recorded, kept.changes.map((x) => [x.tool, x.was.outcome, x.would_be.outcome, x.examples])], [1, 0, [['slow', 'forward', 'reject', [id]]]]);
 });
 
 test('governance.record: false tells of tasks alone', async (t) => {
