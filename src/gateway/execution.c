@@ -65,7 +65,8 @@ static void drop(struct execution *execution)
 
 static struct execution *obtain(struct gateway_worker *worker, const struct task *task)
 {
-    struct execution *execution = find(worker, str_from(task->id));
+    const struct str id = str_slice(task->id, strlen(task->id));
+    struct execution *execution = find(worker, id);
     if (execution)
         return execution;
     execution = memory_alloc(sizeof *execution);
@@ -73,7 +74,7 @@ static struct execution *obtain(struct gateway_worker *worker, const struct task
     execution->references = 1;
     memcpy(execution->id, task->id, sizeof execution->id);
     headers_init(&execution->credentials, true);
-    map_put(worker->executions, str_from(task->id), execution);
+    map_put(worker->executions, id, execution);
     return execution;
 }
 

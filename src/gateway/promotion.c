@@ -149,7 +149,7 @@ static void on_listed(void *context, const struct store_reply *reply)
     struct promotion *promotion = context;
     if (promotion->call)
         promotion_answer_task(promotion, reply);
-    unref(promotion);
+    unref(promotion); /* the list's */
 }
 
 /* The client is told of its other tasks at this server, too. */
@@ -164,12 +164,13 @@ static void list_working(struct promotion *promotion)
         .limit = PSEUDO_MOST_LISTED,
     };
     struct store_reply nothing = {.status = STORE_OK};
-    promotion->references++;
-    if (query.owner.length == 0 && query.session.length == 0)
-        on_listed(promotion, &nothing);
-    else
+    if (query.owner.length == 0 && query.session.length == 0) {
+        promotion_answer_task(promotion, &nothing);
+    } else {
+        promotion->references++;
         store_task_list(promotion->worker->gateway->store, &query,
                         (struct store_call){promotion->worker->loop, on_listed, promotion});
+    }
 }
 
 static void on_created(void *context, const struct store_reply *reply)

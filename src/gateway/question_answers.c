@@ -220,17 +220,11 @@ static void answer_too_late(struct call *call, enum question_state was)
 
 static void respond_for(struct call *call, struct kept_question *kept)
 {
-    struct str error = call->envelope.error, code = json_member(error, "code");
-    char *text = json_string_text(json_member(error, "message"), NULL);
-    char *digits = memory_copy_str(code);
     const struct question_response response = {
         .result = call->envelope.result,
-        .error_code = atoi(digits),
-        .error_message = str_from(text),
+        .error = call->envelope.error,
     };
     question_respond(call->worker, kept, &response);
-    free(digits);
-    free(text);
 }
 
 bool questions_take_response(struct call *call)

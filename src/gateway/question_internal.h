@@ -17,10 +17,11 @@ struct kept_question {
 /* The id under which a client got the request, JSON text. */
 void question_write_sent_id(const struct question *question, struct buffer *out);
 
-/* Sends a response to upstream's request `id`; from any worker. `result` is JSON text; empty:
- * an error. */
+/* Sends a response to upstream's request `id`; from any worker. `result` and `error` are JSON
+ * text; without both it is an error of the gateway's own. */
 struct question_response {
     struct str result;
+    struct str error;
     int error_code;
     struct str error_message;
 };

@@ -292,7 +292,7 @@ static void release(void *context, struct question *question)
     if (!kept->task)
         return; /* the next GET stream of the client gets it */
     releasing->tasks =
-        memory_grow_array(releasing->tasks, releasing->count + 1, sizeof *releasing->tasks);
+        memory_grow_array(releasing->tasks, releasing->count + 1, sizeof(struct task *));
     releasing->tasks[releasing->count++] = task_ref(kept->task);
 }
 

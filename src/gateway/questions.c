@@ -77,6 +77,8 @@ static void respond(struct gateway_worker *worker, const struct question_origin 
     buffer_init(&body);
     if (response->result.length > 0) {
         jsonrpc_write_result(&body, id, response->result);
+    } else if (response->error.length > 0) {
+        jsonrpc_write_error_text(&body, id, response->error);
     } else {
         struct buffer error;
         buffer_init(&error);

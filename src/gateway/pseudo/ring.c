@@ -43,13 +43,6 @@ void pseudo_ring_init(struct pseudo_ring *ring)
     ring->count = ring->bytes = 0;
 }
 
-static struct pseudo_entry *oldest(const struct pseudo_ring *ring)
-{
-    return list_is_empty(&ring->entries)
-               ? NULL
-               : LIST_ENTRY(ring->entries.next, struct pseudo_entry, node);
-}
-
 static void remove_entry(struct pseudo_ring *ring, struct pseudo_entry *entry)
 {
     list_remove(&entry->node);
@@ -76,15 +69,21 @@ void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size
     list_append(&ring->entries, &entry->node);
     ring->count++;
     ring->bytes += entry->size;
-    while (ring->count > most || (ring->bytes > most_bytes && ring->count > 1))
-        drop(ring, oldest(ring));
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        if (ring->count <= most && (ring->bytes <= most_bytes || ring->count == 1))
+            return;
+        drop(ring, LIST_ENTRY(node, struct pseudo_entry, node));
+    }
 }
 
 void pseudo_ring_expire(struct pseudo_ring *ring, int64_t before_ms)
 {
-    struct pseudo_entry *entry;
-    while ((entry = oldest(ring)) != NULL && entry->at_ms < before_ms)
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+        if (entry->at_ms >= before_ms)
+            return;
         drop(ring, entry);
+    }
 }
 
 void pseudo_ring_take_one(struct pseudo_ring *ring, struct pseudo_entry *entry,

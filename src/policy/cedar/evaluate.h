@@ -40,8 +40,10 @@ bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct
 static inline bool evaluate(struct evaluation *evaluation, const struct node *node,
                             struct cedar_value *result)
 {
-    if (evaluation->budget == 0)
-        return fail(evaluation, node, CEDAR_FAILURE_BUDGET);
+    if (evaluation->budget == 0) {
+        fail(evaluation, node, CEDAR_FAILURE_BUDGET);
+        return false;
+    }
     evaluation->budget--;
     if (node->kind != NODE_CONSTANT)
         return evaluators[node->kind](evaluation, node, result);

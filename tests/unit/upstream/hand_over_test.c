@@ -30,7 +30,8 @@ START_TEST(a_body_that_has_gone_out_is_no_longer_needed)
         ck_assert(!upstream_call_has_sent(record.call)); /* more than two sockets hold */
     }
     peer_await(&peer, "\r\n\r\n");
-    size_t head = (size_t)(strstr(peer.received.bytes, "\r\n\r\n") + 4 - peer.received.bytes);
+    const char *end = memmem(peer.received.bytes, peer.received.length, "\r\n\r\n", 4);
+    size_t head = (size_t)(end + 4 - peer.received.bytes);
     peer_await_bytes(&peer, head + length);
     run_idle(scene.loop);
     ck_assert(upstream_call_has_sent(record.call));
