@@ -1,5 +1,6 @@
 /* prompts/get, resources/read, resources/subscribe: `expose` and the rules on a name or URI.
- * Nothing can wait for a human here, so approve and policy mean no (contract "Proxy"). */
+ * Nothing can wait for a human here, so approve and policy mean no (contract "Proxy").
+ * resources/unsubscribe beside them: it passes, but for what is the gateway's own. */
 #include "diagrams.h"
 #include "questions.h"
 #include "relay.h"
@@ -66,9 +67,14 @@ static void answer_own(struct call *call)
     buffer_finish(&result);
 }
 
+static bool is_own(const struct call *call)
+{
+    return diagrams_are_offered(call) && diagrams_have(call->envelope.uri.text);
+}
+
 static void judge_resource(struct call *call)
 {
-    if (diagrams_are_offered(call) && diagrams_have(call->envelope.uri.text))
+    if (is_own(call))
         answer_own(call);
     else
         judge(call);
@@ -85,4 +91,18 @@ void gated_handle(struct call *call)
         call_with_facts(call, judge_resource);
     else
         judge(call);
+}
+
+static void unsubscribe(struct call *call)
+{
+    const struct relay_options options = {.take_message = questions_take_from_stream};
+    if (is_own(call))
+        answer_own(call);
+    else
+        relay_start(call, &options);
+}
+
+void unsubscribe_handle(struct call *call)
+{
+    call_with_facts(call, unsubscribe);
 }

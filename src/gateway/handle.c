@@ -218,6 +218,7 @@ static void dispatch(struct call *call)
         [MCP_RESOURCES_TEMPLATES_LIST] = resources_templates_list_handle,
         [MCP_PROMPTS_LIST] = prompts_list_handle,
         [MCP_GATED_URI] = gated_handle,
+        [MCP_RESOURCES_UNSUBSCRIBE] = unsubscribe_handle,
         [MCP_GATED_NAME] = gated_handle,
         [MCP_TASKS_GET] = tasks_get_handle,
         [MCP_TASKS_RESULT] = tasks_result_handle,

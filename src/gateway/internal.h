@@ -143,6 +143,7 @@ void resources_list_handle(struct call *call);
 void resources_templates_list_handle(struct call *call);
 void prompts_list_handle(struct call *call);
 void gated_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
+void unsubscribe_handle(struct call *call);
 void tasks_get_handle(struct call *call);
 void tasks_result_handle(struct call *call);
 void tasks_cancel_handle(struct call *call);

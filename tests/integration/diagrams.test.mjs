@@ -117,8 +117,14 @@ test('reading ours never asks upstream; reading theirs does', async (t) => {
   const answer = await client.send('resources/read', { uri: SEED });
   assertSchema(t, 'ReadResourceResult', answer.message.result);
   await diagrams(client, OWN);
-  assert.deepEqual(await client.result('resources/subscribe', { uri: OWN }), {});
-  assert.equal(upstream.of('resources/read').length + upstream.of('resources/subscribe').length, 0);
+  for (const uri of [SEED, OWN]) {
+    assert.deepEqual(await client.result('resources/subscribe', { uri }), {});
+    assert.deepEqual(await client.result('resources/unsubscribe', { uri }), {});
+  }
+  for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe']) assert.equal(upstream.of(method).length, 0, method);
+  upstream.handlers['resources/unsubscribe'] = ({ reply }) => reply.result({});
+  assert.deepEqual(await client.result('resources/unsubscribe', { uri: 'file:///a' }), {});
+  assert.equal(upstream.of('resources/unsubscribe').length, 1);
   assert.equal((await client.result('resources/read', { uri: 'file:///a' })).contents[0].text, 'theirs');
   assert.equal(upstream.of('resources/read').length, 1);
   assert.equal((await client.result('resources/read', { uri: 'emceepee://other' })).contents[0].text, 'theirs');
@@ -204,6 +210,7 @@ test('a client that declared tasks sees upstream as it is', async (t) => {
   }
   serveResources(upstream);
   assert.deepEqual((await client.result('resources/list')).resources, [THEIRS[0]]);
+  for (const method of ['resources/subscribe', 'resources/unsubscribe']) assert.equal((await client.error(method, { uri: OWN })).code, -32601, method);
 });
 
 test('the official client lists and reads them', async (t) => {

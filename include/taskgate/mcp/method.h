@@ -16,8 +16,9 @@ enum mcp_treatment {
     MCP_RESOURCES_LIST,           /* filtered by `expose` on uri */
     MCP_RESOURCES_TEMPLATES_LIST, /* relayed: templates name no resource */
     MCP_PROMPTS_LIST,             /* filtered by `expose` on name */
-    MCP_GATED_URI,  /* resources/read, resources/subscribe, (unsubscribe is relayed) */
-    MCP_GATED_NAME, /* prompts/get */
+    MCP_GATED_URI,                /* resources/read, resources/subscribe */
+    MCP_RESOURCES_UNSUBSCRIBE,    /* relayed, whatever the rules have become meanwhile */
+    MCP_GATED_NAME,               /* prompts/get */
     MCP_TASKS_GET,
     MCP_TASKS_RESULT,
     MCP_TASKS_CANCEL,

@@ -19,7 +19,7 @@ static const struct {
     {"resources/templates/list", MCP_RESOURCES_TEMPLATES_LIST, false},
     {"resources/read", MCP_GATED_URI, false},
     {"resources/subscribe", MCP_GATED_URI, false},
-    {"resources/unsubscribe", MCP_RELAY, false},
+    {"resources/unsubscribe", MCP_RESOURCES_UNSUBSCRIBE, false},
     {"prompts/list", MCP_PROMPTS_LIST, false},
     {"prompts/get", MCP_GATED_NAME, false},
     {"logging/setLevel", MCP_RELAY, false},
