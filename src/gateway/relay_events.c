@@ -30,8 +30,8 @@ bool relay_is_answered(const struct relay *relay)
 {
     struct str id = relay->call->envelope.id;
     struct str glimpse = buffer_str(&relay->glimpse);
-    if (glimpse.length == 0)
-        return false;
+    if (glimpse.length == 0 || id.length == 0)
+        return false; /* a GET stream answers nothing */
     const char *at = glimpse.bytes, *end = at + glimpse.length;
     while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
         at += 5;
