@@ -155,14 +155,15 @@ static void read_declarations(struct call *call)
     call->facts.declares_sampling = json_member(capabilities, "sampling").length > 0;
 }
 
-/* Upstream is told that it may ask, exactly when our tools can answer for the client. One that
- * declares either has said how it wants to be asked, and is left alone. */
+/* Upstream is told that it may ask, exactly when our tools can answer for a client that cannot be
+ * asked itself. */
 static void decide_injection(struct call *call)
 {
     struct session_facts *facts = &call->facts;
-    bool is_silent = !facts->declares_elicitation && !facts->declares_sampling;
-    facts->injected_elicitation = is_silent && questions_have_tools(call, QUESTION_ELICITATION);
-    facts->injected_sampling = is_silent && questions_have_tools(call, QUESTION_SAMPLING);
+    facts->injected_elicitation =
+        !facts->declares_elicitation && questions_have_tools(call, QUESTION_ELICITATION);
+    facts->injected_sampling =
+        !facts->declares_sampling && questions_have_tools(call, QUESTION_SAMPLING);
 }
 
 static void add_member(struct buffer *object, const char *key, struct str value)

@@ -175,8 +175,10 @@ test('what upstream is told of the client: exactly what somebody can answer', as
   const cases = [
     [{}, {}, { elicitation: { form: {}, url: {} }, sampling: {} }],
     [{ roots: {} }, {}, { roots: {}, elicitation: { form: {}, url: {} }, sampling: {} }],
-    [{ elicitation: {} }, {}, { elicitation: {} }],
-    [{ sampling: {} }, {}, { sampling: {} }],
+    [{ elicitation: {} }, {}, { elicitation: {}, sampling: {} }],
+    [{ sampling: { tools: {} } }, {}, { sampling: { tools: {} }, elicitation: { form: {}, url: {} } }],
+    [{ elicitation: { url: {} }, sampling: {} }, {}, { elicitation: { url: {} }, sampling: {} }],
+    [{ elicitation: {} }, { mode: 'never' }, { elicitation: {} }],
     [{ tasks: {} }, {}, { tasks: {} }],
     [{ tasks: {} }, { mode: 'always' }, { tasks: {}, elicitation: { form: {}, url: {} }, sampling: {} }],
     [{}, { mode: 'never' }, {}],
@@ -193,14 +195,43 @@ test('what upstream is told of the client: exactly what somebody can answer', as
   }
 });
 
-test('a client that can be asked is asked itself', async (t) => {
-  const s = await stage(t, asks(elicit('e-1')));
+test('a client that can be asked is asked itself, byte for byte, in its call and on its GET stream; its answer goes up as it is', async (t) => {
+  const odd = (id, method) => `data: { "params" : {"message":"\\u0068i" , "requestedSchema":{"type":"object","properties":{}},"x":1.50} ,"method":"${method}", "id":"${id}", "jsonrpc":"2.0" }\n\n`;
+  const s = await stage(t, async ({ upstream, reply, id }) => {
+    const stream = reply.sse();
+    stream.raw(`id: 7\n${odd('e-1', 'elicitation/create')}`);
+    await responseTo(upstream, 'e-1');
+    stream.event({ jsonrpc: '2.0', id, result: { content: [] } });
+    stream.end();
+  });
+  const client = await s.connect({ capabilities: { elicitation: {}, sampling: {} } });
+  const stream = await client.stream('tools/call', { name: 'book_dinner', arguments: {} });
+  await stream.message((m) => m.method === 'elicitation/create', 'the request');
+  assert.ok(stream.raw.includes(`id: 7\n${odd('e-1', 'elicitation/create')}`), stream.raw);
+  assert.equal((await run(client, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+  const answer = '{"jsonrpc":"2.0", "id":"e-1", "result":{"action":"accept","content":{"odd":1.50}}}';
+  await client.post(answer);
+  assert.equal((await s.upstream.received((r) => r.rpc?.id === 'e-1' && !r.rpc.method)).text, answer);
+  assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
+  const listening = await client.listen();
+  await until(() => s.upstream.getStreams.size === 1, 'the stream upstream');
+  s.upstream.push({ jsonrpc: '2.0', ...sample('s-1') }, { id: 'event-1' });
+  assert.deepEqual(await listening.message((m) => m.method === 'sampling/createMessage', 'the request'), { jsonrpc: '2.0', ...sample('s-1') });
+  assert.equal((await run(client, 'get_sampling_requests')).content[0].text, 'No pending sampling requests');
+});
+
+test('a client that can be asked the one is asked that itself, and the other by the tools', async (t) => {
+  const s = await stage(t, asks(elicit('e-1'), sample('s-1')));
   const client = await s.connect({ capabilities: { elicitation: {} } });
   const stream = await client.stream('tools/call', { name: 'book_dinner', arguments: {} });
-  assert.deepEqual(await stream.message((m) => m.method === 'elicitation/create', 'the request'), { jsonrpc: '2.0', ...elicit('e-1') });
-  assert.equal((await run(client, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+  await stream.message((m) => m.id === 'e-1', 'the elicitation');
   await client.post({ jsonrpc: '2.0', id: 'e-1', result: { action: 'decline' } });
-  assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
+  const [{ requestId }] = json(await listed(client, 'get_sampling_requests'));
+  assert.equal((await run(client, 'get_elicitations')).content[0].text, 'No pending elicitation requests');
+  await run(client, 'respond_to_sampling', { request_id: requestId, role: 'assistant', content: 'hello', model: 'm' });
+  const { result } = await stream.message((m) => m.id === stream.id, 'the result');
+  assert.deepEqual(result.structuredContent.answers.map((x) => x.action ?? x.model), ['decline', 'm']);
+  assert.equal(stream.events.some((e) => e.json?.method === 'sampling/createMessage'), false);
 });
 
 test('the tools are taken away while a session lives: what is asked is declined at once', async (t) => {
@@ -217,7 +248,7 @@ test('the tools are taken away while a session lives: what is asked is declined 
 test('after a restart the session is still answered for, by its first call, too', async (t) => {
   const s = await stage(t, (call) => asks(elicit(call.params.arguments.id))(call), { config: { workers: 2 } });
   const client = await plain(s);
-  const untouched = await s.connect({ capabilities: { elicitation: {} } });
+  const untouched = await s.connect({ capabilities: { elicitation: {}, sampling: {} } });
   await s.gateway.restart();
   const call = client.send('tools/call', { name: 'book_dinner', arguments: { id: 'e-1' } });
   const [{ requestId }] = json(await listed(client));
@@ -228,6 +259,19 @@ test('after a restart the session is still answered for, by its first call, too'
   assert.deepEqual(await stream.message((m) => m.method === 'elicitation/create', 'the request'), { jsonrpc: '2.0', ...elicit('e-2') });
   await untouched.post({ jsonrpc: '2.0', id: 'e-2', result: { action: 'decline' } });
   assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
+});
+
+test('upstream breaks off the GET stream: what it asked there has gone with it', async (t) => {
+  const s = await stage(t);
+  const client = await plain(s);
+  await client.listen();
+  await until(() => s.upstream.getStreams.size === 1, 'the stream upstream');
+  s.upstream.push({ jsonrpc: '2.0', ...elicit('e-1') });
+  const [{ requestId }] = json(await listed(client));
+  for (const stream of s.upstream.getStreams) stream.cut();
+  await until(async () => (await run(client, 'get_elicitations')).structuredContent.elicitations.length === 0, 'the question to go');
+  const late = await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'decline' });
+  assert.equal(late.content[0].text, `Elicitation request '${requestId}' not found or already completed`);
 });
 
 test('DELETE ends what the session was asked', async (t) => {

@@ -113,9 +113,9 @@ test('an error of initialize, and an HTTP error, pass as they are', async (t) =>
   assert.deepEqual([answer.status, answer.text], [403, 'go away']);
 });
 
-test("the client's own initialize request reaches upstream byte for byte", async (t) => {
+test("the initialize request of a client that can be asked reaches upstream byte for byte", async (t) => {
   const { upstream, raw } = await scene(t);
-  const body = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{ },"roots":{"listChanged":true}},"clientInfo":{"name":"c","version":"1"}}}';
+  const body = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{ },"sampling":{},"roots":{"listChanged":true}},"clientInfo":{"name":"c","version":"1"}}}';
   await raw().send('', undefined, { body, id: 0 });
   assert.ok(upstream.of('initialize').some((r) => r.text === body));
 });
