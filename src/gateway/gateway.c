@@ -29,6 +29,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->catalog = catalog_create();
     gateway->rate = rate_create();
     gateway->principal_rate = rate_create();
+    gateway->detached = quota_create();
     gateway->promoted = quota_create();
     gateway->shadow = shadow_create();
     gateway->pseudo_clients = pseudo_clients_create();
@@ -44,6 +45,7 @@ void gateway_destroy(struct gateway *gateway)
     pseudo_clients_destroy(gateway->pseudo_clients);
     question_table_destroy(gateway->questions);
     quota_destroy(gateway->promoted);
+    quota_destroy(gateway->detached);
     rate_destroy(gateway->rate);
     rate_destroy(gateway->principal_rate);
     catalog_destroy(gateway->catalog);
@@ -93,6 +95,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     worker->waiters = map_create();
     worker->executions = map_create();
     worker->promotions = map_create();
+    list_init(&worker->detached);
     gateway->workers = memory_grow_array(gateway->workers, gateway->worker_count + 1,
                                          sizeof(struct gateway_worker *));
     gateway->workers[gateway->worker_count++] = worker;

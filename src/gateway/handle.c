@@ -4,6 +4,7 @@
 
 #include "ambiguity.h"
 #include "internal.h"
+#include "promotion.h"
 #include "questions.h"
 #include "relay.h"
 #include "session_end.h"
@@ -184,6 +185,12 @@ static bool read_envelope(struct call *call)
 static void relay_plainly(struct call *call)
 {
     struct relay_options options = {.take_message = questions_take_from_stream};
+    bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
+                     str_equal(call->envelope.method, STR("notifications/cancelled"));
+    if (is_cancel && promotion_takes_cancel(call)) {
+        call_answer(call, STR_EMPTY);
+        return;
+    }
     relay_start(call, &options);
 }
 

@@ -29,6 +29,7 @@ struct gateway {
     struct sessions *sessions;
     struct catalog *catalog;
     struct rate *rate, *principal_rate;
+    struct quota *detached; /* calls that go on without their client (promotion_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
@@ -55,6 +56,7 @@ struct gateway_worker {
     struct list streams;           /* struct stream.node: open GET streams */
     struct map *waiters;           /* task id -> struct waiting: open tasks/result */
     struct map *executions;        /* task id -> struct execution: credentials held, or running */
+    struct list detached;          /* struct promotion.node: all of them, tasks yet or not */
     struct map *promotions;        /* task id -> struct promotion: those that run */
 };
 

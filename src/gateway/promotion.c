@@ -56,6 +56,7 @@ static void end(struct promotion *promotion)
     promotion->ask = NULL;
     questions_end_call(promotion->worker, str_from(promotion->audience.key), promotion->number);
     loop_timer_stop(&promotion->timer);
+    promotion_unregister(promotion);
     give_up_task(promotion);
     unref(promotion);
 }
@@ -216,6 +217,7 @@ static void promote(struct promotion *promotion, const struct call *call)
     const struct store_limits no_limits = {INT64_MAX, INT64_MAX};
     struct task *task = task_bind_promoted(call);
     promotion->task = task_ref(task);
+    loop_timer_stop(&promotion->timer);
     pseudo_client_touch(gateway, str_from(promotion->key));
     map_put(promotion->worker->promotions, str_from(task->id), promotion);
     atomic_fetch_add(&gateway->in_flight, 1);
@@ -251,6 +253,12 @@ static void on_patience_ended(void *context)
         loop_timer_start(&promotion->timer, AGAIN_MS);
 }
 
+void promotion_hurry(struct promotion *promotion)
+{
+    if (promotion->call && !promotion->task)
+        on_patience_ended(promotion);
+}
+
 static struct promotion *create(struct call *call, int64_t patience_ms)
 {
     struct promotion *promotion = memory_alloc(sizeof *promotion);
@@ -268,6 +276,7 @@ static struct promotion *create(struct call *call, int64_t patience_ms)
     headers_from_request(&promotion->headers, call->exchange, call->source);
     buffer_append(&promotion->request_id, call->envelope.id);
     loop_timer_init(&promotion->timer, call->worker->loop, on_patience_ended, promotion);
+    promotion_register(promotion);
     call->state = promotion;
     call->abandoned = on_abandoned;
     return promotion;

@@ -8,6 +8,7 @@
 #include "pseudo/client.h"
 
 struct promotion {
+    struct list node; /* in worker.detached */
     struct gateway_worker *worker;
     int references; /* one while it is under way, and each message on its way to the store */
     struct snapshot *snapshot;
@@ -30,6 +31,14 @@ struct promotion {
     bool has_outcome;
     struct outcome outcome;
 };
+
+/* ---- promotion.c ---- */
+/* The client's patience is over, if it still waits. */
+void promotion_hurry(struct promotion *promotion);
+
+/* ---- promotion_cancel.c: what a client gives up goes on ---- */
+void promotion_register(struct promotion *promotion);
+void promotion_unregister(struct promotion *promotion);
 
 /* ---- promotion_answer.c: what the client is told; each takes the call off the promotion ---- */
 /* The call ended before it was a task. */

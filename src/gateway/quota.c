@@ -51,6 +51,14 @@ bool quota_take(struct quota *quota, struct str holder, int64_t most)
     return is_free;
 }
 
+bool quota_has(struct quota *quota, struct str holder)
+{
+    pthread_mutex_lock(&quota->lock);
+    bool has = map_get(quota->counts, holder) != NULL;
+    pthread_mutex_unlock(&quota->lock);
+    return has;
+}
+
 void quota_give_back(struct quota *quota, struct str holder)
 {
     pthread_mutex_lock(&quota->lock);

@@ -15,4 +15,6 @@ struct quota *quota_create(void);
 void quota_destroy(struct quota *quota); /* NULL is allowed */
 /* One more for `holder`; false: it has `most` already. */
 bool quota_take(struct quota *quota, struct str holder, int64_t most);
+/* Whether `holder` has any. */
+bool quota_has(struct quota *quota, struct str holder);
 void quota_give_back(struct quota *quota, struct str holder);

@@ -215,3 +215,25 @@ test('a tool that needs approval, approved in time: its own result', async (t) =
   await admin.approve((await admin.pending()).id);
   assert.equal((await waiting).content[0].text, 'did delete_user');
 });
+
+for (const workers of [1, 3]) {
+  test(`a client that gives up, as SDK clients do after a minute, ends only the wait (${workers} workers)`, async (t) => {
+    const { upstream, admin, connect, held } = await stage(t, { config: { workers } });
+    const agent = await connect({ ...PLAIN, keepAlive: false });
+    const waiting = execute(agent, 'slow', { timeout_ms: 60_000 });
+    const call = await until(() => held[0], 'the call');
+    const cancel = (requestId) => agent.notify('notifications/cancelled', { requestId, reason: 'McpError: MCP error -32001: Request timed out' });
+    assert.equal((await cancel(call.id)).status, 202);
+    const { id } = promoted(await waiting);
+    await cancel(call.id); // of an answered request: nothing to do with its task
+    assert.equal((await admin.task(id)).state, 'executing');
+    await cancel(4711); // of another: upstream's own business
+    await upstream.received('notifications/cancelled');
+    assert.deepEqual(upstream.of('notifications/cancelled').map((r) => r.rpc.params.requestId), [4711]);
+    call.reply.result({ content: [{ type: 'text', text: 'worth it' }] });
+    await admin.inState(id, 'completed');
+    // What is over is upstream's business again.
+    await cancel(call.id);
+    await upstream.received('notifications/cancelled', 2);
+  });
+}

@@ -19,7 +19,7 @@ METRIC_ROW(ERRORS, COUNTER, "errors_total", "error_type,method", "JSON-RPC error
 METRIC_ROW(LIMITS_REACHED, COUNTER, "limits_reached_total", "limit", "What a limit held back, by the key below `limits`; for connections, how often their number was reached.")
 METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outcome", "Approvals asked for and decided.")
 METRIC_ROW(UPSTREAM_REQUESTS, COUNTER, "upstream_requests_total", "target,status_code", "Calls to upstream servers.")
-METRIC_ROW(TASKS_CREATED, COUNTER, "tasks_created_total", "task_type", "Tasks created: approval or accelerated.")
+METRIC_ROW(TASKS_CREATED, COUNTER, "tasks_created_total", "task_type", "Tasks created: approval, accelerated or promoted.")
 METRIC_ROW(TASKS_COMPLETED, COUNTER, "tasks_completed_total", "task_type,outcome", "Tasks that ended, by final state.")
 METRIC_ROW(CEDAR_EVALUATIONS, COUNTER, "cedar_evaluations_total", "decision,policy_id", "Calls that Cedar policies decided: forward, approve or reject.")
 METRIC_ROW(CEDAR_POLICY_ERRORS, COUNTER, "cedar_policy_errors_total", "policy,effect", "Policies that could not be evaluated.")

@@ -11,6 +11,7 @@ int main(void)
     suite_add_tcase(suite, cursor_tests());
     suite_add_tcase(suite, headers_tests());
     suite_add_tcase(suite, questions_tests());
+    suite_add_tcase(suite, quota_tests());
     suite_add_tcase(suite, rate_tests());
     suite_add_tcase(suite, sessions_tests());
     suite_add_tcase(suite, catalog_tests());

@@ -8,6 +8,7 @@
 TCase *cursor_tests(void);
 TCase *headers_tests(void);
 TCase *questions_tests(void);
+TCase *quota_tests(void);
 TCase *rate_tests(void);
 TCase *sessions_tests(void);
 TCase *catalog_tests(void);

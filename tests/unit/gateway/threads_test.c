@@ -8,6 +8,7 @@
 
 #include "catalog.h"
 #include "question_table.h"
+#include "quota.h"
 #include "rate.h"
 #include "sessions.h"
 #include "shadow.h"
@@ -21,6 +22,7 @@ struct shared {
     struct sessions *sessions;
     struct catalog *catalog;
     struct rate *rate;
+    struct quota *quota;
     int allowed; /* atomic */
 };
 
@@ -81,6 +83,10 @@ static void *work(void *context)
         snprintf(name, sizeof name, "n%d", i % 97);
         use_sessions(shared, str_from(name), i);
         use_catalog(shared, str_from(name), i);
+        if (quota_take(shared->quota, STR("few"), 2)) {
+            ck_assert(quota_has(shared->quota, STR("few")));
+            quota_give_back(shared->quota, STR("few"));
+        }
         if (rate_allows(shared->rate, STR("peer"), 100, 0))
             __atomic_add_fetch(&shared->allowed, 1, __ATOMIC_RELAXED);
     }
@@ -89,8 +95,10 @@ static void *work(void *context)
 
 START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
 {
-    struct shared shared = {
-        .sessions = sessions_create(), .catalog = catalog_create(), .rate = rate_create()};
+    struct shared shared = {.sessions = sessions_create(),
+                            .catalog = catalog_create(),
+                            .rate = rate_create(),
+                            .quota = quota_create()};
     pthread_t threads[THREADS];
     snapshot_install(make_snapshot());
     for (int i = 0; i < THREADS; i++)
@@ -99,6 +107,8 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(shared.allowed, 200);
     snapshot_install(NULL);
+    ck_assert(!quota_has(shared.quota, STR("few")));
+    quota_destroy(shared.quota);
     rate_destroy(shared.rate);
     catalog_destroy(shared.catalog);
     sessions_destroy(shared.sessions);

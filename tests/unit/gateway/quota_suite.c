@@ -1,0 +1,43 @@
+/* Counts by holder. */
+#include "quota.h"
+
+#include "suites.h"
+
+START_TEST(each_holder_has_as_many_as_allowed)
+{
+    struct quota *quota = quota_create();
+    for (int i = 0; i < 3; i++)
+        ck_assert(quota_take(quota, STR("a"), 3));
+    ck_assert(!quota_take(quota, STR("a"), 3));
+    ck_assert(quota_take(quota, STR("b"), 3));
+    quota_give_back(quota, STR("a"));
+    ck_assert(quota_take(quota, STR("a"), 3));
+    ck_assert(!quota_take(quota, STR("a"), 3));
+    ck_assert(quota_take(quota, STR("a"), 4)); /* the limit was raised meanwhile */
+    quota_destroy(quota);
+}
+END_TEST
+
+START_TEST(who_has_none_is_forgotten)
+{
+    struct quota *quota = quota_create();
+    ck_assert(!quota_has(quota, STR("a")));
+    ck_assert(!quota_take(quota, STR("a"), 0));
+    ck_assert(!quota_has(quota, STR("a")));
+    ck_assert(quota_take(quota, STR_EMPTY, 1));
+    ck_assert(quota_has(quota, STR_EMPTY));
+    quota_give_back(quota, STR_EMPTY);
+    ck_assert(!quota_has(quota, STR_EMPTY));
+    quota_give_back(quota, STR("never taken"));
+    ck_assert(!quota_has(quota, STR("never taken")));
+    quota_destroy(quota);
+}
+END_TEST
+
+TCase *quota_tests(void)
+{
+    TCase *tests = tcase_create("quota");
+    tcase_add_test(tests, each_holder_has_as_many_as_allowed);
+    tcase_add_test(tests, who_has_none_is_forgotten);
+    return tests;
+}
