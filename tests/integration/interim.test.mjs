@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
+import { PLAIN, promoted, stage } from './lib/promotion.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -15,9 +16,9 @@ async function running(t, connectOptions) {
   const s = await scene(t, {
     rules: [['slow', 'approve']],
     approval: workflow('10m'),
-    upstream: { tools: [tool('slow')], handlers: { 'tools/call': ({ reply, id }) => {
+    upstream: { tools: [tool('slow')], handlers: { 'tools/call': ({ reply, id, params }) => {
       const stream = reply.sse();
-      held.push({ ...stream, finish: () => (stream.event({ jsonrpc: '2.0', id, result: { content: [] } }), stream.end()) });
+      held.push({ ...stream, token: params._meta?.progressToken, finish: () => (stream.event({ jsonrpc: '2.0', id, result: { content: [] } }), stream.end()) });
     } } },
   });
   const client = await s.connect(connectOptions);
@@ -80,4 +81,52 @@ test('what passes on its own GET stream is relayed as it is, and kept as well', 
   assert.deepEqual(await listening.message((m) => m.method === 'notifications/tools/list_changed', 'the notification'), { jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
   assert.deepEqual((await run('get_logs')).structuredContent.logs.map((x) => x.data), [{ n: 4 }]);
   assert.deepEqual((await run('get_notifications')).structuredContent.notifications.map((x) => x.method), ['notifications/tools/list_changed']);
+});
+
+const progress = (token, n) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: n, total: 10 } });
+const isProgress = (n) => (m) => m.method === 'notifications/progress' && m.params.progress === n;
+
+for (const [how, params] of [
+  ['a plain call', { name: 'slow', arguments: {} }],
+  ['a call by execute_tool', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 2000 } }],
+]) {
+  test(`${how} that becomes a task: until then its own stream has them, then the GET stream, on the same token, with related-task`, async (t) => {
+    const { admin, connect, held } = await stage(t, { config: { pseudo_tools: { wait: '2s', wait_max: '2s' } } });
+    const client = await connect(PLAIN);
+    const listening = await client.listen();
+    const streaming = client.stream('tools/call', { ...params, _meta: { progressToken: 'theirs' } });
+    const call = await until(() => held[0], 'the call upstream');
+    assert.equal(call.params._meta.progressToken, 'theirs');
+    const up = call.reply.sse();
+    up.event(progress('theirs', 1));
+    const stream = await streaming;
+    assert.deepEqual((await stream.message(isProgress(1), 'progress')).params, progress('theirs', 1).params);
+    const { id: taskId } = promoted((await stream.message((m) => m.id === stream.id, 'the promotion')).result);
+    up.event(progress('theirs', 2));
+    assert.deepEqual((await listening.message(isProgress(2), 'progress of the task')).params, { ...progress('theirs', 2).params, _meta: { [RELATED]: { taskId } } });
+    up.event(log(5));
+    assert.deepEqual((await listening.message((m) => m.method === 'notifications/message', 'the log message')).params, { ...log(5).params, _meta: { [RELATED]: { taskId } } });
+    // Who waits for the result hears of it on a token of its own.
+    const waiting = await client.stream('tools/call', { name: 'get_task_result', arguments: { task_id: taskId }, _meta: { progressToken: 9 } });
+    up.event(progress('theirs', 3));
+    assert.deepEqual((await waiting.message(isProgress(3), 'progress for who waits')).params, { ...progress(9, 3).params, _meta: { [RELATED]: { taskId } } });
+    up.event({ jsonrpc: '2.0', id: call.id, result: { content: [] } });
+    up.end();
+    assert.ok((await waiting.message((m) => m.id === waiting.id, 'the result')).result);
+    await admin.inState(taskId, 'completed');
+    const logs = await client.result('tools/call', { name: 'get_logs', arguments: {} });
+    assert.deepEqual(logs.structuredContent.logs.map((x) => x.data), [{ n: 5 }]);
+  });
+}
+
+test('a held call hears of its progress on its own token', async (t) => {
+  const { client, admin, held } = await running(t, { capabilities: {}, protocol: '2025-06-18' });
+  const stream = await client.stream('tools/call', { name: 'slow', arguments: {}, _meta: { progressToken: 'own' } });
+  const { id: taskId } = await admin.pending();
+  await admin.approve(taskId);
+  const call = await held();
+  call.event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: call.token, progress: 4, total: 10 } });
+  assert.deepEqual((await stream.message(isProgress(4), 'progress')).params, { ...progress('own', 4).params, _meta: { [RELATED]: { taskId } } });
+  call.finish();
+  assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { asks, elicit, PARTY, responseTo } from './lib/asking.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
-import { tool } from './lib/upstream.mjs';
+import { TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const KEY = (name) => `io.modelcontextprotocol/${name}`;
@@ -87,15 +87,35 @@ test('fallback: a client that knows none of the keys polls, then waits in tasks/
 });
 
 test('model-immediate-response is in every create result, worded by the rule or by the state', async (t) => {
-  const { connect } = await scene(t, {
-    rules: [{ match: 'a_*', action: 'approve', immediate_response: 'One moment' }, ['b_*', 'approve']],
+  const words = 'One moment, please';
+  const { connect, admin } = await scene(t, {
+    rules: [
+      { match: 'a_*', action: 'approve', immediate_response: words },
+      ['b_*', 'approve'],
+      { match: 'c_*', action: 'forward', immediate_response: words },
+      ['d_*', 'forward'],
+    ],
+    defaultAction: 'approve',
     approval: workflow('10m'),
-    upstream: { tools: [tool('a_one'), tool('b_one')] },
+    upstream: {
+      capabilities: { tools: {}, tasks: TASKS },
+      tools: ['a_one', 'b_one', 'c_one', 'd_one', 'e_one'].map((name) => tool(name, { support: 'forbidden' })),
+    },
   });
   const client = await connect();
-  assert.equal((await client.createTask('a_one'))._meta[KEY('model-immediate-response')], 'One moment');
-  const worded = await client.createTask('b_one');
-  assert.equal(worded._meta[KEY('model-immediate-response')], `The call of b_one waits for a person's approval. It has not run yet; what comes of it will be the result of task ${worded.taskId}.`);
+  const said = async (name) => {
+    const created = await client.createTask(name);
+    return [created._meta[KEY('model-immediate-response')], created.taskId];
+  };
+  const waits = (name, id) => `The call of ${name} waits for a person's approval. It has not run yet; what comes of it will be the result of task ${id}.`;
+  const runs = (name, id) => `The call of ${name} runs as task ${id}, and what comes of it will be its result.`;
+  for (const [name, sentence] of [['a_one', () => words], ['b_one', waits], ['c_one', () => words], ['d_one', runs], ['e_one', waits]]) {
+    const [text, id] = await said(name);
+    assert.equal(text, sentence(name, id), name);
+    if (sentence === waits) await admin.reject(id);
+    const later = await client.result('tasks/get', { taskId: id });
+    assert.equal(later._meta[KEY('model-immediate-response')], undefined, 'it is said once');
+  }
 });
 
 test('several elicitations of one call, one after the other, on several workers', async (t) => {
