@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskSchema } from '@modelcontextprotocol/sdk/types.js';
+import { elicit, responseTo, sample } from './lib/asking.mjs';
 import { startEverything } from './lib/everything.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { inspectorClient, relatedTask } from './lib/inspector_client.mjs';
@@ -114,6 +115,17 @@ for (const [end, decide, expected] of [
   });
 }
 
+test('a task whose tool failed ends in a generic error, with the words of the tool in its last status', async (t) => {
+  const { inspector, admin } = await stage(t, { upstream: { handlers: { 'tools/call': ({ reply }) => reply.result({ content: [{ type: 'text', text: 'no such user' }], isError: true }) } } });
+  const client = await inspector();
+  await client.listAllTools();
+  const seen = await client.callToolStream('delete_user', {}, { onEvent: (m) => m.type === 'taskCreated' && admin.approve(m.task.taskId) });
+  assert.match(seen.error.message, /failed/);
+  const [task] = client.getClientTasks();
+  assert.deepEqual([task.status, task.statusMessage], ['failed', 'no such user']);
+  assert.equal(text(await client.getTaskResult(seen.taskId)), 'no such user');
+});
+
 test('input_required: the client polls no more and blocks in one tasks/result until the human decides', async (t) => {
   const { inspector, admin } = await stage(t, { config: { pending_status: 'input_required' } });
   const client = await inspector();
@@ -191,9 +203,47 @@ test('progress of a running task is tied to it', async (t) => {
     },
     onEvent: (m) => m.type === 'taskCreated' && admin.approve(m.task.taskId),
   });
-  assert.equal(text((await call).result), 'done');
+  const { result, taskId } = await call;
+  assert.equal(text(result), 'done');
   assert.equal(upstream.calls.length, 1);
-  assert.ok(seen.some((progress) => progress.progress === 1 && progress.total === 2), JSON.stringify(seen));
+  const own = seen.find((progress) => progress.progress === 1 && progress.total === 2);
+  assert.ok(own, JSON.stringify(seen));
+  assert.equal(relatedTask(own), taskId);
+});
+
+test('elicitation and sampling of a task come on the open tasks/result and name the task; its status is working again afterwards', async (t) => {
+  const go = signal();
+  const { inspector, admin, upstream } = await stage(t, {
+    upstream: {
+      handlers: {
+        'tools/call': async ({ upstream, reply, id }) => {
+          const stream = reply.sse();
+          for (const request of [elicit('e-1'), sample('s-1')]) {
+            stream.event({ jsonrpc: '2.0', ...request });
+            await responseTo(upstream, request.id);
+          }
+          await go.promise;
+          stream.event({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'done' }] } });
+          stream.end();
+        },
+      },
+    },
+  });
+  const client = await inspector({
+    onElicitation: () => ({ action: 'accept', content: { partySize: 4 } }),
+    onSampling: () => ({ role: 'assistant', content: { type: 'text', text: 'hello' }, model: 'm' }),
+  });
+  await client.listAllTools();
+  const call = client.callToolStream('delete_user', {}, { onEvent: (m) => m.type === 'taskCreated' && admin.approve(m.task.taskId) });
+  assert.deepEqual((await responseTo(upstream, 'e-1')).result.content, { partySize: 4 });
+  assert.equal((await responseTo(upstream, 's-1')).result.model, 'm');
+  const [{ taskId }] = client.of('taskCreated');
+  await until(async () => (await client.getTask(taskId)).status === 'working', 'the task to go on');
+  go.fire();
+  const seen = await call;
+  assert.equal(text(seen.result), 'done');
+  assert.ok(seen.statuses.includes('input_required'), seen.statuses.join());
+  assert.deepEqual([...client.of('elicitation'), ...client.of('sampling')].map((asked) => asked.taskId), [taskId, taskId]);
 });
 
 test('an optional tool that is called without task answers at once, by both ways of calling', async (t) => {
