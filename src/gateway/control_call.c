@@ -156,7 +156,7 @@ static void tell(const struct control *control, const struct policy_request *req
         .facts = facts,
         .becomes_task = decision && decision->action != ACTION_DENY,
     };
-    decided_tell(control->worker, &decided, NULL);
+    decided_tell(control->worker, &decided);
 }
 
 /* The gates of tools_call.c in their order. What may be forwarded runs as a task at once: there

@@ -238,20 +238,22 @@ static void compare_unidentified(struct call *call, const struct shadow_call *de
     shadow_compare_later(gateway->shadow, &shadowed);
 }
 
-static void compare(struct gateway_worker *worker, const struct decided *decided, struct call *call)
-{
-    struct shadow_call shadowed = describe(decided);
-    if (shadow_compare_rules(worker->gateway->shadow, &shadowed))
-        return;
-    if (decided->facts)
-        shadow_compare_later(worker->gateway->shadow, &shadowed);
-    else
-        compare_unidentified(call, &shadowed);
-}
-
-void decided_tell(struct gateway_worker *worker, const struct decided *decided, struct call *call)
+void decided_tell(struct gateway_worker *worker, const struct decided *decided)
 {
     record(worker, decided);
-    if (decided->snapshot->shadow)
-        compare(worker, decided, call);
+    if (!decided->snapshot->shadow)
+        return;
+    struct shadow_call shadowed = describe(decided);
+    if (!shadow_compare_rules(worker->gateway->shadow, &shadowed))
+        shadow_compare_later(worker->gateway->shadow, &shadowed);
+}
+
+void decided_tell_unidentified(struct call *call, const struct decided *decided)
+{
+    record(call->worker, decided);
+    if (!decided->snapshot->shadow)
+        return;
+    struct shadow_call shadowed = describe(decided);
+    if (!shadow_compare_rules(call->worker->gateway->shadow, &shadowed))
+        compare_unidentified(call, &shadowed);
 }

@@ -15,8 +15,10 @@ struct decided {
     bool becomes_task;                      /* its line comes with the task */
 };
 
-/* On the worker's loop. `call` finds out who calls where `facts` is NULL, else it may be. */
-void decided_tell(struct gateway_worker *worker, const struct decided *decided, struct call *call);
+/* On the worker's loop. */
+void decided_tell(struct gateway_worker *worker, const struct decided *decided);
+/* Without `facts`: who calls is found out only if the shadow must know it. */
+void decided_tell_unidentified(struct call *call, const struct decided *decided);
 /* The same as a JSON object, for task.decision; names that are too long to keep are "". */
 void decided_write(struct buffer *out, const struct decided *decided);
 /* Says what was summed up; at the end of a worker. */

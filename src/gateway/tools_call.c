@@ -116,7 +116,7 @@ static void tell(struct call *call, const struct judgement *judgement, bool is_h
         .facts = &judgement->facts,
         .becomes_task = becomes_task,
     };
-    decided_tell(call->worker, &decided, call);
+    decided_tell(call->worker, &decided);
 }
 
 /* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
@@ -231,7 +231,7 @@ static void forward_plainly(struct call *call, const struct policy_request *requ
 {
     const struct decided decided = {
         .snapshot = call->snapshot, .request = request, .decision = decision};
-    decided_tell(call->worker, &decided, call);
+    decided_tell_unidentified(call, &decided);
     forward(call);
 }
 
