@@ -102,15 +102,14 @@ void execution_forget(struct gateway_worker *worker, struct str id)
         drop(execution);
 }
 
-void execution_forget_session(struct gateway_worker *worker, struct task *unused,
-                              struct str session)
+void execution_forget_session(struct gateway_worker *worker, struct task *unused, struct str key)
 {
     /* Removal moves entries about, so the walk starts again after each. */
     size_t position = 0;
     void *value;
     while (map_next(worker->executions, &position, NULL, &value)) {
         struct execution *execution = value;
-        if (execution->running || !str_equal(str_from(execution->session), session))
+        if (execution->running || !str_equal(str_from(execution->audience.key), key))
             continue;
         drop(execution);
         position = 0;

@@ -204,10 +204,11 @@ static void on_created(void *context, const struct store_reply *reply)
 static bool reserve(const struct call *call, char key[PSEUDO_KEY_BYTES])
 {
     struct gateway *gateway = call->worker->gateway;
+    const struct config *config = call->snapshot->config;
     pseudo_key_of_call(call, key);
     return !atomic_load(&gateway->shutting_down) &&
-           quota_take(gateway->promoted, str_from(key),
-                      call->snapshot->config->pseudo.max_tasks_per_session);
+           quota_take(gateway->promoted, str_from(key), config->pseudo.max_tasks_per_session,
+                      config->limits.pending_total);
 }
 
 /* Room for it has been reserved. */

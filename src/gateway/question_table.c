@@ -13,13 +13,14 @@
 
 struct bucket {
     struct list questions; /* oldest first */
-    size_t open, count;
+    size_t open, count, bytes;
 };
 
 struct question_table {
     pthread_mutex_t lock;
     struct map *buckets; /* key -> struct bucket */
     struct map *ids;     /* id -> struct question */
+    size_t bytes;        /* of all texts */
     atomic_size_t count;
 };
 
@@ -90,6 +91,15 @@ static struct question *find(struct bucket *bucket, const struct question_match 
 
 /* ---- coming and going ---- */
 
+static bool has_room(const struct question_table *table, const struct bucket *bucket, size_t bytes)
+{
+    if (map_count(table->ids) >= QUESTIONS_MOST || table->bytes + bytes > QUESTION_BYTES_MOST)
+        return false;
+    return !bucket ||
+           (bucket->open < QUESTIONS_PER_KEY && bucket->count < (size_t)4 * QUESTIONS_PER_KEY &&
+            bucket->bytes + bytes <= QUESTION_BYTES_PER_KEY);
+}
+
 static enum question_added add(struct question_table *table, struct question *question)
 {
     struct str key = str_from(question->key);
@@ -98,7 +108,8 @@ static enum question_added add(struct question_table *table, struct question *qu
                                         .session = str_from(question->session)};
     if (find(bucket, &same, true))
         return QUESTION_REPEATED;
-    if (map_count(table->ids) >= QUESTIONS_MOST || (bucket && bucket->open >= QUESTIONS_PER_KEY))
+    size_t bytes = strlen(question->message);
+    if (!has_room(table, bucket, bytes))
         return QUESTION_TOO_MANY;
     if (!bucket) {
         bucket = memory_alloc(sizeof *bucket);
@@ -108,6 +119,8 @@ static enum question_added add(struct question_table *table, struct question *qu
     list_append(&bucket->questions, &question->node);
     bucket->open++;
     bucket->count++;
+    bucket->bytes += bytes;
+    table->bytes += bytes;
     map_put(table->ids, str_from(question->id), question);
     atomic_fetch_add(&table->count, 1);
     return QUESTION_ADDED;
@@ -125,7 +138,10 @@ static void remove_locked(struct question_table *table, struct question *questio
 {
     struct str key = str_from(question->key);
     struct bucket *bucket = map_get(table->buckets, key);
+    size_t bytes = strlen(question->message);
     list_remove(&question->node);
+    bucket->bytes -= bytes;
+    table->bytes -= bytes;
     map_remove(table->ids, str_from(question->id));
     atomic_fetch_sub(&table->count, 1);
     if (question->state == QUESTION_OPEN)

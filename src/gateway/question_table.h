@@ -20,8 +20,11 @@
 
 /* "<source>/session:<digest>", "<source>/<owner>", or an anonymous owner's task. */
 #define QUESTION_KEY_BYTES 256
-#define QUESTIONS_PER_KEY 100
+#define QUESTIONS_PER_KEY 100 /* open ones; those that are remembered, four times as many */
 #define QUESTIONS_MOST 10000
+/* Of their texts, until they are forgotten. */
+#define QUESTION_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
+#define QUESTION_BYTES_MOST ((size_t)128 * 1024 * 1024)
 
 enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING };
 #define QUESTION_KIND_COUNT 2

@@ -10,6 +10,7 @@
 struct quota {
     pthread_mutex_t lock;
     struct map *counts; /* holder -> int64_t */
+    int64_t sum;
 };
 
 struct quota *quota_create(void)
@@ -39,12 +40,13 @@ static int64_t *count_of(struct quota *quota, struct str holder)
     return count;
 }
 
-bool quota_take(struct quota *quota, struct str holder, int64_t most)
+bool quota_take(struct quota *quota, struct str holder, int64_t most, int64_t most_in_all)
 {
     pthread_mutex_lock(&quota->lock);
     int64_t *count = count_of(quota, holder);
-    bool is_free = *count < most;
+    bool is_free = *count < most && quota->sum < most_in_all;
     *count += is_free;
+    quota->sum += is_free;
     if (*count == 0)
         free(map_remove(quota->counts, holder));
     pthread_mutex_unlock(&quota->lock);
@@ -63,7 +65,10 @@ void quota_give_back(struct quota *quota, struct str holder)
 {
     pthread_mutex_lock(&quota->lock);
     int64_t *count = map_get(quota->counts, holder);
-    if (count && --*count == 0)
-        free(map_remove(quota->counts, holder));
+    if (count) {
+        quota->sum--;
+        if (--*count == 0)
+            free(map_remove(quota->counts, holder));
+    }
     pthread_mutex_unlock(&quota->lock);
 }

@@ -257,7 +257,7 @@ static void judge_silent(struct call *call)
     policy_decide(call->snapshot->policy, &request, &decision);
     if (policy_is_visible(call->snapshot->policy, call->source, name) &&
         decision.action == ACTION_FORWARD && !decision.force_required &&
-        call->envelope.task.raw.length == 0) {
+        call->envelope.task.raw.length == 0 && !pseudo_tool_called(call)) {
         forward_plainly(call, &request, &decision);
         return;
     }

@@ -12,6 +12,8 @@
 #include "tools.h"
 
 #define MOST_PATTERN_BYTES 256
+#define MOST_PLUSES 6
+#define MOST_NAME_BYTES 1024
 
 /* A walk over the pages. */
 struct listing {
@@ -39,10 +41,12 @@ static void forget(struct call *call)
 
 /* ---- patterns ---- */
 
-/* What could cost more than the text is long is not taken from an agent: repetition counts and
- * back references. */
+/* What could cost more than the text is long is not taken from an agent: repetition counts, back
+ * references, and many "+", for each of which regcomp() copies all that it repeats: "a" and
+ * thirty of them are more than a machine has memory. */
 static const char *find_fault(struct str pattern)
 {
+    size_t pluses = 0;
     if (pattern.length > MOST_PATTERN_BYTES)
         return "is longer than 256 bytes";
     if (pattern.length > 0 && memchr(pattern.bytes, '\0', pattern.length))
@@ -52,6 +56,9 @@ static const char *find_fault(struct str pattern)
         if (pattern.bytes[i] == '{' ||
             (is_escape && pattern.bytes[i + 1] >= '1' && pattern.bytes[i + 1] <= '9'))
             return "has a repetition count or a back reference, which are not supported";
+        pluses += pattern.bytes[i] == '+';
+        if (pluses > MOST_PLUSES)
+            return "has more than six \"+\"";
         i += is_escape;
     }
     return NULL;
@@ -87,6 +94,8 @@ static bool compile(struct call *call, const char *name, regex_t *regex, bool *c
 
 static bool matches(const regex_t *regex, struct str name)
 {
+    if (name.length > MOST_NAME_BYTES)
+        return false; /* no model could call it */
     char *text = memory_copy_str(name);
     bool found = regexec(regex, text, 0, NULL, 0) == 0;
     free(text);
