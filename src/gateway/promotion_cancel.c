@@ -20,7 +20,7 @@ void promotion_register(struct promotion *promotion)
     struct buffer name;
     buffer_init(&name);
     write_name(&name, str_from(promotion->key), buffer_str(&promotion->request_id));
-    quota_take(promotion->worker->gateway->detached, buffer_str(&name), INT64_MAX);
+    quota_take(promotion->worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
     list_append(&promotion->worker->detached, &promotion->node);
     buffer_finish(&name);
 }
