@@ -83,7 +83,7 @@ static void *work(void *context)
         snprintf(name, sizeof name, "n%d", i % 97);
         use_sessions(shared, str_from(name), i);
         use_catalog(shared, str_from(name), i);
-        if (quota_take(shared->quota, STR("few"), 2)) {
+        if (quota_take(shared->quota, STR("few"), 2, INT64_MAX)) {
             ck_assert(quota_has(shared->quota, STR("few")));
             quota_give_back(shared->quota, STR("few"));
         }
