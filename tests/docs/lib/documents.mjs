@@ -17,12 +17,13 @@ export function files(ending) {
 }
 
 /**
- * The blocks of code: {language, text, line, runnable}. `runnable` is what stands in the comment
- * <!-- runnable: … --> right before the block, "" when the comment says no more, else null.
+ * The blocks of code: {language, text, line, runnable, example}. `runnable` is what stands in the comment
+ * <!-- runnable: … --> right before the block, "" when the comment says no more, else null; `example` likewise.
  */
 export function blocks(markdown) {
   const found = [];
-  let runnable = null;
+  const nothing = { runnable: null, example: null };
+  let marks = nothing;
   let open = null;
   for (const [index, line] of markdown.split('\n').entries()) {
     if (open && line === '```') {
@@ -31,11 +32,11 @@ export function blocks(markdown) {
     } else if (open) {
       open.lines.push(line);
     } else if (line.startsWith('```')) {
-      open = { language: line.slice(3), runnable, line: index + 1, lines: [] };
-      runnable = null;
+      open = { language: line.slice(3), ...marks, line: index + 1, lines: [] };
+      marks = nothing;
     } else {
-      const mark = /^<!-- runnable(?:: (.*))? -->$/.exec(line);
-      runnable = mark ? (mark[1] ?? '') : null;
+      const mark = /^<!-- (runnable|example)(?:: (.*))? -->$/.exec(line);
+      marks = mark ? { ...nothing, [mark[1]]: mark[2] ?? '' } : nothing;
     }
   }
   return found;
