@@ -50,14 +50,11 @@ static void read_cases(struct reading *reading, const struct node *node, const c
 
 static void read_target(struct reading *reading, const struct node *node, const char *path)
 {
-    const char *name = test_text_of(reading, node, path), *own = reading->file->path;
-    const char *slash = strrchr(own, '/');
+    const char *name = test_text_of(reading, node, path);
     if (!name)
         return;
     free(reading->file->target);
-    reading->file->target = name[0] == '/' || !slash
-                                ? memory_copy_text(name)
-                                : memory_format("%.*s/%s", (int)(slash - own), own, name);
+    reading->file->target = config_path_beside(reading->file->path, name);
     if (access(reading->file->target, R_OK) == 0)
         return;
     report_error(&reading->report, node, path, NULL, "%s cannot be read", reading->file->target);
@@ -78,8 +75,11 @@ static void read_environment(struct reading *reading, const struct node *node, c
             report_error(&reading->report, node->values[i], path, NULL, "must be text");
             continue;
         }
+        const char *name = node->keys[i]->text, *value = node->values[i]->text;
+        bool is_path = *value && strcmp(name, "THOUGHTGATE_POLICY_FILE") == 0;
         file->variables[file->variable_count++] = (struct test_variable){
-            memory_copy_text(node->keys[i]->text), memory_copy_text(node->values[i]->text)};
+            memory_copy_text(name),
+            is_path ? config_path_beside(file->path, value) : memory_copy_text(value)};
     }
 }
 

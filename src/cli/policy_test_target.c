@@ -1,10 +1,6 @@
 /* What a file of cases tests: a configuration, or Cedar policies alone, behind a rule for all. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -24,59 +20,6 @@ static const char *find_variable(const char *name)
             return loading->variables[i].value;
     }
     return strncmp(name, "THOUGHTGATE_", 12) == 0 ? NULL : getenv(name);
-}
-
-/* ---- a configuration ---- */
-
-/* "folder/" of the path, or "". The caller frees. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? memory_format("%.*s", (int)(slash - path + 1), path) : memory_copy_text("");
-}
-
-/* Names a file of the folder as it is seen from here; other names stay. */
-static void show_in_folder(char **name, const char *folder)
-{
-    if (!*name || **name == '/')
-        return;
-    char *seen = memory_format("%s%s", folder, *name + (strncmp(*name, "./", 2) == 0 ? 2 : 0));
-    bool is_there = access(seen, F_OK) == 0;
-    free(is_there ? *name : seen);
-    *name = is_there ? seen : *name;
-}
-
-static void show_config(struct config *config, const char *folder)
-{
-    show_in_folder(&config->path, folder);
-    for (size_t i = 0; i < config->policy_count; i++)
-        show_in_folder(&config->policies[i].name, folder);
-    if (config->shadow)
-        show_config(config->shadow, folder);
-}
-
-/* Parses in the folder of the file, so that what it names is found beside it. */
-static struct config *parse_beside(const char *path, struct str text,
-                                   struct config_problems *problems)
-{
-    struct config *config = NULL;
-    char *folder = folder_of(path);
-    int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (here < 0 || (*folder && chdir(folder) != 0)) {
-        config_problems_add(problems, false, path, 0, 0, strerror(errno));
-    } else {
-        config = config_parse(text, path + strlen(folder), find_variable, problems);
-        if (fchdir(here) != 0)
-            abort(); /* nothing that is named from here on would be found */
-    }
-    if (here >= 0)
-        close(here);
-    for (size_t i = 0; i < problems->count; i++)
-        show_in_folder(&problems->items[i].file, folder);
-    if (config)
-        show_config(config, folder);
-    free(folder);
-    return config;
 }
 
 /* ---- policies alone ---- */
@@ -120,12 +63,13 @@ static void append_workflows(struct buffer *out, const struct cedar_policies *po
     map_destroy(seen, NULL);
 }
 
-/* A configuration that puts every call to the policies. */
+/* A configuration that puts every call to the policies beside which it seems to stand. */
 static struct config *parse_around(const char *path, const struct node *root,
                                    struct config_problems *problems)
 {
     struct config *config = NULL;
     struct cedar_policies *policies = policy_files_policies(path);
+    const char *slash = strrchr(path, '/');
     struct buffer text;
     buffer_init(&text);
     if (policies) {
@@ -134,7 +78,7 @@ static struct config *parse_around(const char *path, const struct node *root,
         buffer_append_text(&text, "governance: {defaults: {action: policy}}\napproval:\n");
         append_workflows(&text, policies);
         buffer_append_text(&text, "cedar: {policies: [");
-        buffer_append_json_string(&text, str_from(path));
+        buffer_append_json_string(&text, str_from(slash ? slash + 1 : path));
         buffer_append_text(&text, "]}\n");
         config = config_parse(buffer_str(&text), path, find_variable, problems);
     }
@@ -154,7 +98,7 @@ static struct config *parse(struct test_file *file, const struct node *root,
         return parse_around(file->target, root, problems);
     buffer_init(&text);
     if (policy_files_read(file->target, &text))
-        config = parse_beside(file->target, buffer_str(&text), problems);
+        config = config_parse(buffer_str(&text), file->target, find_variable, problems);
     buffer_finish(&text);
     return config;
 }

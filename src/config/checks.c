@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "taskgate/config/glob.h"
 #include "taskgate/core/memory.h"
@@ -204,14 +203,6 @@ bool check_variable_name(struct str text, struct error *error)
     bool starts_with_digit = text.length && text.bytes[0] >= '0' && text.bytes[0] <= '9';
     return (text.length && !starts_with_digit && consists_of(text, "_")) ||
            error_set(error, "this is no name of an environment variable");
-}
-
-bool check_file(struct str text, struct error *error)
-{
-    char *path = memory_copy_str(text);
-    bool is_readable = access(path, R_OK) == 0;
-    free(path);
-    return is_readable || error_set(error, "there is no such file, or it cannot be read");
 }
 
 bool parse_bool(struct str text, bool *value)

@@ -25,8 +25,6 @@ bool check_dot_path(struct str text, struct error *error);
 /* What a tool's name may begin with, so that every client accepts the whole. */
 bool check_tool_prefix(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);
-/* A file that can be opened for reading. */
-bool check_file(struct str text, struct error *error);
 
 bool parse_bool(struct str text, bool *value);
 /* "4MiB", "512 kB", "1048576". */

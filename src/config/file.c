@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "taskgate/core/memory.h"
 
 #define MAX_FILE_BYTES ((size_t)8 << 20)
 
@@ -44,4 +47,14 @@ void config_file_look(struct config_file *file)
     if (stat(file->path, &status) == 0)
         keep(&now, &status);
     *file = now;
+}
+
+char *config_path_beside(const char *file, const char *named)
+{
+    const char *slash = strrchr(file, '/');
+    if (*named == '/' || !slash)
+        return memory_copy_text(named);
+    if (strncmp(named, "./", 2) == 0)
+        named += 2;
+    return memory_format("%.*s/%s", (int)(slash - file), file, named);
 }

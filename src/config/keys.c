@@ -158,8 +158,8 @@ const struct key config_keys[] = {
     {"approval.*.destination", "token_env", KEY_TEXT, .check = check_variable_name, .help = "For `slack`."},
     {"approval.*.destination", "mention", KEY_TEXTS, .help = "For `slack`."},
 
-    {"cedar", "policies", KEY_TEXTS, .is_required = true, .check = check_file, .rule = "V-013", .help = "Policy files. `THOUGHTGATE_POLICY_FILE` and `THOUGHTGATE_POLICIES` win over them."},
-    {"cedar", "schema", KEY_TEXT, .check = check_file, .rule = "V-013", .help = "Accepted for old files; has no effect."},
+    {"cedar", "policies", KEY_TEXTS, .is_required = true, .check = check_not_empty, .rule = "V-013", .help = "Policy files; a relative path is seen from this file's folder. `THOUGHTGATE_POLICY_FILE` and `THOUGHTGATE_POLICIES` win over them."},
+    {"cedar", "schema", KEY_TEXT, .check = check_not_empty, .rule = "V-013", .help = "Accepted for old files; has no effect."},
     {"cedar", "on_policy_error", KEY_CHOICE, AT(config, on_policy_error), .choices = &policy_errors, .default_text = "deny",
      .help = "What a `forbid` that cannot be evaluated comes to: `deny` as if it applied, or `skip` it, as the language has it."},
 

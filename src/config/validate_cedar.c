@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checks.h"
 #include "config_private.h"
 #include "file.h"
 #include "taskgate/core/memory.h"
@@ -46,23 +45,43 @@ static void add_file_of_variable(const struct draft *draft, const char *variable
                        "V-013 the policy file %s cannot be read: %s", path, failure);
 }
 
-static void add_files_of_key(const struct draft *draft, const struct node *list)
+static const char *look(const char *path)
+{
+    return access(path, R_OK) == 0 ? NULL : strerror(errno);
+}
+
+/* The files of the list must be there even where others win over them, and are not read then. */
+static void name_files(const struct draft *draft, const struct node *list, bool others_win)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct node *item = list->values[i];
-        struct error error;
-        if (item->kind != NODE_TEXT || !check_file(str_from(item->text), &error)) {
-            add(draft, "", STR_EMPTY); /* reported where it was read */
-            continue;
-        }
-        const char *failure = add_file(draft, item->text);
-        if (!failure)
-            continue;
-        char *path = memory_format("cedar.policies[%zu]", i);
-        report_error(&draft->report, item, path, NULL, "V-013 the policy file cannot be read: %s",
-                     failure);
+        if (item->kind != NODE_TEXT || !*item->text)
+            continue; /* reported where it was read */
+        char *path = config_path_beside(draft->config->path, item->text);
+        const char *failure = others_win ? look(path) : add_file(draft, path);
+        char *key = memory_format("cedar.policies[%zu]", i);
+        if (failure)
+            report_error(&draft->report, item, key, NULL,
+                         "V-013 the policy file %s cannot be read: %s", path, failure);
+        free(key);
         free(path);
     }
+}
+
+/* It says nothing to the gateway, but the file that names it shall be whole. */
+static void check_schema(const struct draft *draft, const struct node *node)
+{
+    if (!node || node->kind != NODE_TEXT || !*node->text)
+        return;
+    char *path = config_path_beside(draft->config->path, node->text);
+    const char *failure = look(path);
+    if (failure)
+        report_error(&draft->report, node, "cedar.schema", NULL, "V-013 %s cannot be read: %s",
+                     path, failure);
+    report_warning(&draft->report, node, "cedar.schema", NULL,
+                   "the schema is not read: policies are checked against the entities and "
+                   "attributes that the gateway itself makes");
+    free(path);
 }
 
 static const char *variable(const struct draft *draft, const char *name)
@@ -76,7 +95,7 @@ static const char *variable(const struct draft *draft, const char *name)
 void validate_cedar(const struct draft *draft)
 {
     const struct node *cedar = node_get(draft->root, "cedar");
-    const struct node *list = node_get(cedar, "policies"), *schema = node_get(cedar, "schema");
+    const struct node *list = node_get(cedar, "policies");
     bool has_list = list && list->kind == NODE_LIST && list->count > 0;
     bool is_own = draft->is_shadow && has_list;
     const char *file = is_own ? NULL : variable(draft, FILE_VARIABLE);
@@ -85,10 +104,10 @@ void validate_cedar(const struct draft *draft)
         add_file_of_variable(draft, FILE_VARIABLE, file);
     else if (text)
         add(draft, TEXT_VARIABLE, str_from(text));
-    else if (has_list)
-        add_files_of_key(draft, list);
-    else if (access(USUAL_FILE, F_OK) == 0)
+    else if (!has_list && access(USUAL_FILE, F_OK) == 0)
         add_file_of_variable(draft, USUAL_FILE, USUAL_FILE);
+    if (has_list)
+        name_files(draft, list, file || text);
     if (has_list && (file || text))
         report_warning(&draft->report, list, "cedar.policies", NULL,
                        "the files are not read: %s is set and wins",
@@ -96,8 +115,5 @@ void validate_cedar(const struct draft *draft)
     if (file && text)
         problems_warning(draft->report.problems, (struct place){.file = TEXT_VARIABLE}, NULL, NULL,
                          FILE_VARIABLE " is set as well and wins");
-    if (schema && !node_is_null(schema))
-        report_warning(&draft->report, schema, "cedar.schema", NULL,
-                       "the schema is not read: policies are checked against the entities and "
-                       "attributes that the gateway itself makes");
+    check_schema(draft, node_get(cedar, "schema"));
 }

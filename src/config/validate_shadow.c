@@ -1,21 +1,10 @@
 /* The second configuration, which decides nothing: found, read and checked like the first. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "config_private.h"
-#include "taskgate/core/memory.h"
 #include "validate.h"
 
 #define KEY "governance.shadow"
-
-/* Seen from the folder of the file that names it. */
-static char *path_of(const char *file, const char *named)
-{
-    const char *slash = strrchr(file, '/');
-    if (*named == '/' || !slash)
-        return memory_copy_text(named);
-    return memory_format("%.*s/%s", (int)(slash - file), file, named);
-}
 
 static void add_files(struct config *config, const struct config_file *files, size_t count)
 {
@@ -46,7 +35,7 @@ void validate_shadow(const struct draft *draft)
                      "this file is itself a shadow, and a shadow has none of its own");
         return;
     }
-    char *path = path_of(config->path, config->shadow_path);
+    char *path = config_path_beside(config->path, config->shadow_path);
     free(config->shadow_path);
     config->shadow_path = path;
     config->shadow = config_load_shadow(path, draft->environment, draft->shadow_problems);

@@ -74,6 +74,39 @@ test('cases that hold are exit 0, from wherever the command is run', async (t) =
   }
 });
 
+test('a relative path of policies is seen from the folder of the configuration, in every command', async (t) => {
+  const shadow = CONFIG.replace('payments.cedar', '../payments.cedar');
+  const files = { ...GOOD, 'rules/config.yaml': CONFIG.replace('governance:', 'governance:\n  shadow: next/shadow.yaml'), 'rules/next/shadow.yaml': shadow };
+  const { folder } = bench(t, { ...files, 'elsewhere/payments.cedar': 'broken', 'elsewhere/mine.cedar': `${POLICIES}forbid(principal, action, resource);` });
+  const config = path.join(folder, 'rules/config.yaml');
+  for (const [cwd, named] of [[folder, 'rules/config.yaml'], [path.join(folder, 'rules'), 'config.yaml'], [path.join(folder, 'elsewhere'), '../rules/config.yaml'], ['/', config]]) {
+    const taskgate = (...args) => run(BINARY, args, { cwd });
+    const check = await taskgate('check', '--strict', '--config', named);
+    assert.deepEqual([check.code, check.stderr], [0, ''], named);
+    const explain = await taskgate('explain', '--json', '--config', named, '--args', '{"amount": 1}', 'pay_x');
+    assert.equal(explain.code, 0, explain.stderr);
+    assert.equal(JSON.parse(explain.stdout).decision, 'forward', named);
+    assert.equal((await taskgate('policy', 'test', path.dirname(named))).code, 0, named);
+  }
+  // A variable belongs to whoever starts the command, and so does its path.
+  const forbidden = await run(BINARY, ['explain', '--json', '--config', config, '--args', '{"amount": 1}', 'pay_x'], { cwd: path.join(folder, 'elsewhere'), env: { THOUGHTGATE_POLICY_FILE: 'mine.cedar' } });
+  assert.equal(JSON.parse(forbidden.stdout).decision, 'reject', forbidden.stderr);
+  fs.rmSync(path.join(folder, 'rules/payments.cedar'));
+  const gone = await run(BINARY, ['check', '--config', 'rules/config.yaml'], { cwd: folder });
+  assert.deepEqual([gone.code, gone.stdout], [2, '']);
+  assert.match(gone.stderr, /^rules\/config\.yaml:11:14: cedar\.policies\[0\]: V-013 the policy file rules\/payments\.cedar cannot be read: No such file/m);
+  assert.match(gone.stderr, /^rules\/next\/shadow\.yaml:10:14: cedar\.policies\[0\]: V-013 the policy file rules\/next\/\.\.\/payments\.cedar cannot be read: /m);
+});
+
+test('the variables of a test are seen from its folder', async (t) => {
+  const cases = `environment: {THOUGHTGATE_POLICY_FILE: other.cedar}\n${CASES.replace('decision: forward, policies: [small]', 'decision: approve, policies: [policy0]').replace('[large]', '[policy0]')}`;
+  const { policy } = bench(t, { ...GOOD, 'rules/config.test.yaml': cases, 'rules/other.cedar': 'permit(principal, action == ThoughtGate::Action::"Approve", resource);', 'other.cedar': 'broken' });
+  const { code, stdout, stderr } = await policy('test', 'rules');
+  assert.deepEqual([code, stderr.split('\n').length], [0, 2], stderr);
+  assert.match(stderr, /^rules\/config\.yaml:10:13: warning: cedar\.policies: the files are not read: THOUGHTGATE_POLICY_FILE is set and wins\n$/);
+  assert.match(stdout, /\n3 cases: 3 passed, 0 failed\. Every rule and policy was reached\.\n$/);
+});
+
 test('a case that does not hold is exit 1, with both sides', async (t) => {
   const { policy } = bench(t, { ...GOOD, 'rules/payments.cedar': POLICIES.replace('< 100', '< 1') });
   const { code, stdout } = await policy('test', 'rules');

@@ -254,6 +254,10 @@ void config_file_look(struct config_file *file);
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config); /* NULL is allowed */
 
+/* A file that another file names: a relative path is seen from the folder of that. The caller
+ * frees. */
+char *config_path_beside(const char *file, const char *named);
+
 /* NULL when there is none of that name. */
 const struct config_source *config_source_find(const struct config *config, struct str id);
 const struct config_workflow *config_workflow_find(const struct config *config, struct str name);

@@ -116,16 +116,16 @@ static const struct finding {
      "it may be mcp\n"},
     /* V-013 */
     {HEAD UP GOVERNANCE "cedar:\n  policies: [/nonexistent/a.cedar]\n  schema: /nonexistent/s\n",
-     "t.yaml:7:14: cedar.policies[0]: V-013 \"/nonexistent/a.cedar\": there is no such file, or it "
-     "cannot be read\n"
-     "t.yaml:8:11: cedar.schema: V-013 \"/nonexistent/s\": there is no such file, or it cannot be "
-     "read\n"
+     "t.yaml:7:14: cedar.policies[0]: V-013 the policy file /nonexistent/a.cedar cannot be read: "
+     "No "
+     "such file or directory\n"
+     "t.yaml:8:11: cedar.schema: V-013 /nonexistent/s cannot be read: No such file or directory\n"
      "t.yaml:8:11: warning: cedar.schema: the schema is not read: policies are checked against the "
      "entities and attributes that the gateway itself makes\n"},
     {HEAD UP GOVERNANCE "cedar: {policies: [/dev/null]}\n", ""},
     {HEAD UP "governance: {defaults: {action: policy}}\ncedar: {policies: [/dev/null]}\n", ""},
     {HEAD UP GOVERNANCE "cedar: {policies: [/dev]}\n",
-     "t.yaml:6:20: cedar.policies[0]: V-013 the policy file cannot be read: Is a directory\n"},
+     "t.yaml:6:20: cedar.policies[0]: V-013 the policy file /dev cannot be read: Is a directory\n"},
     {HEAD UP GOVERNANCE "cedar: {policies: [/dev/null], on_policy_error: alow}\n",
      "t.yaml:6:49: cedar.on_policy_error: \"alow\" is not an answer to an error; it may be deny, "
      "skip\n"},
