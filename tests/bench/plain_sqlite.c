@@ -1,24 +1,43 @@
 /*
- * What durable creates are compared with: the same rows written by plain SQLite, CLIENTS rows a
- * transaction (group commit) with the gateway's pragmas.
+ * What durable creates are compared with: the very rows of a gateway's database, written again by
+ * plain SQLite under the same schema, indexes and triggers, CLIENTS tasks a transaction (group
+ * commit) with the gateway's pragmas. They are read from memory.
  *
- *     plain_sqlite FILE ROWS CLIENTS
+ *     plain_sqlite FROM TO ROWS CLIENTS
  */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
+
+/* The rows that one create makes, by the task's sequence. */
+static const char *const copies[] = {
+    "INSERT INTO main.task SELECT * FROM seen.task WHERE sequence = ?",
+    "INSERT INTO main.task_request SELECT * FROM seen.task_request WHERE task = ?",
+    "INSERT INTO main.audit SELECT * FROM seen.audit WHERE sequence = ?",
+};
+enum { COPIES = sizeof copies / sizeof *copies };
 
 static sqlite3 *database;
 
+_Noreturn static void fail(void)
+{
+    fprintf(stderr, "plain_sqlite: %s\n", sqlite3_errmsg(database));
+    exit(1);
+}
+
 static void run(const char *sql)
 {
-    char *message = NULL;
-    if (sqlite3_exec(database, sql, NULL, NULL, &message) != SQLITE_OK) {
-        fprintf(stderr, "plain_sqlite: %s\n", message);
-        exit(1);
-    }
+    if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail();
+}
+
+static sqlite3_stmt *prepare(const char *sql)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
+        fail();
+    return statement;
 }
 
 static double now(void)
@@ -28,48 +47,57 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* The gateway's schema, and what it has stored in it so far, in memory. */
+static void read_seen(const char *file)
+{
+    char *sql = sqlite3_mprintf("ATTACH %Q AS file; ATTACH ':memory:' AS seen;"
+                                "CREATE TABLE seen.task AS SELECT * FROM file.task;"
+                                "CREATE TABLE seen.task_request AS SELECT * FROM file.task_request;"
+                                "CREATE TABLE seen.audit AS SELECT * FROM file.audit;"
+                                "CREATE UNIQUE INDEX seen.by_task ON task (sequence);"
+                                "CREATE UNIQUE INDEX seen.by_request ON task_request (task);"
+                                "CREATE UNIQUE INDEX seen.by_audit ON audit (sequence)",
+                                file);
+    run(sql);
+    sqlite3_free(sql);
+    sqlite3_stmt *schema = prepare("SELECT sql FROM file.sqlite_schema WHERE sql IS NOT NULL"
+                                   " AND name NOT LIKE 'sqlite_%' ORDER BY rowid");
+    while (sqlite3_step(schema) == SQLITE_ROW)
+        run((const char *)sqlite3_column_text(schema, 0));
+    sqlite3_finalize(schema);
+    run("DETACH file");
+}
+
+static void copy(sqlite3_stmt *statement, long sequence)
+{
+    sqlite3_bind_int64(statement, 1, sequence);
+    if (sqlite3_step(statement) != SQLITE_DONE || sqlite3_changes(database) != 1)
+        fail();
+    sqlite3_reset(statement);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4 || sqlite3_open(argv[1], &database) != SQLITE_OK)
+    if (argc != 5 || sqlite3_open(argv[2], &database) != SQLITE_OK)
         return 2;
-    long rows = strtol(argv[2], NULL, 10), clients = strtol(argv[3], NULL, 10);
-    char request[601];
-    memset(request, 'x', 600);
-    request[600] = '\0';
-    run("PRAGMA journal_mode=WAL");
-    run("PRAGMA synchronous=FULL");
-    run("CREATE TABLE task (sequence INTEGER PRIMARY KEY, id TEXT UNIQUE, owner TEXT, request BLOB,"
-        " state INTEGER, due INTEGER);"
-        "CREATE TABLE audit (sequence INTEGER PRIMARY KEY, task TEXT, event TEXT, at INTEGER);"
-        "CREATE INDEX task_owner ON task(owner); CREATE INDEX task_due ON task(due)");
-    sqlite3_stmt *task, *audit;
-    sqlite3_prepare_v2(database,
-                       "INSERT INTO task(id, owner, request, state, due) VALUES(?,?,?,0,?)", -1,
-                       &task, NULL);
-    sqlite3_prepare_v2(database, "INSERT INTO audit(task, event, at) VALUES(?,'create',?)", -1,
-                       &audit, NULL);
-    double began = now();
-    for (long i = 0; i < rows;) {
+    const long rows = strtol(argv[3], NULL, 10), clients = strtol(argv[4], NULL, 10);
+    run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
+    read_seen(argv[1]);
+    sqlite3_stmt *statements[COPIES];
+    for (int i = 0; i < COPIES; i++)
+        statements[i] = prepare(copies[i]);
+    const double began = now();
+    for (long sequence = 1; sequence <= rows;) {
         run("BEGIN IMMEDIATE");
-        for (long k = 0; k < clients && i < rows; k++, i++) {
-            char id[48];
-            snprintf(id, sizeof id, "tg_%036ld", i * 2654435761L % 1000000007L * 1000 + i);
-            sqlite3_bind_text(task, 1, id, -1, SQLITE_TRANSIENT);
-            sqlite3_bind_text(task, 2, "auth:0123456789abcdef0123456789abcdef", -1, SQLITE_STATIC);
-            sqlite3_bind_blob(task, 3, request, 600, SQLITE_STATIC);
-            sqlite3_bind_int64(task, 4, 1700000000000 + i);
-            sqlite3_bind_text(audit, 1, id, -1, SQLITE_TRANSIENT);
-            sqlite3_bind_int64(audit, 2, i);
-            if (sqlite3_step(task) != SQLITE_DONE || sqlite3_step(audit) != SQLITE_DONE)
-                return 1;
-            sqlite3_reset(task);
-            sqlite3_reset(audit);
+        for (long k = 0; k < clients && sequence <= rows; k++, sequence++) {
+            for (int i = 0; i < COPIES; i++)
+                copy(statements[i], sequence);
         }
         run("COMMIT");
     }
     printf("{\"rows\":%ld,\"seconds\":%.4f}\n", rows, now() - began);
-    sqlite3_finalize(task);
-    sqlite3_finalize(audit);
+    for (int i = 0; i < COPIES; i++)
+        sqlite3_finalize(statements[i]);
     sqlite3_close(database);
     return 0;
 }

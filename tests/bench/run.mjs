@@ -1,5 +1,5 @@
 // The benchmark: every round runs every row over every subject in turn, so that what else the machine does meets all alike.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -160,10 +160,9 @@ async function listRows(sets) {
   for (const [tools, subjects] of sets) for (const subject of subjects) await measure(`tools/list of ${tools}, 1 connection`, subject, 1, file);
 }
 
-/** What plain SQLite makes of as many rows, beside the gateways. */
-function plainRow(rows, clients) {
-  const database = path.join(folder, `plain-${files++}.db`);
-  const plain = JSON.parse(execFileSync(program('plain_sqlite'), [database, rows, clients].map(String), { encoding: 'utf8' }));
+/** What plain SQLite makes of as many of the gateway's own rows. */
+async function plainRow(gateway, rows, clients) {
+  const plain = await said('plain_sqlite', path.join(gateway.folder, 'taskgate.db'), path.join(folder, `plain-${files++}.db`), rows, clients);
   record(`durable creates, ${clients} clients`, 'plain SQLite', { rps: plain.rows / plain.seconds });
 }
 
@@ -172,7 +171,7 @@ async function taskRows(gateway, isFirst) {
     const rows = smoke ? 50 : clients === 1 ? 500 : 5000;
     const file = question('tools/call', { name: 'delete_x', arguments: { padding: '' }, task: { ttl: 3_600_000 } }, { size: 600 });
     await measure(`durable creates, ${clients} clients`, gateway, clients, file, rows);
-    if (isFirst) plainRow(rows, clients);
+    if (isFirst) await plainRow(gateway, rows, clients);
   }
   const taskId = await createTask(gateway);
   await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), smoke ? 200 : 10_000);
