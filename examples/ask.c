@@ -1,4 +1,5 @@
-/* The tool `ask`: asks the human at the client by elicitation, on the stream of its own call. */
+/* The tools `ask` and `ask_model`: ask the client's human by elicitation, or its model by
+ * sampling, on the stream of their own call. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 #include "reply.h"
 #include "rpc.h"
 #include "tools.h"
+
+#define MOST_TOKENS 200
 
 /* Random, so that an answer cannot be mistaken for that of an earlier question. */
 static bool make_question_id(char *id, size_t size)
@@ -18,27 +21,23 @@ static bool make_question_id(char *id, size_t size)
     return true;
 }
 
-json_t *ask_begin(struct call *call, json_t *arguments)
+/* Sends the request, whose params are taken. */
+static json_t *send_question(struct call *call, const char *method, json_t *params)
 {
-    const char *question = json_string_value(json_object_get(arguments, "question"));
-    if (!call->session->elicits)
-        return tool_text(true,
-                         "ask cannot ask: this client did not declare the elicitation capability.");
-    if (!call->may_stream)
-        return tool_text(true, "ask cannot ask: this client does not accept text/event-stream.");
-    if (!make_question_id(call->question, sizeof(call->question)))
-        return tool_text(true, "ask cannot ask: the system has no random bytes.");
-
-    json_t *params = json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s}}, s:[s]}}", "message",
-                               question != NULL ? question : "What shall I tell the agent?",
-                               "requestedSchema", "type", "object", "properties", "answer", "type",
-                               "string", "title", "Your answer", "required", "answer");
+    if (!call->may_stream || !make_question_id(call->question, sizeof(call->question))) {
+        json_decref(params);
+        return tool_text(true, "Cannot ask: %s.",
+                         call->may_stream ? "the system has no random bytes"
+                                          : "this client does not accept text/event-stream");
+    }
     reply_start_stream(call->reply);
-    reply_send(call->reply, rpc_request(call->question, "elicitation/create", rpc_need(params)));
+    reply_send(call->reply, rpc_request(call->question, method, params));
     return NULL;
 }
 
-void ask_answered(struct call *call, json_t *message)
+/* ---- ask ---- */
+
+static void human_answered(struct call *call, json_t *message)
 {
     json_t *result = json_object_get(message, "result");
     const char *action = json_string_value(json_object_get(result, "action"));
@@ -51,4 +50,46 @@ void ask_answered(struct call *call, json_t *message)
     else
         call_finish(call, tool_text(false, "The human answered: %s",
                                     answer != NULL ? answer : "(nothing)"));
+}
+
+json_t *ask_begin(struct call *call, json_t *arguments)
+{
+    const char *question = json_string_value(json_object_get(arguments, "question"));
+    if (!call->session->elicits)
+        return tool_text(true,
+                         "ask cannot ask: this client did not declare the elicitation capability.");
+    json_t *params = json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s}}, s:[s]}}", "message",
+                               question != NULL ? question : "What shall I tell the agent?",
+                               "requestedSchema", "type", "object", "properties", "answer", "type",
+                               "string", "title", "Your answer", "required", "answer");
+    call->answered = human_answered;
+    return send_question(call, "elicitation/create", rpc_need(params));
+}
+
+/* ---- ask_model ---- */
+
+static void model_answered(struct call *call, json_t *message)
+{
+    json_t *result = json_object_get(message, "result");
+    const char *model = json_string_value(json_object_get(result, "model"));
+    const char *text =
+        json_string_value(json_object_get(json_object_get(result, "content"), "text"));
+    if (text == NULL)
+        call_finish(call, tool_text(true, "The client's model did not answer."));
+    else
+        call_finish(call,
+                    tool_text(false, "%s answered: %s", model != NULL ? model : "The model", text));
+}
+
+json_t *ask_model_begin(struct call *call, json_t *arguments)
+{
+    const char *prompt = json_string_value(json_object_get(arguments, "prompt"));
+    if (!call->session->samples)
+        return tool_text(
+            true, "ask_model cannot ask: this client did not declare the sampling capability.");
+    json_t *params =
+        json_pack("{s:[{s:s, s:{s:s, s:s}}], s:i}", "messages", "role", "user", "content", "type",
+                  "text", "text", prompt != NULL ? prompt : "Say hello.", "maxTokens", MOST_TOKENS);
+    call->answered = model_answered;
+    return send_question(call, "sampling/createMessage", rpc_need(params));
 }

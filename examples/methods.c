@@ -66,8 +66,10 @@ void methods_initialize(struct server *server, h2o_req_t *request, json_t *messa
         return;
     }
     const char *version = methods_know_version(wanted, strlen(wanted)) ? wanted : versions[0];
+    json_t *capabilities = json_object_get(params, "capabilities");
     struct session *session =
-        session_begin(&server->sessions, elicits_by_form(json_object_get(params, "capabilities")));
+        session_begin(&server->sessions, elicits_by_form(capabilities),
+                      json_is_object(json_object_get(capabilities, "sampling")));
     if (session == NULL) {
         reply_empty(request, 503);
         return;

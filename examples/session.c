@@ -63,14 +63,14 @@ static bool make_id(char *id)
     return true;
 }
 
-struct session *session_begin(struct sessions *sessions, bool elicits)
+struct session *session_begin(struct sessions *sessions, bool elicits, bool samples)
 {
     char id[SESSION_ID_LENGTH + 1];
     if (!make_id(id))
         return NULL;
 
     struct session *session = h2o_mem_alloc(sizeof(*session));
-    *session = (struct session){.elicits = elicits, .least = LOG_LEVEL_INFO};
+    *session = (struct session){.elicits = elicits, .samples = samples, .least = LOG_LEVEL_INFO};
     memcpy(session->id, id, sizeof(id));
     h2o_linklist_init_anchor(&session->calls);
     h2o_linklist_init_anchor(&session->streams);

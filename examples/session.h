@@ -34,6 +34,7 @@ struct session {
     h2o_linklist_t in_bucket; /* in its bucket */
     char id[SESSION_ID_LENGTH + 1];
     bool elicits; /* the client can ask its human by form */
+    bool samples; /* the client can ask its model */
     enum log_level least;
     h2o_linklist_t calls;   /* struct call: tool calls that are not answered yet */
     h2o_linklist_t streams; /* struct listening: open GET streams, newest first */
@@ -50,7 +51,7 @@ void sessions_free(struct sessions *sessions);
 
 /* A new session with an id nobody can guess. When there are too many, the one that was
  * idle longest ends. NULL: no random bytes to be had. */
-struct session *session_begin(struct sessions *sessions, bool elicits);
+struct session *session_begin(struct sessions *sessions, bool elicits, bool samples);
 
 /* NULL: unknown. The session becomes the most recently used. */
 struct session *session_find(struct sessions *sessions, const char *id, size_t length);

@@ -52,6 +52,12 @@ static const struct tool tools[] = {
                    "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"question\":{\"type\":"
                    "\"string\"}}},"
                    "\"annotations\":{\"readOnlyHint\":true,\"openWorldHint\":true}}"},
+    {.name = "ask_model",
+     .begin = ask_model_begin,
+     .definition = "{\"title\":\"Ask the model\",\"description\":\"Asks the client's model.\","
+                   "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"prompt\":{\"type\":"
+                   "\"string\"}}},"
+                   "\"annotations\":{\"readOnlyHint\":true,\"openWorldHint\":true}}"},
 };
 #define TOOL_COUNT (sizeof(tools) / sizeof(*tools))
 
@@ -178,7 +184,7 @@ void tools_answer(struct session *session, json_t *message)
          link = link->next) {
         struct call *call = H2O_STRUCT_FROM_MEMBER(struct call, link, link);
         if (call->question[0] != '\0' && strcmp(call->question, id) == 0) {
-            ask_answered(call, message);
+            call->answered(call, message);
             return;
         }
     }

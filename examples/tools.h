@@ -31,7 +31,9 @@ struct call {
     uint64_t lasts;                       /* slow: milliseconds */
     uint64_t next_report;                 /* slow: milliseconds after the beginning */
     int reported;                         /* slow: the last percentage sent */
-    char question[SESSION_ID_LENGTH + 1]; /* ask: the id of our request to the client, else empty */
+    char question[SESSION_ID_LENGTH + 1]; /* the id of our request to the client, else empty */
+    /* Ends the call with the client's answer to `question`. `message` is borrowed. */
+    void (*answered)(struct call *call, json_t *message);
 };
 
 /* The result of tools/list. */
@@ -56,12 +58,10 @@ void call_finish(struct call *call, json_t *result);
 /* A tool's result of one text; as errors are results, so that the model reads them. Never NULL. */
 json_t *tool_text(bool is_error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The tools that take their time, each in its own file. They start the call's stream and
+/* The tools that take their time. They start the call's stream and
  * return NULL, or, if the call cannot be begun, its result. `arguments` is borrowed. */
 json_t *slow_begin(struct call *call, json_t *arguments);
 json_t *ask_begin(struct call *call, json_t *arguments);
-
-/* Ends an `ask` with the client's answer to its question. */
-void ask_answered(struct call *call, json_t *message);
+json_t *ask_model_begin(struct call *call, json_t *arguments);
 
 #endif

@@ -101,7 +101,7 @@ test('lists its tools, and tells the time', options, async (t) => {
   const client = new Client(url);
   await client.initialize();
   const { result } = await (await client.send('tools/list')).json();
-  assert.deepEqual(result.tools.map((tool) => tool.name), ['get_time', 'delete_database', 'slow', 'ask']);
+  assert.deepEqual(result.tools.map((tool) => tool.name), ['get_time', 'delete_database', 'slow', 'ask', 'ask_model']);
   for (const tool of result.tools) assert.equal(tool.inputSchema.type, 'object');
   assert.match(await textOf(await client.call('get_time', {})), /^It is \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$/);
 });
@@ -224,6 +224,28 @@ test('ask sends its question on the stream of the call, and ends with the answer
     assert.equal(result.result.content[0].text, expected);
     assert.equal((await stream.next()).done, true);
   }
+});
+
+test('ask_model asks the model of the client, and ends with its answer', options, async (t) => {
+  const { url } = await startExample(t);
+  const client = new Client(url);
+  await client.initialize({ sampling: {} });
+  const answers = [
+    [{ result: { role: 'assistant', content: { type: 'text', text: 'blue' }, model: 'model-1' } }, 'model-1 answered: blue', undefined],
+    [{ error: { code: -1, message: 'too dear' } }, "The client's model did not answer.", true],
+  ];
+  for (const [answer, expected, isError] of answers) {
+    const stream = messages(await client.call('ask_model', { prompt: 'Which colour?' }));
+    const { value: question } = await stream.next();
+    assert.equal(question.method, 'sampling/createMessage');
+    assert.deepEqual(question.params, { messages: [{ role: 'user', content: { type: 'text', text: 'Which colour?' } }], maxTokens: 200 });
+    assert.equal((await client.post({ jsonrpc: '2.0', id: question.id, ...answer })).status, 202);
+    const { value: result } = await stream.next();
+    assert.deepEqual([result.result.content[0].text, result.result.isError], [expected, isError]);
+  }
+  const other = new Client(url);
+  await other.initialize({ elicitation: {} });
+  assert.match((await (await other.call('ask_model', {})).json()).result.content[0].text, /sampling capability/);
 });
 
 test('ask says so when the client cannot ask', options, async (t) => {

@@ -11,19 +11,28 @@ export const PROTOCOL = '2025-11-25';
 /**
  * A connected SDK client, closed after the test. `prepare(client)` may set handlers before the connection.
  * The client terminates its session when it goes, as a well-behaved one does, unless `keepSession`.
+ * `protocol`: the version that it asks for, as an older SDK would, in place of its own newest.
  */
-export async function sdkClient(t, url, { name = 'sdk-client', capabilities = {}, headers = {}, prepare, keepSession = false, options = {} } = {}) {
+export async function sdkClient(t, url, { name = 'sdk-client', protocol, capabilities = {}, headers = {}, prepare, keepSession = false, options = {} } = {}) {
   const client = new Client({ name, version: '1.0.0' }, { capabilities, ...options });
   const errors = (client.errors = []);
   client.onerror = (error) => errors.push(error);
   prepare?.(client);
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  if (protocol) askFor(protocol, transport);
   defer(t, async () => {
     if (!keepSession) await transport.terminateSession().catch(() => {});
     await client.close();
   });
   await client.connect(transport);
   return client;
+}
+
+/** Has the handshake over `transport` ask for another version than the SDK's newest. */
+function askFor(protocolVersion, transport) {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) =>
+    send(message.method === 'initialize' ? { ...message, params: { ...message.params, protocolVersion } } : message, options);
 }
 
 /** Runs `client.experimental.tasks.callToolStream` and hands over each of its messages as it comes. */

@@ -17,9 +17,9 @@ export const exampleMissing = fs.existsSync(EXAMPLE_BINARY)
   : `the example server ${EXAMPLE_BINARY} is not built; set TASKGATE_EXAMPLE_SERVER`;
 
 /** Starts it on a port of its own choice. `journal()` returns the bodies of all executed tools/call requests. */
-export async function startExample(t) {
+export async function startExample(t, { port: wanted = 0 } = {}) {
   const journalPath = path.join(temporaryFolder(t, 'taskgate-example-'), 'journal');
-  const child = new Child(EXAMPLE_BINARY, ['--port', '0', '--journal', journalPath], { name: 'taskgate-example-server' });
+  const child = new Child(EXAMPLE_BINARY, ['--port', String(wanted), '--journal', journalPath], { name: 'taskgate-example-server' });
   defer(t, async () => {
     await child.stop('SIGTERM');
     child.assertNoSanitizerReport();
@@ -30,6 +30,7 @@ export async function startExample(t) {
     port,
     child,
     alive: () => child.exit === null,
+    stop: () => child.stop('SIGTERM'),
     journal: () => (fs.existsSync(journalPath) ? fs.readFileSync(journalPath, 'utf8').split('\n').filter(Boolean) : []),
   };
 }

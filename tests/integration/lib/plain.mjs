@@ -1,0 +1,58 @@
+// Clients of the official SDK 1.x that never send `task`, and how each of their kinds calls a tool.
+import assert from 'node:assert/strict';
+import { sdkClient } from './client.mjs';
+import { startGateway, workflow } from './gateway.mjs';
+
+/** `executes`: it is told to send a task, and calls by execute_tool instead. */
+export const plainKinds = {
+  'a client of 2025-06-18': { protocol: '2025-06-18' },
+  'a client of 2025-03-26': { protocol: '2025-03-26' },
+  'a client of 2025-11-25 that clients: lists': { protocol: '2025-11-25', name: 'listed-agent' },
+  'a client of 2025-11-25 as it comes': { protocol: '2025-11-25', executes: true },
+};
+
+/**
+ * Two gateways before one server: one whose calls wait for as long as they do by default, and one whose calls wait for
+ * half a second.
+ */
+export async function twoPatiences(t, target, server) {
+  return { patient: await plainGateway(t, target, server), hurried: await plainGateway(t, target, server, { pseudo_tools: HURRIED }) };
+}
+
+export const HURRIED = { wait: '500ms', wait_max: '500ms' };
+
+export const plainGateway = (t, target, server, config = {}) =>
+  startGateway(t, {
+    upstream: server.url,
+    rules: [[target.dangerous.name, 'approve']],
+    approval: workflow('10m'),
+    config: { clients: [{ match: 'listed-*', tasks: 'no' }], ...config },
+  });
+
+export class PlainClient {
+  /** Connects to `gateway` as `kind` and lists the tools, as agents do first. */
+  static async connect(t, gateway, kind) {
+    const sdk = await sdkClient(t, gateway.url, { name: kind.name ?? 'plain-sdk', protocol: kind.protocol });
+    const { tools } = await sdk.listTools();
+    return Object.assign(new PlainClient(), { sdk, kind, tools, admin: gateway.admin, isHurried: gateway.options.config.pseudo_tools !== undefined });
+  }
+
+  /** One of upstream's tools, in the way of this kind of client. */
+  call({ name, arguments: args }) {
+    if (!this.kind.executes) return this.sdk.callTool({ name, arguments: args });
+    return this.tool('execute_tool', { server: 'up', tool: name, args, ...(this.isHurried ? { timeout_ms: 500 } : {}) });
+  }
+
+  /** One of the gateway's tools. */
+  tool(name, args = {}) {
+    return this.sdk.callTool({ name, arguments: args });
+  }
+
+  /** What an answer that is still pending says of its task. */
+  static taskIn(result) {
+    const task = result.structuredContent?.proxy_task;
+    assert.equal(task?.status, 'working', JSON.stringify(result));
+    assert.ok(result.content[0].text.includes(task.task_id), 'the sentence names the task');
+    return task;
+  }
+}
