@@ -41,6 +41,9 @@ export const texts = [
   '@id("a") permit(principal,action,resource); @id("a") permit(principal,action,resource);',
   '@a("\\*") permit(principal,action,resource);', '@a("\\u{0}") permit(principal,action,resource);',
   'permit @a (principal,action,resource);', '@é permit(principal,action,resource);', '@1a permit(principal,action,resource);',
+  '', '  ', '// x', ';', ';;', 'permit', 'permit(principal,action,resource)permit(principal,action,resource);', '@a("b")', '@id', '// "\npermit(principal,action,resource);',
+  'permit(principal,action,resource); // "', 'permit(principal,action,resource);/', '/permit(principal,action,resource);', 'permit(principal,action,resource);///* */',
+  'permit(principal,action,resource) when { true } unless { false } when { true };', 'permit(principal,action,resource) when { true }',
 ];
 
 /** Conditions. */
@@ -99,4 +102,66 @@ export const conditions = [
   'duration("1d") < duration("2d")', 'decimal("1.0") < decimal("2.0")', 'ip("1.1.1.1") < ip("1.1.1.2")',
   'decimal("1.0") == decimal("1.00")', 'datetime(1)', 'duration("1d").offset(1)', 'partial("x")', 'error("x")', 'context.unknown',
   'principal.hasTag("a") && principal.getTag("a") == 1', 'getTag("a")', 'principal.hasTag', 'principal.getTag(context.a)',
+  'ip("1.1.1.1").isInRange(ip("1.0.0.0/8"), ip("2.0.0.0/8"))', 'context has a.b.c.d.e', '-(-(-(-(-1)))) == 1', '!(!(!(!(!(!true)))))',
+  '- - - -1 == 1', '- - - - -1 == 1', '! ! ! !true', '! ! ! ! !true', '!-!-1', '-!-1 == 1', '!!!!-1 == 1', '!!-1 == 1',
+  '----9223372036854775808 == 1', '---9223372036854775808 == 1', '1-9223372036854775808 == 1', '1*-9223372036854775808 == 1',
+  '-9223372036854775808*1 == 1', '-9223372036854775808*-1 == 1', '-9223372036854775808-1 == 1', '(-9223372036854775808)-1 == 1',
+  '-009223372036854775808 == 1', '-09223372036854775809 == 1', '[-9223372036854775808] == []', '{a:-9223372036854775808} == {}',
+  'if true then -9223372036854775808 else 1', '-9223372036854775808 < 1', '-9223372036854775808.a', '-(9223372036854775807) == 1',
+  'User::"\\u{61}" == principal', 'User::"\\x61" == principal', 'User::"\\*" == principal', 'User::"a', 'b" == principal', 'User::"" == principal',
+  'User::\'a\' == principal', 'User::"a" "b" == principal', '"\\*" like "a"', '"*" like "\\*"', '"\\\\*" like "\\\\*"', '"\\0" like "\\0"',
+  '"\\0" like "\\x00"', '"a" like "\\u{61}"', '"*" like "\\u{2A}"', '"x" like "\\u{2A}"', '"é" like "?"', '"a" like "*\\*"', '"a*" like "*\\*"',
+  '"\\n" like "\\n"', '"a" like "a" == true', '"a" like "a" && true', '("a" like "a") == true', 'context.a like context.a', '"a" like "a" + "b"',
+  'if true then 1 else if false then 2 else 3', 'if true then 1 else if false then 2 else 3 == 1',
+  '(if true then 1 else 2) + (if true then 1 else 2) == 2', 'if if true then true else false then true else false', '1 < 2 < 3', '1 == 1 == 1',
+  '1 != 1 != 1', '1in 2', 'principal in[User::"a"]', 'principal in [User::"a"]||false', 'true&&false', 'true&&!false',
+  'if(true)then(true)else(false)', 'context has"a"', 'context has a&&true', '"a"like"a"', '1<2&&2<3', '!1<2', '-1<2', 'context.a-1 == 0',
+  'context.a -1 == 0', 'context.a--1 == 0', '1+2*3-4 == 3', '2*3+4*5 == 26', '2*(3+4) == 14', '(2+3)*(4) == 20', '1+1+1+1 == 4', '1-1-1 == -1',
+  '1-(1-1) == 1', '2*2*2 == 8', '2*-2*-2 == 8', '{a:1}.b == 1', '{a:1} has b', '{a:1,"b":2,\'c\':3} == {}', '{"a b":1}["a b"] == 1',
+  '{a:{b:{c:1}}}.a.b.c == 1', '{a:{b:{c:1}}} has a.b.c', '{a:{b:{c:1}}} has a.x.c', '{a:1} has a.b', '{a:{b:1}} has a.b.c', '{a:User::"a"} has a.a',
+  '{a:User::"zz"} has a.a', 'principal has a.b', 'principal has "a.b"', 'principal.a.b == 1', '[1,2,].contains(1)', '[1,2].contains(1,)',
+  '{a:1,}.a == 1', 'ip("1.1.1.1",).isIpv4()', 'ip("1.1.1.1").isIpv4(,)', 'principal in [User::"a",]', 'principal == User::"a",', '(1,2) == 1',
+  '() == 1', '((true))', '(((((((((((((((((((((((((((((true)))))))))))))))))))))))))))))', 'context.a . b == 1', 'context . a == 1',
+  'context [ "a" ] == 1', 'context', 'context. a() == 1', 'true // comment', '/true', 'tr/**/ue', 'true', ' // c', ' && true',
+  '"// no comment" == ""', '"" == "" // "', 'principal.getTag("a").b == 1', 'principal.hasTag("a") && true', 'principal.hasTag("a").b',
+  'User::"a".hasTag("x")', '[].isEmpty()', '[1].isEmpty().a', '[[]].contains([])', '[].containsAll([])', '[].containsAny([])', '[1].containsAll(1)',
+  '1 in [1]', 'principal in 1', 'principal is User in 1', 'principal is Foo in 1', '1 is User', 'principal is User in [User::"a",1]',
+  'principal is Foo in [User::"a",1]', 'principal is User in User', 'principal is User in (User::"a")',
+  'principal is User in if true then User::"a" else User::"b"', 'principal in if true then User::"a" else User::"b"', 'principal is User && true',
+  'principal is User in User::"a" == true', 'principal is User in User::"a" && true', 'principal is User in principal.x',
+  'principal is User in principal["x"]', 'principal is User in [principal].contains(1)', '!principal is User', '(!principal) is User',
+  'principal is User || principal is Foo', '1 + principal is User', 'principal is User + 1', 'principal is User.a', 'principal is User["a"]',
+  'true || 1', 'false || 1', 'true && 1', 'false && 1', '1 || true', 'true || false && 1', 'false && 1 || true', 'true && false || true && true',
+  'true || true || 1', '(true || 1) && true', 'if 1 then true else true', 'if true then true else 1', 'if false then 1 else true',
+  '[1, true && 1] == []', '{a: 1 + true} has a', '{a: 1 + true} == {}', '[1 + true].contains(1)', '(1 + true) == 1', 'principal == principal',
+  'action in Action::"all"', 'action == Action::"view"', 'resource in resource', 'context.a == context["a"]',
+  'datetime("2024-01-01T00:00:00.000Z") == datetime("2024-01-01")', 'datetime("2024-01-01T00:00:00+0000") == datetime("2024-01-01")',
+  'datetime("2024-01-01").offset(duration("1d")) == datetime("2024-01-02")', 'duration("1d") == duration("24h")', 'duration("-1d").toDays() == -1',
+  'duration("-0ms") == duration("0ms")', 'datetime("2024-01-01").toTime() == duration("0ms")',
+  'datetime("2024-01-01") - datetime("2024-01-01") == 1', 'datetime("2024-01-01") + duration("1d") == 1', 'datetime(context.a) == 1',
+  'ip(context.a).isIpv4()', 'decimal(if true then "1.0" else "2.0") == decimal("1.0")', 'ip("1.1.1.1") == "1.1.1.1"',
+  'ip("::ffff:1.1.1.1").isIpv4()', 'ip("::1").isLoopback() && ip("::1/128").isLoopback()', 'ip("::1") == ip("0:0:0:0:0:0:0:1")',
+  'ip("::1/128") == ip("::1")', 'decimal("1.0").lessThan(1)', 'decimal("1.0").lessThan(decimal("1.0"),decimal("1.0"))',
+  'decimal("1.0").add(decimal("1.0"))', 'a.lessThan(b)', 'datetime("2024-01-01").toMilliseconds() == 1',
+  'duration("1s").durationSince(duration("1s")) == 1', 'duration("1s").toDate() == 1',
 ];
+
+// ---- Words that mean something, and words that only look like it, wherever a name may stand.
+
+const words = ['if', 'then', 'else', 'true', 'false', 'in', 'is', 'like', 'has', '__cedar', 'permit', 'forbid', 'when', 'unless', 'principal', 'action',
+  'resource', 'context', 'ip', 'datetime', 'contains', 'isEmpty', 'offset', '_', '__', 'A9', 'Set', 'Bool'];
+
+for (const word of words) {
+  conditions.push(...[`context.${word} == 1`, `context has ${word}`, `context has a.${word}`, `context has ${word}.a`, `{${word}: 1} == {}`,
+    `{"${word}": 1} has "${word}"`, `principal is ${word}`, `principal is A::${word}`, `principal is ${word}::A`, `${word}::"a" == principal`,
+    `A::${word}::"a" == principal`, `${word}::A::"a" == principal`, `${word}("a") == 1`, `context.${word}() == 1`, `context.${word}("a") == 1`,
+    `context["${word}"] == 1`, `${word} == 1`, `context.${word}.${word} == 1`, `${word}.a == 1`, `[${word}] == []`, `-${word} == 1`, `!${word}`,
+    `A::${word}("x") == 1`, `${word} has a`].filter((one) => !conditions.includes(one)));
+  texts.push(...[`@${word} permit(principal,action,resource);`, `@a${word}("x") permit(principal,action,resource);`,
+    `permit(principal is ${word},action,resource);`, `permit(principal is A::${word} in B::"x",action,resource);`,
+    `permit(principal == ${word}::"a",action,resource);`, `permit(principal in ${word}::"a",action,resource);`,
+    `permit(principal,action == ${word}::"a",resource);`, `permit(principal,action == ${word}::Action::"a",resource);`,
+    `permit(principal,action == Action::${word}::"a",resource);`, `permit(principal,action,resource is ${word}::A);`, `permit(${word},action,resource);`,
+    `permit(principal,${word},resource);`, `permit(principal,action,${word});`, `${word}(principal,action,resource);`,
+    `permit(principal,action,resource) ${word} { true };`].filter((one) => !texts.includes(one)));
+}

@@ -1,5 +1,5 @@
 // Writes cases with cedar-wasm's answers, in the form that corpus_test.c reads: those of a seed and the corners of the grammar, or all
-// pairs of values.
+// pairs of values and all forms of JSON.
 //
 //     node write.mjs FOLDER [SEED [SETS [TEXTS]]]
 //     node write.mjs --pairs FOLDER
@@ -8,6 +8,7 @@ import path from 'node:path';
 import { createRequire } from 'node:module';
 import { Cases } from './cases.mjs';
 import * as corners from './corners.mjs';
+import * as json from './forms.mjs';
 import { conditions as pairs } from './pairs.mjs';
 import { Random } from './random.mjs';
 
@@ -57,10 +58,24 @@ function saveConditions(name, conditions) {
   }
 }
 
+/** Each with the answer, or with `accept: false` where cedar-wasm reads the entities or the request as nothing. */
+function saveForms() {
+  const text = json.policies.map(conditional).join('\n');
+  const list = [...json.forms()].map(({ entities, request }) => {
+    const answer = cedar.isAuthorized({ ...request, policies: { staticPolicies: text }, entities });
+    if (answer.type !== 'success') return { entities, request, accept: false };
+    const { decision, diagnostics } = answer.response;
+    return { entities, request: { ...request, decision, reason: diagnostics.reason, errors: diagnostics.errors.map((error) => error.policyId) }, accept: true };
+  });
+  save('forms.cedar', `${text}\n`);
+  save('forms.json', `{"policies": "forms.cedar", "forms": ${lines(list)}}\n`);
+  return list.length;
+}
+
 if (ofPairs) {
   const conditions = [...pairs()];
   saveConditions('pairs', conditions);
-  console.log(`${folder}: ${conditions.length} conditions`);
+  console.log(`${folder}: ${conditions.length} conditions, ${saveForms()} forms of entities and requests`);
   process.exit(0);
 }
 

@@ -180,6 +180,49 @@ static void run_requests(const char *path, struct str test, struct str policy_te
     buffer_finish(&problems);
 }
 
+/* Each form is decided alone, and only if both are read. */
+static void run_form(const char *path, struct str form, const struct cedar_policies *policies,
+                     struct cedar_response *response)
+{
+    struct buffer problems, list;
+    buffer_init(&problems);
+    buffer_init(&list);
+    bool accept = json_type(json_member(form, "accept")) == JSON_TRUE;
+    struct str request = json_member(form, "request");
+    buffer_append_format(&list, "[%.*s]", STR_ARGS(request));
+    struct cedar_source of_entities = {.name = "entities", .text = json_member(form, "entities")};
+    struct cedar_source of_requests = {.name = "requests", .text = buffer_str(&list)};
+    struct cedar_entities *entities = cedar_entities_parse(&of_entities, &problems);
+    struct cedar_requests *requests = cedar_requests_parse(&of_requests, &problems);
+    if ((entities && requests) != accept)
+        complain(path, accept ? "should be read: " : "should be refused: ", form);
+    else if (accept)
+        run_request(path, request, policies, entities, response);
+    else
+        run.passed++;
+    cedar_requests_destroy(requests);
+    cedar_entities_destroy(entities);
+    buffer_finish(&list);
+    buffer_finish(&problems);
+}
+
+static void run_forms(const char *path, struct str forms, struct str policy_text)
+{
+    struct buffer problems;
+    struct cedar_response response;
+    buffer_init(&problems);
+    cedar_response_init(&response);
+    struct cedar_policies *policies = parse(policy_text, &problems);
+    size_t position = 0;
+    if (!policies)
+        complain(path, "", buffer_str(&problems));
+    for (struct str form; policies && json_next_element(forms, &position, &form);)
+        run_form(path, form, policies, &response);
+    cedar_policies_destroy(policies);
+    cedar_response_finish(&response);
+    buffer_finish(&problems);
+}
+
 static void run_cases(const char *path, struct str cases)
 {
     size_t position = 0;
@@ -222,6 +265,12 @@ static int visit(const char *path, const struct stat *status, int type, struct F
     if (json_member(test, "cases").length) {
         run.files++;
         run_cases(path, json_member(test, "cases"));
+    } else if (json_member(test, "forms").length) {
+        run.files++;
+        if (read_named(path, json_member(test, "policies"), &policies))
+            run_forms(path, json_member(test, "forms"), buffer_str(&policies));
+        else
+            complain(path, "its policies cannot be read", STR_EMPTY);
     } else if (json_member(test, "requests").length) {
         run.files++;
         if (read_named(path, json_member(test, "policies"), &policies) &&
