@@ -1,4 +1,5 @@
 /* Holding credentials, starting an approved call at most once, storing what came of it. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,11 +280,36 @@ static void on_reply(void *context, const struct ask_reply *reply)
     execution_answered(context, reply);
 }
 
+/* A client that knows no tasks sent none, and upstream runs the tool in no other way. */
+static void add_task(struct buffer *body, const struct task *task)
+{
+    struct buffer asked, params, whole;
+    buffer_init(&asked);
+    buffer_init(&params);
+    buffer_init(&whole);
+    buffer_append_format(&asked, "{\"ttl\":%" PRId64 "}", task->ttl_ms);
+    json_write_with_member(&params, json_member(buffer_str(body), "params"), "task",
+                           buffer_str(&asked));
+    json_write_with_member(&whole, buffer_str(body), "params", buffer_str(&params));
+    buffer_finish(&params);
+    buffer_finish(&asked);
+    buffer_finish(body);
+    *body = whole;
+}
+
+static void write_body(struct buffer *body, const struct task *task, struct str id)
+{
+    struct envelope envelope;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    envelope_write_executable(&envelope, id, task->keep_task, body);
+    if (task->keep_task && envelope.task.raw.length == 0)
+        add_task(body, task);
+    envelope_finish(&envelope);
+}
+
 void execution_send(struct execution *execution)
 {
     static const struct ask_callbacks callbacks = {.reply = on_reply, .interim = execution_interim};
-    const struct task *task = execution->task;
-    struct envelope envelope;
     struct buffer body;
     char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
@@ -291,11 +317,9 @@ void execution_send(struct execution *execution)
     buffer_clear(&execution->request_id);
     buffer_append_format(&execution->request_id, "\"%s\"", id);
     buffer_init(&body);
-    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    envelope_write_executable(&envelope, str_from(id), task->keep_task, &body);
+    write_body(&body, execution->task, str_from(id));
     execution_ask(execution, buffer_str(&body), buffer_str(&execution->request_id), &callbacks);
     buffer_finish(&body);
-    envelope_finish(&envelope);
 }
 
 static void begin(struct execution *execution, struct task *task);

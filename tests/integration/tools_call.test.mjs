@@ -220,3 +220,28 @@ test("upstream's own JSON-RPC errors pass verbatim, -32042 with its elicitations
   upstream.handlers['tools/call'] = ({ reply }) => reply.error(error.code, error.message, error.data);
   assert.deepEqual(await client.error('tools/call', { name: 'read_file' }), error);
 });
+
+for (const action of ['approve', 'forward']) {
+  test(`a client without tasks calls what upstream runs only as a task (${action}): the gateway makes the task`, async (t) => {
+    const { upstream, admin, connect } = await scene(t, {
+      rules: [['delete_*', action]],
+      approval: workflow('10m'),
+      upstream: { capabilities: { tools: {}, tasks: TASKS }, tools: [tool('delete_user', { support: 'required' })] },
+    });
+    upstream.handlers['tasks/get'] = ({ params, reply }) => reply.result({ ...upstream.tasks.get(params.taskId).task, status: 'completed' });
+    const old = await connect({ capabilities: {}, protocol: '2025-06-18' });
+    const young = await connect({ capabilities: {} });
+    for (const [client, call] of [
+      [old, { name: 'delete_user', arguments: { n: 1.50 } }],
+      [young, { name: 'execute_tool', arguments: { server: 'up', tool: 'delete_user', args: { n: 1.50 }, timeout_ms: 40_000 } }],
+    ]) {
+      const answer = client.result('tools/call', call);
+      if (action === 'approve') await admin.approve((await admin.pending()).id);
+      assert.deepEqual((await answer).structuredContent, { tool: 'delete_user', arguments: { n: 1.5 } });
+      const sent = upstream.calls.at(-1).rpc;
+      assert.deepEqual(sent.params, { name: 'delete_user', arguments: { n: 1.5 }, task: { ttl: 600_000 } });
+      assert.equal(upstream.calls.at(-1).headers['mcp-session-id'], client.session);
+    }
+    assert.equal(upstream.calls.length, 2);
+  });
+}
