@@ -125,8 +125,19 @@ static void write_sentence(struct buffer *out, const struct promotion *promotion
     buffer_finish(&name);
 }
 
+/* Clients refuse what does not fit the output schema of the tool that they called, errors excepted.
+ */
+static bool promises_other(const struct promotion *promotion)
+{
+    struct catalog_tool tool;
+    catalog_find_tool(promotion->worker->gateway->catalog, str_from(promotion->source->id),
+                      str_from(promotion->task->tool), &tool);
+    return tool.has_output_schema && !promotion->is_executed;
+}
+
 void promotion_answer_task(struct promotion *promotion, const struct store_reply *working)
 {
+    bool is_other = promises_other(promotion);
     struct buffer text, json;
     buffer_init(&text);
     buffer_init(&json);
@@ -135,7 +146,8 @@ void promotion_answer_task(struct promotion *promotion, const struct store_reply
     pseudo_answer(take_call(promotion), &(struct pseudo_result){
                                             .text = buffer_str(&text),
                                             .json = buffer_str(&json),
-                                            .structured = buffer_str(&json),
+                                            .structured = is_other ? STR_EMPTY : buffer_str(&json),
+                                            .is_error = is_other,
                                         });
     buffer_finish(&json);
     buffer_finish(&text);

@@ -153,6 +153,20 @@ test('what upstream answers decides how the task ends', async (t) => {
   }
 });
 
+test('a tool that promises structured content: its promotion is an error without any, which official clients take', async (t) => {
+  const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
+  const { admin, sdk, held } = await stage(t, { upstream: { tools: [tool('slow', { outputSchema }), tool('read')] } });
+  const agent = await sdk({ name: 'plain-sdk' });
+  await agent.listTools();
+  const result = await agent.callTool({ name: 'slow', arguments: {} });
+  assert.deepEqual([result.isError, result.structuredContent], [true, undefined]);
+  assert.match(result.content[0].text, /Promoted to task/);
+  const { proxy_task: task } = JSON.parse(result.content[1].text);
+  held[0].reply.result({ content: [{ type: 'text', text: '{"n":7}' }], structuredContent: { n: 7 } });
+  await admin.inState(task.task_id, 'completed');
+  assert.deepEqual((await agent.callTool({ name: 'get_task_result', arguments: { task_id: task.task_id } })).structuredContent, { n: 7 });
+});
+
 test('-32042 stays an error of the protocol, after the promotion too', async (t) => {
   const { admin, connect, held } = await stage(t);
   const agent = await connect(PLAIN);

@@ -101,16 +101,39 @@ test('every definition is one that clients accept, and its schema says what the 
     const { properties, required = [] } = tools.find((x) => x.name === name).inputSchema;
     return Object.entries(properties).map(([key, { type }]) => `${key}${required.includes(key) ? '' : '?'}: ${type}`);
   };
-  assert.deepEqual(keysOf('list_tasks'), ['server?: string', 'status?: string', 'include_completed?: boolean']);
-  assert.deepEqual(keysOf('get_task'), ['task_id: string']);
-  assert.deepEqual(keysOf('get_task_result'), ['task_id: string', 'timeout_ms?: number']);
-  assert.deepEqual(keysOf('cancel_task'), ['task_id: string']);
-  assert.deepEqual(keysOf('await_activity'), ['timeout_ms?: number']);
-  assert.deepEqual(keysOf('execute_tool'), ['server: string', 'tool: string', 'args?: object', 'timeout_ms?: number']);
-  assert.deepEqual(keysOf('get_logs'), ['server?: string', 'level?: string', 'limit?: number']);
-  assert.deepEqual(keysOf('list_tools'), ['server?: string', 'tool?: string']);
-  assert.equal(tools.find((x) => x.name === 'await_activity').inputSchema.properties.timeout_ms.default, 30_000);
-  assert.equal(tools.find((x) => x.name === 'execute_tool').inputSchema.properties.timeout_ms.default, 120_000);
+  const parameters = {
+    list_tasks: ['server?: string', 'status?: string', 'include_completed?: boolean'],
+    get_task: ['task_id: string'],
+    get_task_result: ['task_id: string', 'timeout_ms?: number'],
+    cancel_task: ['task_id: string'],
+    await_activity: ['timeout_ms?: number'],
+    execute_tool: ['server: string', 'tool: string', 'args?: object', 'timeout_ms?: number'],
+    get_elicitations: [],
+    respond_to_elicitation: ['request_id: string', 'action: string', 'content?: object'],
+    cancel_elicitation_request: ['request_id: string', 'reason?: string'],
+    get_sampling_requests: [],
+    respond_to_sampling: ['request_id: string', 'role: string', 'content: string', 'model: string', 'stop_reason?: string'],
+    cancel_sampling_request: ['request_id: string', 'reason?: string'],
+    get_notifications: [],
+    get_logs: ['server?: string', 'level?: string', 'limit?: number'],
+    list_servers: [],
+    list_tools: ['server?: string', 'tool?: string'],
+  };
+  assert.deepEqual(Object.fromEntries(NAMES.map((name) => [name, keysOf(name)])), parameters);
+  const property = (name, key) => tools.find((x) => x.name === name).inputSchema.properties[key];
+  assert.equal(property('await_activity', 'timeout_ms').default, 30_000);
+  assert.equal(property('execute_tool', 'timeout_ms').default, 120_000);
+  assert.equal(property('list_tasks', 'include_completed').default, false);
+  assert.equal(property('cancel_elicitation_request', 'reason').default, 'User cancelled');
+  assert.deepEqual(property('list_tasks', 'status').enum, ['working', 'completed', 'failed', 'cancelled', 'expired']);
+  assert.deepEqual(property('respond_to_elicitation', 'action').enum, ['accept', 'decline', 'cancel']);
+  assert.deepEqual(property('respond_to_sampling', 'role').enum, ['user', 'assistant']);
+  assert.deepEqual(property('respond_to_sampling', 'stop_reason').enum, ['endTurn', 'maxTokens', 'stopSequence', 'toolUse']);
+  // What a host may conclude before it asks its human.
+  const hinting = (hint) => tools.filter((x) => NAMES.includes(x.name) && x.annotations[hint]).map((x) => x.name);
+  assert.deepEqual(hinting('destructiveHint'), ['execute_tool'], 'it does whatever the tools of upstream do');
+  assert.deepEqual(hinting('openWorldHint'), ['execute_tool']);
+  assert.deepEqual(hinting('readOnlyHint').filter((name) => !/^(get|list|await)_/.test(name)), []);
 });
 
 const refusals = [

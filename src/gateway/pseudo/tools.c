@@ -13,8 +13,8 @@ static const struct pseudo_tool tools[] = {
         .name = parameter, .type = PSEUDO_##kind, .is_required = required, .description = text,    \
         __VA_ARGS__                                                                                \
     }
-#define TOOL(symbol, title, is_read_only, handler, description, ...)                               \
-    {PSEUDO_TOOL_##symbol, title, description, is_read_only, handler, {__VA_ARGS__}},
+#define TOOL(symbol, title, effect, handler, description, ...)                                     \
+    {PSEUDO_TOOL_##symbol, title, description, PSEUDO_##effect, handler, {__VA_ARGS__}},
 #include "tools_table.h"
 #undef PARAMETER
 #undef TOOL
@@ -117,6 +117,7 @@ void pseudo_write_alternative(const struct call *call, struct buffer *out)
 
 static void write_tool(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
 {
+    const char *calls = tool->effect == PSEUDO_CALLS ? "true" : "false";
     struct buffer name;
     buffer_init(&name);
     write_name(call, tool, &name);
@@ -128,10 +129,11 @@ static void write_tool(const struct call *call, const struct pseudo_tool *tool, 
     pseudo_write_schema(out, tool->parameters);
     buffer_append_format(out,
                          ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
-                         "\"destructiveHint\":false,\"openWorldHint\":false,"
+                         "\"destructiveHint\":%s,\"openWorldHint\":%s,"
                          "\"taskSupport\":\"forbidden\"},"
                          "\"execution\":{\"taskSupport\":\"forbidden\"}}",
-                         tool->title, tool->is_read_only ? "true" : "false");
+                         tool->title, tool->effect == PSEUDO_READS ? "true" : "false", calls,
+                         calls);
     buffer_finish(&name);
 }
 

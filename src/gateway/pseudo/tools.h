@@ -13,10 +13,17 @@
 /* `arguments` is JSON text that fits the table; may be empty. Answers the call. */
 typedef void (*pseudo_handler)(struct call *call, struct str arguments);
 
+/* What hosts may conclude before they ask their human. */
+enum pseudo_effect {
+    PSEUDO_READS,
+    PSEUDO_CHANGES, /* what the gateway keeps for this client, or what it was asked */
+    PSEUDO_CALLS,   /* does whatever upstream's tools do */
+};
+
 struct pseudo_tool {
     enum config_pseudo_tool id;
     const char *title, *description;
-    bool is_read_only;
+    enum pseudo_effect effect;
     pseudo_handler handle;
     struct pseudo_parameter parameters[PSEUDO_MOST_PARAMETERS + 1];
 };
