@@ -98,11 +98,11 @@ bool str_to_u64(struct str s, uint64_t *value)
 
 struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES])
 {
-    char *first = digits + STR_U64_BYTES;
+    size_t first = STR_U64_BYTES;
     do
-        *--first = (char)('0' + value % 10);
+        digits[--first] = (char)('0' + value % 10);
     while ((value /= 10) != 0);
-    return str_slice(first, (size_t)(digits + STR_U64_BYTES - first));
+    return str_slice(digits + first, STR_U64_BYTES - first);
 }
 
 /* Length of the well-formed sequence at `p`, or 0. Unicode 15, table 3-7. */
