@@ -29,8 +29,9 @@ static void write_usage(FILE *out)
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-    fputs("\nEach command has its own --help. Exit codes: 0 done, 1 failure, 2 usage or\n"
-          "configuration, 3 admin endpoint unreachable or refused, 4 not found, 5 conflict.\n",
+    fputs("\nEach command has its own --help, and --version. Exit codes: 0 done, 1 failure,\n"
+          "2 usage or configuration, 3 admin endpoint unreachable or refused, 4 not found,\n"
+          "5 conflict.\n",
           out);
 }
 
@@ -53,14 +54,8 @@ int cli_main(int argc, char **argv)
         write_usage(stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        write_usage(stdout);
+    if (options_answer(argv[1], write_usage))
         return CLI_DONE;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        puts("taskgate " TASKGATE_VERSION);
-        return CLI_DONE;
-    }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

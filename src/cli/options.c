@@ -23,6 +23,27 @@ int options_complain(const char *format, ...)
     return CLI_USAGE;
 }
 
+static void write_version(void)
+{
+    puts("taskgate " TASKGATE_VERSION);
+}
+
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "-h") == 0 || strcmp(argument, "--help") == 0;
+}
+
+bool options_answer(const char *argument, void (*write_usage)(FILE *out))
+{
+    if (is_help(argument))
+        write_usage(stdout);
+    else if (strcmp(argument, "--version") == 0)
+        write_version();
+    else
+        return false;
+    return true;
+}
+
 static void write_help(const struct command *command)
 {
     printf("Usage: %s\n\n%s\n", command->usage, command->synopsis);
@@ -34,6 +55,7 @@ static void write_help(const struct command *command)
     }
     printf("%s  --%s %-*s %s\n", command->option_count == 0 ? "\n" : "", "help", 18, "",
            "this text");
+    printf("  --%s %-*s %s\n", "version", 15, "", "taskgate's version");
 }
 
 static const struct option *find_option(const struct command *command, struct str name)
@@ -47,8 +69,8 @@ static const struct option *find_option(const struct command *command, struct st
 
 static enum options_outcome refuse_unknown(const struct command *command, const char *argument)
 {
-    const char *names[SUGGESTIONS_MAX] = {"help"};
-    size_t count = 1;
+    const char *names[SUGGESTIONS_MAX] = {"help", "version"};
+    size_t count = 2;
     for (size_t i = 0; i < command->option_count && count < SUGGESTIONS_MAX; i++)
         names[count++] = command->options[i].name;
     const char *nearest = distance_nearest(argument + 2, names, count);
@@ -67,8 +89,12 @@ static enum options_outcome read_option(const struct command *command, int argc,
     struct str name, value;
     bool has_value = str_cut(str_from(argument + 2), '=', &name, &value);
     const struct option *option = find_option(command, name);
-    if (str_equal(name, STR("help")) && !has_value) {
+    if (is_help(argument)) {
         write_help(command);
+        return OPTIONS_HELPED;
+    }
+    if (strcmp(argument, "--version") == 0) {
+        write_version();
         return OPTIONS_HELPED;
     }
     if (!option)
@@ -88,11 +114,6 @@ static enum options_outcome read_option(const struct command *command, int argc,
     }
     *option->value = has_value ? value.bytes : argv[++*index];
     return OPTIONS_READ;
-}
-
-static bool is_help(const char *argument)
-{
-    return strcmp(argument, "-h") == 0;
 }
 
 enum options_outcome options_read(const struct command *command, int argc, char **argv,

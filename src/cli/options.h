@@ -1,11 +1,12 @@
 /*
  * Options of a command: one table says what there is, from which arguments are read and
- * --help is written.
+ * --help is written. --help and --version are everywhere, and in no table.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct option {
     const char *name;       /* without "--" */
@@ -26,7 +27,7 @@ struct command {
 
 enum options_outcome {
     OPTIONS_READ,
-    OPTIONS_HELPED, /* --help was asked for and is written to stdout: exit 0 */
+    OPTIONS_HELPED, /* --help or --version was asked for and is written to stdout: exit 0 */
     OPTIONS_WRONG,  /* said on stderr: exit 2 */
 };
 
@@ -34,5 +35,8 @@ enum options_outcome {
  * operands_max. */
 enum options_outcome options_read(const struct command *command, int argc, char **argv,
                                   const char **operands);
+/* For a command that only has commands below it: true when its first argument asks for help or
+ * for the version, which is then written to stdout. */
+bool options_answer(const char *argument, void (*write_usage)(FILE *out));
 /* "taskgate: what; hint" on stderr. Returns CLI_USAGE. */
 int options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

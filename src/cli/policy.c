@@ -49,10 +49,8 @@ int cli_policy(int argc, char **argv)
         write_usage(stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        write_usage(stdout);
+    if (options_answer(argv[1], write_usage))
         return CLI_DONE;
-    }
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
         if (strcmp(argv[1], subcommands[i].name) == 0)
             return subcommands[i].run(argc - 1, argv + 1);

@@ -37,9 +37,11 @@ function configured(t, text = GOOD, name = 'config.yaml') {
 
 test('--version and --help, for the whole and for each command: exit 0, on stdout', async (t) => {
   const { taskgate } = configured(t);
-  const version = await taskgate(['--version']);
-  assert.equal(version.code, 0);
-  assert.match(version.stdout, /^taskgate \d+\.\d+\.\d+/);
+  for (const args of [['--version'], ['serve', '--version'], ['check', '--version'], ['explain', '--version'], ['tasks', '--version'], ['tasks', 'list', '--version'], ['policy', '--version'], ['policy', 'parse', '--version'], ['call', '--version']]) {
+    const version = await taskgate(args);
+    assert.deepEqual([version.code, version.stderr], [0, ''], args.join(' '));
+    assert.match(version.stdout, /^taskgate \d+\.\d+\.\d+\n$/, args.join(' '));
+  }
   for (const args of [['--help'], ['serve', '--help'], ['check', '--help'], ['explain', '--help'], ['tasks', '--help']]) {
     const help = await taskgate(args);
     assert.deepEqual([help.code, help.stderr], [0, ''], args.join(' '));

@@ -119,8 +119,34 @@ START_TEST(help_is_exit_0_on_stdout_alone)
         ck_assert_str_eq(captured[1], "");
         expect(0, "Usage: taskgate ");
     }
-    ck_assert_int_eq(run("--version"), CLI_DONE);
-    ck_assert_str_eq(captured[0], "taskgate " TASKGATE_VERSION "\n");
+}
+END_TEST
+
+START_TEST(every_command_knows_its_version)
+{
+    static const char *const commands[] = {
+        "--version",
+        "serve --version",
+        "check --version",
+        "explain --version",
+        "explain x --version",
+        "tasks --version",
+        "tasks list --version",
+        "tasks approve --version",
+        "tasks watch --version",
+        "tasks result --version",
+        "call --version",
+        "policy --version",
+        "policy authorize --version",
+        "policy parse --version",
+        "policy test --version",
+        "policy simulate --version",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
+        ck_assert_str_eq(captured[0], "taskgate " TASKGATE_VERSION "\n");
+        ck_assert_str_eq(captured[1], "");
+    }
 }
 END_TEST
 
@@ -316,6 +342,7 @@ int main(void)
     tcase_add_checked_fixture(cases, start, finish);
     tcase_add_test(cases, usage_errors_are_exit_2_on_stderr_alone);
     tcase_add_test(cases, help_is_exit_0_on_stdout_alone);
+    tcase_add_test(cases, every_command_knows_its_version);
     tcase_add_test(cases, check_shows_the_rules_in_their_order);
     tcase_add_test(cases, explain_says_which_rule_and_why);
     tcase_add_test(cases, explain_puts_one_call_to_the_policies);
