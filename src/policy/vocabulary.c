@@ -16,21 +16,24 @@ struct field {
     const char *name;
     const struct shape *shape;
 };
-/* What is known of a value: nothing (NULL), that it is text, or its members. */
+/* What is known of a value: nothing (NULL), that it is text, that it is an argument or part of
+ * one, or its members. */
 struct shape {
     const char *name; /* as messages call it */
-    bool is_text;
+    bool is_text, is_argument;
     struct field fields[8]; /* ended by one without a name */
 };
 
 static const struct shape text = {.name = "a string", .is_text = true};
+static const struct shape argument = {.name = "an argument", .is_argument = true};
 static const struct shape role = {.name = NAMESPACE "Role", .fields = {{"name", &text}}};
 static const struct shape app = {
     .name = "the principal",
     .fields = {
         {"name", &text}, {"identity", &text}, {"client_name", &text}, {"client_version", &text}}};
 static const struct shape tool_call = {
-    .name = "the resource", .fields = {{"name", &text}, {"server", &text}, {"arguments", NULL}}};
+    .name = "the resource",
+    .fields = {{"name", &text}, {"server", &text}, {"arguments", &argument}}};
 static const struct shape method = {.name = NAMESPACE "McpMethod",
                                     .fields = {{"method", &text}, {"server", &text}}};
 static const struct shape moment = {
@@ -58,6 +61,7 @@ static const struct {
 };
 
 static const char *const actions[] = {"Forward", "Approve", "tools/call", "mcp/method"};
+static const char *const roles[] = {"authorization", "session", "admin", "anonymous"};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -117,19 +121,29 @@ static void check_type(const struct inspection *inspection, uint32_t offset, str
                        STR_ARGS(type)));
 }
 
+static bool is_one_of(struct str id, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal(id, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
 static void check_entity(const struct inspection *inspection, uint32_t offset,
                          const struct cedar_uid *uid)
 {
     check_type(inspection, offset, uid->type);
-    if (!str_equal(uid->type, STR(NAMESPACE "Action")))
-        return;
-    for (size_t i = 0; i < COUNT_OF(actions); i++) {
-        if (str_equal(uid->id, str_from(actions[i])))
-            return;
-    }
-    warn(inspection, offset,
-         memory_format("there is no action \"%.*s\"; there are Forward, Approve and tools/call",
-                       STR_ARGS(uid->id)));
+    if (str_equal(uid->type, STR(NAMESPACE "Action")) &&
+        !is_one_of(uid->id, actions, COUNT_OF(actions)))
+        warn(inspection, offset,
+             memory_format("there is no action \"%.*s\"; there are Forward, Approve and tools/call",
+                           STR_ARGS(uid->id)));
+    if (str_equal(uid->type, STR(NAMESPACE "Role")) && !is_one_of(uid->id, roles, COUNT_OF(roles)))
+        warn(inspection, offset,
+             memory_format("there is no role \"%.*s\"; there are authorization, session, admin and "
+                           "anonymous",
+                           STR_ARGS(uid->id)));
 }
 
 static void check_constant(const struct inspection *inspection, uint32_t offset,
@@ -161,11 +175,16 @@ static const struct shape *shape_of_variable(const struct inspection *inspection
     return NULL;
 }
 
+static bool has_known_members(const struct shape *shape)
+{
+    return shape && !shape->is_text && !shape->is_argument;
+}
+
 /* `has` of a path: the first member that never is there is told. */
 static void check_path(const struct inspection *inspection, const struct node *node,
                        const struct shape *shape)
 {
-    for (uint32_t i = 0; shape && !shape->is_text && i < node->name_count; i++) {
+    for (uint32_t i = 0; has_known_members(shape) && i < node->name_count; i++) {
         const struct field *field = find_field(shape, node->names[i]);
         if (!field)
             warn_of_field(inspection, node->offset, shape, node->names[i]);
@@ -176,19 +195,19 @@ static void check_path(const struct inspection *inspection, const struct node *n
 static const struct shape *shape_of_member(const struct inspection *inspection,
                                            const struct node *node, const struct shape *shape)
 {
-    if (!shape || shape->is_text)
-        return NULL;
+    if (!has_known_members(shape))
+        return shape && shape->is_argument ? shape : NULL;
     const struct field *field = find_field(shape, node->name);
     if (!field)
         warn_of_field(inspection, node->offset, shape, node->name);
     return field ? field->shape : NULL;
 }
 
-static void warn_of_text(const struct inspection *inspection, const struct node *node,
-                         const char *operation, const char *hint)
+static void warn_of_operation(const struct inspection *inspection, const struct node *node,
+                              const char *operation, const struct shape *shape, const char *hint)
 {
     warn(inspection, node->offset,
-         memory_format("%s on a string is an error each time; %s", operation, hint));
+         memory_format("%s on %s is an error each time; %s", operation, shape->name, hint));
 }
 
 /* Looks through the tree; what is known of the node's value. The parser bounds the height. */
@@ -200,7 +219,7 @@ static const struct shape *inspect(const struct inspection *inspection, const st
         if (i == 0)
             first = shape;
     }
-    bool on_text = first && first->is_text;
+    bool on_text = first && first->is_text, on_argument = first && first->is_argument;
     switch (node->kind) {
     case NODE_CONSTANT:
         check_constant(inspection, node->offset, &node->constant);
@@ -214,16 +233,19 @@ static const struct shape *inspect(const struct inspection *inspection, const st
         break;
     case NODE_IS:
         check_type(inspection, node->offset, node->name);
+        if (on_text || on_argument)
+            warn_of_operation(inspection, node, "\"is\"", first, "only an entity is of a type");
         break;
     case NODE_IN:
-        if (on_text)
-            warn_of_text(inspection, node, "\"in\"", "write [\"a\", \"b\"].contains(…)");
+        if (on_text || on_argument)
+            warn_of_operation(inspection, node, "\"in\"", first,
+                              "write [\"a\", \"b\"].contains(…)");
         break;
     case NODE_CONTAINS:
     case NODE_CONTAINS_ALL:
     case NODE_CONTAINS_ANY:
         if (on_text)
-            warn_of_text(inspection, node, "\"contains\"", "write … like \"*part*\"");
+            warn_of_operation(inspection, node, "\"contains\"", first, "write … like \"*part*\"");
         break;
     default:
         break;

@@ -253,6 +253,7 @@ test('a forbid that cannot be evaluated denies, with a metric and a log line tha
   const samples = await admin.metrics();
   assert.ok(sample(samples, 'thoughtgate_cedar_policy_errors_total', { policy: 'no-large', effect: 'forbid' }) >= 1);
   assert.equal(sample(samples, 'thoughtgate_cedar_evaluations_total', { decision: 'reject', policy_id: 'no-large' }), 1);
+  assert.equal(sample(samples, 'thoughtgate_cedar_evaluation_duration_ms_count', { decision: 'reject' }), 1);
 });
 
 for (const config of [{ on_policy_error: 'skip' }, { skip: true }]) {

@@ -167,6 +167,11 @@ test('check warns of each mistake with its place, and check --strict refuses it'
     ['permit(principal, action, resource) when { resource.args.amount < 1 };', '1:53', 'the resource has no attribute "args"'],
     ['permit(principal, action, resource) when { context.hour < 6 };', '1:52', 'the context has no attribute "hour"'],
     ['permit(principal, action, resource) when { resource.name in ["a"] };', '1:58', '"in" on a string is an error each time'],
+    ['permit(principal, action, resource) when { resource.arguments.country in ["CH"] };', '1:71', '"in" on an argument is an error each time'],
+    ['permit(principal, action, resource) when { resource.arguments.who is ThoughtGate::App };', '1:67', '"is" on an argument is an error each time'],
+    ['permit(principal in ThoughtGate::Role::"authorisation", action, resource);', '1:1', 'there is no role "authorisation"'],
+    ['permit(principal, action, resource) when { principal.roles == [] };', '1:54', 'the principal has no attribute "roles"'],
+    ['permit(principal, action, resource) when { context has time.minute };', '1:52', 'context.time has no attribute "minute"'],
     ['permit(principal, action, resource) when { resource.name.contains("a") };', '1:58', '"contains" on a string is an error each time'],
     ['permit(principal, action, resource); forbid(principal, action == ThoughtGate::Action::"Forward", resource);', '1:38', 'a forbid on Forward alone does not reject'],
   ]) {

@@ -437,7 +437,23 @@ static const struct {
     {"permit(principal, action, resource is ThoughtGate::McpMethod) when {resource.method == "
      "\"x\"};",
      ""},
-    {"permit(principal, action, resource) when {[ThoughtGate::Role::\"a\", "
+    {"permit(principal, action, resource) when {resource.arguments.to.country in [\"a\"]};",
+     "THOUGHTGATE_POLICIES:1:73: warning: \"in\" on an argument is an error each time; write "
+     "[\"a\", \"b\"].contains(…)\n"},
+    {"permit(principal, action, resource) when {resource.arguments[\"x\"] is ThoughtGate::App || "
+     "resource.name is ThoughtGate::App};",
+     "THOUGHTGATE_POLICIES:1:67: warning: \"is\" on an argument is an error each time; only an "
+     "entity is of a type\n"
+     "THOUGHTGATE_POLICIES:1:104: warning: \"is\" on a string is an error each time; only an "
+     "entity is of a type\n"},
+    {"permit(principal, action, resource) when {resource.arguments has a.b && "
+     "resource.arguments.a.b.contains(1) && [\"x\"].contains(resource.arguments.c)};",
+     ""},
+    {"permit(principal in ThoughtGate::Role::\"session\", action, resource) when {principal in "
+     "ThoughtGate::Role::\"sessions\"};",
+     "THOUGHTGATE_POLICIES:1:88: warning: there is no role \"sessions\"; there are authorization, "
+     "session, admin and anonymous\n"},
+    {"permit(principal, action, resource) when {[ThoughtGate::Role::\"admin\", "
      "Team::\"b\"].contains(principal)};",
      "THOUGHTGATE_POLICIES:1:43: warning: there are no entities of the type Team; there are "
      "ThoughtGate::App, Role, ToolCall and Action\n"},
