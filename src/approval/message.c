@@ -81,7 +81,7 @@ void message_sign(struct str secret, struct str timestamp, struct str body,
     static const char digits[] = "0123456789abcdef";
     unsigned char sum[32];
     if (!compute_hmac(secret, timestamp, body, sum))
-        abort(); /* memory alone can be missing, and core's allocation aborts, too */
+        memory_exhausted(); /* nothing else can be missing */
     memcpy(signature, "v1=", 3);
     for (size_t i = 0; i < sizeof sum; i++) {
         signature[3 + 2 * i] = digits[sum[i] >> 4];

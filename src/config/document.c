@@ -39,7 +39,7 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
     if (yaml_parser_parse(parser, event))
         return true;
     if (parser->error == YAML_MEMORY_ERROR)
-        abort();
+        memory_exhausted();
     char *what = memory_format("this is not YAML: %s%s%s", parser->problem,
                                parser->context ? ", " : "", parser->context ? parser->context : "");
     yaml_mark_t mark = parser->problem_mark;
@@ -263,7 +263,7 @@ struct node *document_parse(const struct report *report)
 {
     struct builder builder = {.report = report};
     if (!yaml_parser_initialize(&builder.parser))
-        abort();
+        memory_exhausted();
     struct str text = buffer_str(&report->source->text);
     yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
     const char *bytes = text.length ? text.bytes : "";

@@ -10,7 +10,7 @@
 
 #define SMALL_BYTES ((size_t)1024)
 
-static _Noreturn void out_of_memory(void)
+_Noreturn void memory_exhausted(void)
 {
     /* The log allocates; this line must not. */
     static const char line[] = "{\"level\":\"error\",\"msg\":\"Out of memory, stopping\"}\n";
@@ -24,7 +24,7 @@ static __attribute__((noinline)) void *take(size_t size)
 {
     void *memory = malloc(size);
     if (!memory)
-        out_of_memory();
+        memory_exhausted();
     return memory;
 }
 
@@ -40,18 +40,18 @@ void *memory_alloc_array(size_t count, size_t size)
 {
     void *memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory)
-        out_of_memory();
+        memory_exhausted();
     return memory;
 }
 
 void *memory_grow_array(void *array, size_t count, size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size)
-        out_of_memory();
+        memory_exhausted();
     size_t bytes = count * size;
     void *memory = realloc(array, bytes ? bytes : 1);
     if (!memory)
-        out_of_memory();
+        memory_exhausted();
     return memory;
 }
 
@@ -76,6 +76,6 @@ char *memory_format(const char *format, ...)
     int length = vasprintf(&text, format, arguments);
     va_end(arguments);
     if (length < 0)
-        out_of_memory();
+        memory_exhausted();
     return text;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "loop_internal.h"
+#include "taskgate/core/memory.h"
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -41,7 +42,7 @@ static void release(void *unused)
 static void create_key(void)
 {
     if (pthread_key_create(&key, release) != 0)
-        abort();
+        memory_exhausted(); /* or 1024 keys are in use, which nothing here makes */
 }
 
 /* The least that h2o's next read asks for. Its own choice is twice as much, and the requests

@@ -114,7 +114,8 @@ static void drain_proxy(void *context)
 static void stop_loops(struct server *server)
 {
     for (size_t i = 0; i < server->worker_count; i++)
-        loop_stop(server->workers[i].loop);
+        if (server->workers[i].loop) /* a start that failed made none */
+            loop_stop(server->workers[i].loop);
 }
 
 static void on_drain_look(void *context)

@@ -151,10 +151,17 @@ void database_checkpoint(struct database *database)
                  LOG_TEXT("path", database->path), LOG_TEXT("error", sqlite3_errstr(code)));
 }
 
+/* A statement would run with nothing in the place of the value. */
+static void check_bound(int code)
+{
+    if (code == SQLITE_NOMEM)
+        memory_exhausted();
+}
+
 void database_bind_str(sqlite3_stmt *statement, int index, struct str text)
 {
-    sqlite3_bind_text64(statement, index, text.length ? text.bytes : "", text.length, SQLITE_STATIC,
-                        SQLITE_UTF8);
+    check_bound(sqlite3_bind_text64(statement, index, text.length ? text.bytes : "", text.length,
+                                    SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void database_bind_text(sqlite3_stmt *statement, int index, const char *text)
@@ -164,8 +171,8 @@ void database_bind_text(sqlite3_stmt *statement, int index, const char *text)
 
 void database_bind_bytes(sqlite3_stmt *statement, int index, struct str bytes)
 {
-    sqlite3_bind_blob64(statement, index, bytes.length ? bytes.bytes : "", bytes.length,
-                        SQLITE_STATIC);
+    check_bound(sqlite3_bind_blob64(statement, index, bytes.length ? bytes.bytes : "", bytes.length,
+                                    SQLITE_STATIC));
 }
 
 void database_bind_time(sqlite3_stmt *statement, int index, int64_t time_ms)
@@ -179,7 +186,10 @@ void database_bind_time(sqlite3_stmt *statement, int index, int64_t time_ms)
 struct str database_column_bytes(sqlite3_stmt *statement, int column)
 {
     const char *bytes = sqlite3_column_blob(statement, column);
-    return str_slice(bytes, (size_t)sqlite3_column_bytes(statement, column));
+    size_t length = (size_t)sqlite3_column_bytes(statement, column);
+    if (!bytes && length > 0)
+        memory_exhausted(); /* a task without its owner or its arguments would be another one */
+    return str_slice(bytes, length);
 }
 
 char *database_take_text(sqlite3_stmt *statement, int column)

@@ -7,6 +7,7 @@
 
 #include "migrations.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
 
 #define BUSY_TIMEOUT_MS 5000
 
@@ -80,7 +81,10 @@ static bool check_version(sqlite3 *handle, const char *path, struct error *error
 static struct str text_of(sqlite3_stmt *row, int column)
 {
     const char *bytes = (const char *)sqlite3_column_text(row, column);
-    return str_slice(bytes, (size_t)sqlite3_column_bytes(row, column));
+    size_t length = (size_t)sqlite3_column_bytes(row, column);
+    if (!bytes && length > 0)
+        memory_exhausted();
+    return str_slice(bytes, length);
 }
 
 static int visit(sqlite3_stmt *row, store_history_visitor visitor, void *context)

@@ -227,7 +227,7 @@ static void add(struct curl_call *call)
     client->inside_curl--;
     call->is_added = true;
     if (code != CURLM_OK)
-        abort(); /* nothing but memory can be missing */
+        memory_exhausted(); /* nothing else can be missing */
 }
 
 static void continue_body(struct curl_call *call)

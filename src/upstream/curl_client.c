@@ -168,7 +168,7 @@ CURL *curl_client_take_easy(struct curl_client *client)
 {
     CURL *easy = client->idle_count > 0 ? client->idle[--client->idle_count] : curl_easy_init();
     if (easy == NULL)
-        abort(); /* out of memory, as core's allocation does */
+        memory_exhausted();
     return easy;
 }
 

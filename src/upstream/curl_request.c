@@ -11,11 +11,19 @@
 
 #define UPLOAD_BUFFER_BYTES 16384L
 
+/* libcurl copies texts. Without this one it would go on with what it had: another method, or the
+ * proxy of the environment. */
+#define SET(easy, option, value)                                                                   \
+    do {                                                                                           \
+        if (curl_easy_setopt(easy, option, value) == CURLE_OUT_OF_MEMORY)                          \
+            memory_exhausted();                                                                    \
+    } while (false)
+
 static void add_line(struct curl_call *call, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(call->request_headers, line);
     if (longer == NULL)
-        abort(); /* out of memory, as core's allocation does */
+        memory_exhausted();
     call->request_headers = longer;
 }
 
@@ -54,14 +62,13 @@ static bool add_headers(struct curl_call *call, const struct upstream_request *r
 static void set_method(CURL *easy, const struct upstream_request *request, bool is_post)
 {
     if (is_post || request->body.length > 0) {
-        curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS,
-                         request->body.length > 0 ? request->body.bytes : "");
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+        SET(easy, CURLOPT_POST, 1L);
+        SET(easy, CURLOPT_POSTFIELDS, request->body.length > 0 ? request->body.bytes : "");
+        SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
     } else {
-        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+        SET(easy, CURLOPT_HTTPGET, 1L);
     }
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    SET(easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
 bool curl_request_prepare(struct curl_call *call, const struct upstream_request *request)
@@ -70,21 +77,21 @@ bool curl_request_prepare(struct curl_call *call, const struct upstream_request 
 
     if (!add_headers(call, request))
         return false;
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->request_headers);
-    curl_easy_setopt(easy, CURLOPT_URL, request->url); /* copied */
+    SET(easy, CURLOPT_HTTPHEADER, call->request_headers);
+    SET(easy, CURLOPT_URL, request->url); /* copied */
     set_method(easy, request, call->is_post);
 
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* no proxy of the environment */
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     request->connect_timeout_ms > 0 ? (long)request->connect_timeout_ms
-                                                     : (long)UPSTREAM_CONNECT_TIMEOUT_MS);
+    SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    SET(easy, CURLOPT_PROXY, ""); /* no proxy of the environment */
+    SET(easy, CURLOPT_NOSIGNAL, 1L);
+    SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
+    SET(easy, CURLOPT_CONNECTTIMEOUT_MS,
+        request->connect_timeout_ms > 0 ? (long)request->connect_timeout_ms
+                                        : (long)UPSTREAM_CONNECT_TIMEOUT_MS);
     /* Else the loop would wait for a resolver's thread when its call ends first. */
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    SET(easy, CURLOPT_QUICK_EXIT, 1L);
     return true;
 }

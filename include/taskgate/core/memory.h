@@ -8,6 +8,8 @@
 
 #include "taskgate/core/str.h"
 
+/* What they do then; for libraries that say that there is none. */
+_Noreturn void memory_exhausted(void);
 /* Zeroed memory; logs and aborts when there is none. Free with free(). */
 void *memory_alloc(size_t size);
 void *memory_alloc_array(size_t count, size_t size);
