@@ -2,6 +2,7 @@
 #include "consultation.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -30,13 +31,32 @@ static bool check_object(const char *option, const char *text)
     return false;
 }
 
+/* A name that is passed over would be another caller than the one that was meant. */
+static bool check_principal(struct str object)
+{
+    static const char *const names[] = {"name", "client_name", "client_version"};
+    size_t position = 0;
+    for (struct str key, value; json_next_member(object, &position, &key, &value);) {
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            is_known = is_known || str_equal(key, str_from(names[i]));
+        if (is_known && json_type(value) == JSON_STRING)
+            continue;
+        options_complain("--principal: %.*s %s", STR_ARGS(key),
+                         is_known ? "must be text"
+                                  : "is none of name, client_name and client_version");
+        return false;
+    }
+    return true;
+}
+
 static bool read_principal(struct consultation *consultation, const char *text)
 {
     struct str object = str_from(text);
     if (json_type(object) != JSON_OBJECT) {
         consultation->owner = memory_copy_text(text);
     } else {
-        if (!check_object("principal", text))
+        if (!check_object("principal", text) || !check_principal(object))
             return false;
         consultation->owner = json_string_text(json_member(object, "name"), NULL);
         consultation->client_name = json_string_text(json_member(object, "client_name"), NULL);
@@ -53,13 +73,18 @@ static bool read_principal(struct consultation *consultation, const char *text)
 
 bool consultation_read_time(const char *text, int64_t *now_ms)
 {
+    size_t length = strlen(text);
+    bool has_colon = length > 6 && text[length - 3] == ':' && strchr("+-", text[length - 6]);
+    size_t kept = has_colon ? length - 3 : length; /* RFC 3339 has +01:00, Cedar +0100 */
+    char *time_text = memory_format("%.*s%s", (int)kept, text, has_colon ? text + kept + 1 : "");
     struct cedar_heap *heap = cedar_heap_create();
-    struct cedar_value argument = cedar_string(str_from(text)), time;
+    struct cedar_value argument = cedar_string(str_from(time_text)), time;
     struct error error = {""};
     bool good = cedar_call(heap, STR("datetime"), &argument, 1, &time, &error);
     if (good)
         *now_ms = time.number;
     cedar_heap_destroy(heap);
+    free(time_text);
     return good;
 }
 

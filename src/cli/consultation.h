@@ -30,7 +30,7 @@ bool consultation_is_wanted(const struct consultation_options *options);
 bool consultation_init(struct consultation *consultation,
                        const struct consultation_options *options);
 void consultation_finish(struct consultation *consultation);
-/* Reads a time in the words of the policies themselves. */
+/* Reads a date, or a time as RFC 3339 and the policies themselves have it. */
 #define CONSULTATION_TIMES "2026-01-31 or 2026-01-31T13:30:00Z"
 bool consultation_read_time(const char *text, int64_t *now_ms);
 /* Decides for `tool` of `source`, from what the rule decided. */

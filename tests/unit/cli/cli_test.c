@@ -203,6 +203,11 @@ START_TEST(explain_puts_one_call_to_the_policies)
          "Policies   p permits Forward (THOUGHTGATE_POLICIES:1:1)\n"},
         {"explain pay_x --args {\"n\":4} --at 2026-01-04T12:00:00Z",
          "Decision   reject, by the gate policy\n"},
+        {"explain pay_x --args {\"n\":4} --at 2026-01-04T12:59:59+01:00", "Decision   forward\n"},
+        {"explain pay_x --args {\"n\":4} --at 2026-01-04T11:30:00-00:30",
+         "Decision   reject, by the gate policy\n"},
+        {"explain pay_x --args {\"n\":4} --at 2026-01-04T12:59:59.999+0100",
+         "Decision   forward\n"},
         {"explain pay_x --args {\"n\":5} --at 2026-01-04 --principal auth:1",
          "Decision   approve through the workflow default, by the gate approval\n"},
         {"explain pay_x --args {\"n\":5} --principal {\"name\":\"auth:2\"}", "Decision   reject"},
@@ -231,6 +236,12 @@ START_TEST(explain_puts_one_call_to_the_policies)
     static const struct {
         const char *arguments, *says;
     } wrong[] = {
+        {"--principal {\"name\":1}", "--principal: name must be text"},
+        {"--principal {\"nmae\":\"a\"}",
+         "--principal: nmae is none of name, client_name and client_version"},
+        {"--principal {\"name\":\"a\"", "--principal is no JSON"},
+        {"--at 2026-01-04T12:00:00+24:00", "--at 2026-01-04T12:00:00+24:00 is no time"},
+        {"--at +01:00", "--at +01:00 is no time"},
         {"--args []", "--args must be a JSON object"},
         {"--args {", "--args is no JSON"},
         {"--args {\"a\":1,\"a\":2}", "--args is no JSON"},
