@@ -12,6 +12,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
+#include "upstream_tasks.h"
 #include "waiting.h"
 
 #define STORE_RETRY_MS 1000
@@ -41,6 +42,9 @@ static void rest(struct execution *execution)
 {
     if (execution->running)
         atomic_fetch_sub(&execution->worker->gateway->in_flight, 1);
+    if (execution->upstream_task)
+        upstream_tasks_remove(execution->worker->gateway->upstream_tasks, execution->session,
+                              execution->upstream_task);
     if (execution->running && execution->task)
         questions_end_task(execution->worker, execution->task);
     execution->running = false;

@@ -5,6 +5,7 @@
 #include "execution_internal.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "upstream_tasks.h"
 
 #define POLL_INTERVAL_MS 1000
 #define POLL_INTERVAL_MIN_MS 100
@@ -82,6 +83,7 @@ bool execution_task_follow(struct execution *execution, struct str result)
         return false; /* an immediate result is acceptable too */
     struct gateway_worker *worker = execution->worker;
     execution->upstream_task = id;
+    upstream_tasks_put(worker->gateway->upstream_tasks, execution->session, id, execution->task);
     store_task_set_upstream(worker->gateway->store, str_from(execution->id), str_from(id),
                             (struct store_call){worker->loop, NULL, NULL});
     loop_timer_init(&execution->timer, worker->loop, on_poll, execution);

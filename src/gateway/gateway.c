@@ -17,6 +17,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
+#include "upstream_tasks.h"
 #include "waiting.h"
 
 #define IDLE_CONNECTIONS 256
@@ -34,6 +35,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->shadow = shadow_create();
     gateway->pseudo_clients = pseudo_clients_create();
     gateway->questions = question_table_create();
+    gateway->upstream_tasks = upstream_tasks_create();
     return gateway;
 }
 
@@ -43,6 +45,7 @@ void gateway_destroy(struct gateway *gateway)
         return;
     shadow_destroy(gateway->shadow);
     pseudo_clients_destroy(gateway->pseudo_clients);
+    upstream_tasks_destroy(gateway->upstream_tasks);
     question_table_destroy(gateway->questions);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->detached);

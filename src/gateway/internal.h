@@ -34,6 +34,7 @@ struct gateway {
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
     struct question_table *questions;      /* what upstream asks */
+    struct upstream_tasks *upstream_tasks; /* which of ours each is, while it is followed */
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;

@@ -2,6 +2,7 @@
  * client's place: it is taken out before the client sees it. */
 #include <stdlib.h>
 
+#include "interim.h"
 #include "pseudo/client.h"
 #include "pseudo/tools.h"
 #include "questions.h"
@@ -9,6 +10,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/sse.h"
+#include "upstream_tasks.h"
 
 bool questions_have_tools(const struct call *call, enum question_kind kind)
 {
@@ -44,6 +46,47 @@ static uint64_t number_of(struct call *call)
     if (call->question_number == 0)
         call->question_number = questions_number();
     return call->question_number;
+}
+
+/* What is related to a task of upstream's that an execution follows: its client knows only ours. */
+static bool take_of_task(struct call *call, struct str method, struct str message)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session);
+    enum question_kind kind;
+    bool is_request = json_member(message, "id").length > 0;
+    if (is_request && !questions_are_asked_by(method, &kind))
+        return false;
+    if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
+        return false;
+    struct task *task = upstream_tasks_find(gateway->upstream_tasks, call->session, message);
+    if (!task)
+        return false;
+    struct question_audience audience;
+    struct headers headers;
+    char key[PSEUDO_KEY_BYTES];
+    unsigned requests = 0;
+    questions_audience(call, &audience);
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    pseudo_key_of_task(task, key);
+    const struct interim_origin origin = {
+        .worker = call->worker,
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .task = task,
+        .key = key,
+        .headers = &headers,
+        .session = call->session,
+        .audience = &audience,
+        .requests = &requests,
+    };
+    /* Each change of our own task is told by us. */
+    if (!str_equal(method, STR("notifications/tasks/status")))
+        interim_take(&origin, message);
+    headers_finish(&headers);
+    task_unref(task);
+    return true;
 }
 
 static void take(struct call *call, struct str message, bool is_cancel, bool *taken)
@@ -158,7 +201,13 @@ bool questions_take_from_stream(struct call *call, struct str message)
     bool taken = false, has_id = json_member(message, "id").length > 0;
     char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);
-    if (has_id && questions_are_asked_by(method, &kind)) {
+    if (upstream_tasks_any(call->worker->gateway->upstream_tasks)) {
+        call_identify(call);
+        taken = take_of_task(call, method, message);
+    }
+    if (taken) {
+        /* it was a task's */
+    } else if (has_id && questions_are_asked_by(method, &kind)) {
         taken = take_request(call, kind, message);
     } else if (!has_id && str_equal(method, STR("notifications/cancelled")) &&
                question_table_count(call->worker->gateway->questions) > 0) {

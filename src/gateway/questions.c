@@ -171,6 +171,7 @@ void questions_offer_client(struct gateway_worker *worker, struct task *none, st
 /* On every worker: the task looks different now, and may have something to ask. */
 static void tell_worker(struct gateway_worker *worker, struct task *task, struct str none)
 {
+    execution_questions_changed(worker, task);
     stream_tell_status(worker, task);
     questions_offer(worker, task, none);
 }

@@ -7,7 +7,7 @@ import { collectStream, toolStream } from './lib/client.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { startExample, exampleMissing } from './lib/example_server.mjs';
-import { tool } from './lib/upstream.mjs';
+import { TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
@@ -292,6 +292,63 @@ test('an anonymous owner is asked in the task alone', async (t) => {
     return;
   }
   assert.ok((await answer(client, taskId, { elicitationId: task._meta[PENDING][0].elicitationId, action: 'decline' })).result);
+});
+
+/** A tool that is a task at upstream, too, which asks on the session's GET stream once its result is waited for. */
+const asksElsewhere = {
+  capabilities: { tools: {}, tasks: TASKS, notifications: { tasks: { status: true } } },
+  tools: [tool('book_dinner', { support: 'required' })],
+  handlers: {
+    'tasks/get': ({ upstream, params, reply }) => reply.result({ ...upstream.tasks.get(params.taskId).task, status: 'input_required' }),
+    'tasks/result': async ({ upstream, params: { taskId }, reply }) => {
+      const _meta = { [RELATED]: { taskId } };
+      upstream.push({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: { ...upstream.tasks.get(taskId).task, status: 'input_required' } });
+      upstream.push({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'asking', _meta } });
+      upstream.push({ jsonrpc: '2.0', ...elicit('e-1', { ...PARTY, _meta }) });
+      const response = await responseTo(upstream, 'e-1').catch(() => undefined);
+      if (response) reply.result({ content: [], structuredContent: response.result, _meta });
+    },
+  },
+};
+
+for (const workers of [1, 3]) {
+  test(`what upstream asks of its own task on the GET stream is the question of ours (${workers} workers)`, async (t) => {
+    const { connect, admin, upstream } = await stage(t, undefined, { upstream: { ...asksElsewhere }, config: { workers }, env: { THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '1' } });
+    const client = await connect({ capabilities: ASKABLE, keepAlive: false });
+    await client.result('tools/list');
+    const listening = await client.listen();
+    await until(() => upstream.getStreams.size === 1, 'the stream upstream');
+    const { taskId } = await client.createTask('book_dinner');
+    await admin.approve(taskId);
+    const [{ elicitationId }] = (await open(client, taskId))._meta[PENDING];
+    const until_ = performance.now() + 2500; // longer than the silence limit
+    await until(async () => ((await client.result('tasks/get', { taskId })).status === 'input_required' ? performance.now() > until_ : assert.fail('it ended')), 'time to pass');
+    const waiting = await client.stream('tasks/result', { taskId });
+    const asked = await waiting.message((m) => m.method === 'elicitation/create', 'the request');
+    assert.deepEqual(asked, { jsonrpc: '2.0', ...elicit('e-1', { ...PARTY, _meta: { [RELATED]: { taskId } } }) });
+    assert.ok((await answer(client, taskId, { elicitationId, action: 'accept', content: { partySize: 2 } })).result);
+    const { result } = await waiting.message((m) => m.id === waiting.id, 'the result');
+    assert.deepEqual(result, { content: [], structuredContent: { action: 'accept', content: { partySize: 2 } }, _meta: { [RELATED]: { taskId } } });
+    assert.equal(upstream.requests.find((r) => r.rpc?.id === 'e-1').headers['mcp-session-id'], client.session);
+    const told = await listening.message((m) => m.method === 'notifications/message', 'the log message');
+    assert.deepEqual(told.params._meta, { [RELATED]: { taskId } });
+    assert.equal(listening.raw.includes('"up-'), false, 'the client hears nothing of a task that it does not know');
+    assert.equal(listening.raw.includes('elicitation/create'), false);
+  });
+}
+
+test("a task of upstream's own that is not ours stays between the client and upstream", async (t) => {
+  const { connect, upstream } = await stage(t, undefined, { rules: [], upstream: { ...asksElsewhere } });
+  const client = await connect({ capabilities: ASKABLE });
+  await client.result('tools/list');
+  const listening = await client.listen();
+  await until(() => upstream.getStreams.size === 1, 'the stream upstream');
+  const { task } = await client.createTask('book_dinner');
+  const result = client.result('tasks/result', { taskId: task.taskId });
+  const asked = await listening.message((m) => m.method === 'elicitation/create', 'the request');
+  assert.deepEqual(asked.params._meta, { [RELATED]: { taskId: task.taskId } });
+  await client.post({ jsonrpc: '2.0', id: 'e-1', result: { action: 'decline' } });
+  assert.equal((await result).structuredContent.action, 'decline');
 });
 
 test('the official SDK client is asked by callToolStream, and the tool has its answers', async (t) => {

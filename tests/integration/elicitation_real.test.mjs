@@ -100,14 +100,16 @@ for (const [tool, args, words] of [
     const { sdk, admin } = await stage(t, 'simpleTaskInteractive', { rules: [['*', 'approve']] });
     const { client, seen } = await able(sdk, { confirm: true }, { tasks: {} });
     await client.listTools();
-    const { result, error } = await collectStream(toolStream(client, tool, args), (m) => m.type === 'taskCreated' && admin.approve(m.task.taskId));
+    const { taskId, result, error, statuses } = await collectStream(toolStream(client, tool, args), (m) => m.type === 'taskCreated' && admin.approve(m.task.taskId));
     assert.match(result?.content[0].text ?? String(error), words);
-    assert.equal(seen.length, 1);
+    assert.deepEqual(seen.map((params) => params._meta['io.modelcontextprotocol/related-task']), [{ taskId }], 'asked once, as of the task that the client knows');
+    assert.ok(statuses.includes('input_required'), statuses.join());
   });
 
   test(`${tool}, a task at upstream: approved, for a client without tasks`, async (t) => {
     const { sdk, admin } = await stage(t, 'simpleTaskInteractive', { rules: [['*', 'approve']] });
     const client = await sdk();
+    await client.listTools(); // the gateway knows now how upstream runs them
     const call = run(client, 'execute_tool', { server: 'up', tool, args, timeout_ms: 40_000 });
     await admin.approve((await admin.pending()).id);
     if (tool === 'confirm_delete') await answer(client, await asked(client), { confirm: true });

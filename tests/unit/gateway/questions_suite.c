@@ -6,6 +6,7 @@
 #include "question_table.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
+#include "upstream_tasks.h"
 
 #define KEY STR("up/session:s")
 
@@ -197,6 +198,39 @@ START_TEST(what_belongs_together_is_taken_out_together)
 }
 END_TEST
 
+START_TEST(a_task_of_upstreams_is_found_in_its_session_alone)
+{
+    struct upstream_tasks *tasks = upstream_tasks_create();
+    struct task *task = task_create(TASK_PENDING);
+    const struct str related = STR("{\"params\":{\"_meta\":{"
+                                   "\"io.modelcontextprotocol/related-task\":"
+                                   "{\"taskId\":\"a\"}},\"taskId\":\"b\"}}");
+    const struct str status = STR("{\"params\":{\"taskId\":\"\\u0061\"}}");
+    ck_assert(!upstream_tasks_any(tasks));
+    upstream_tasks_put(tasks, "", "a", task);
+    ck_assert(!upstream_tasks_any(tasks));
+    upstream_tasks_put(tasks, "s", "a", task);
+    upstream_tasks_put(tasks, "s", "a", task);
+    ck_assert(upstream_tasks_any(tasks));
+    ck_assert_ptr_null(upstream_tasks_find(tasks, "t", related));
+    ck_assert_ptr_null(upstream_tasks_find(tasks, "s", STR("{\"params\":{\"taskId\":7}}")));
+    ck_assert_ptr_null(upstream_tasks_find(tasks, "s", STR("{}")));
+    struct str messages[] = {related, status};
+    for (int i = 0; i < 2; i++) {
+        struct task *found = upstream_tasks_find(tasks, "s", messages[i]);
+        ck_assert_ptr_eq(found, task);
+        task_unref(found);
+    }
+    upstream_tasks_remove(tasks, "t", "a");
+    ck_assert(upstream_tasks_any(tasks));
+    upstream_tasks_remove(tasks, "s", "a");
+    ck_assert(!upstream_tasks_any(tasks));
+    upstream_tasks_put(tasks, "s", "left", task);
+    upstream_tasks_destroy(tasks);
+    task_unref(task);
+}
+END_TEST
+
 TCase *questions_tests(void)
 {
     TCase *cases = tcase_create("questions");
@@ -206,5 +240,6 @@ TCase *questions_tests(void)
     tcase_add_test(cases, the_same_request_waits_once);
     tcase_add_test(cases, a_client_can_be_asked_only_so_much);
     tcase_add_test(cases, what_belongs_together_is_taken_out_together);
+    tcase_add_test(cases, a_task_of_upstreams_is_found_in_its_session_alone);
     return cases;
 }
