@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ambiguity.h"
+#include "given_up.h"
 #include "internal.h"
 #include "promotion.h"
 #include "questions.h"
@@ -187,6 +188,8 @@ static void relay_plainly(struct call *call)
     struct relay_options options = {.take_message = questions_take_from_stream};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
                      str_equal(call->envelope.method, STR("notifications/cancelled"));
+    if (is_cancel)
+        given_up_tell(call);
     if (is_cancel && promotion_takes_cancel(call)) {
         call_answer(call, STR_EMPTY);
         return;

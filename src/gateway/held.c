@@ -148,7 +148,8 @@ void held_pass(struct call *call, struct str message)
 void held_answer(struct call *call, struct str message)
 {
     struct http_exchange *exchange = call->exchange;
-    write_message(call, message);
+    if (message.length > 0)
+        write_message(call, message);
     http_on_gone(exchange, NULL, NULL);
     call_ref(call);
     call_forget_state(call);

@@ -32,7 +32,7 @@ bool held_may_stream(const struct call *call);
 void held_pass_progress(struct call *call, struct str message);
 /* Passes any other message on the open stream, unless the client does not read. */
 void held_pass(struct call *call, struct str message);
-/* Ends the open stream with the message that answers the call. */
+/* Ends the open stream with the message that answers the call; empty: with none. */
 void held_answer(struct call *call, struct str message);
 /* It is not held any more. NULL is allowed. */
 void held_destroy(struct held *held);

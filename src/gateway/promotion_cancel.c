@@ -1,5 +1,5 @@
 /*
- * Clients that give up a call. An SDK client that has waited for a minute sends
+ * Clients that give up a call that upstream runs. An SDK client that has waited for a minute sends
  * notifications/cancelled for it: upstream must not hear of it where the call goes on as a task,
  * whose end the client may still want. It cancels the task if it means that.
  */

@@ -7,12 +7,12 @@ import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
-const stage = (t, { pseudo, clients, ...more } = {}) =>
+const stage = (t, { pseudo, clients, workers, ...more } = {}) =>
   scene(t, {
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
     upstream: { tools: [tool('delete_user'), tool('read'), tool('delete_typed', { outputSchema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } })] },
-    config: { pseudo_tools: { wait: '300ms', ...pseudo }, ...(clients ? { clients } : {}) },
+    config: { pseudo_tools: { wait: '300ms', ...pseudo }, ...(clients ? { clients } : {}), ...(workers ? { workers } : {}) },
     ...more,
   });
 
@@ -170,6 +170,31 @@ test('a client that left before the outcome gets it with its next such call', as
   assert.deepEqual(result._meta['io.modelcontextprotocol/related-task'], { taskId: id });
   assert.equal(upstream.calls.length, 1);
 });
+
+for (const workers of [1, 3]) {
+  test(`a call that its client has given up, as SDK clients do by their own clock, tells its outcome to the next one (${workers} workers)`, async (t) => {
+    const { admin, connect, sdk, upstream } = await stage(t, { pseudo: { wait: '45s' }, clients: [{ match: 'listed-*', tasks: 'no' }], workers });
+    const client = await sdk({ name: 'listed-agent' });
+    const call = { name: 'delete_user', arguments: args };
+    await assert.rejects(client.callTool(call, undefined, { timeout: 300 }), { code: -32001 });
+    await until(async () => (await admin.metrics())['thoughtgate_active_requests'] === 1, 'its GET stream alone is left');
+    const { id } = await admin.pending();
+    await admin.approve(id);
+    await admin.inState(id, 'completed');
+    const told = await client.callTool(call);
+    assert.deepEqual(told._meta['io.modelcontextprotocol/related-task'], { taskId: id });
+    assert.equal(upstream.calls.length, 1, 'it was not run again');
+    // Nobody else gives it up: not another session, and not by another id.
+    const own = await connect(kinds.old.client), other = await connect(kinds.old.client);
+    const waiting = own.call('tools/call', { name: 'delete_user', arguments: { user: 8 } }, { id: 77, deadline: 60_000 });
+    const second = await admin.pending();
+    await other.notify('notifications/cancelled', { requestId: 77 });
+    await own.notify('notifications/cancelled', { requestId: 78 });
+    await own.notify('notifications/cancelled', { requestId: '77' });
+    await admin.approve(second.id);
+    assert.deepEqual((await waiting).result.structuredContent.arguments, { user: 8 });
+  });
+}
 
 test('what get_task_result has told is no news for the next such call', async (t) => {
   const { admin, connect } = await stage(t);

@@ -191,6 +191,19 @@ for (const workers of [1, 3]) {
   });
 }
 
+test('a call that its client has given up takes no events with it', async (t) => {
+  const { sdk, admin } = await stage(t, { config: { pseudo_tools: { wait: '200ms' }, clients: [{ match: 'listed-*', tasks: 'no' }] } });
+  const client = await sdk({ name: 'listed-agent' });
+  const { task_id: id } = (await client.callTool({ name: 'delete_user', arguments: {} })).structuredContent.proxy_task;
+  await client.callTool({ name: 'list_servers', arguments: {} });
+  await assert.rejects(client.callTool({ name: 'await_activity', arguments: { timeout_ms: MINUTE } }, undefined, { timeout: 300 }), { code: -32001 });
+  await held(admin, 1); // the GET stream
+  await admin.reject(id);
+  await admin.inState(id, 'rejected');
+  const { structuredContent } = await client.callTool({ name: 'await_activity', arguments: { timeout_ms: MINUTE } });
+  assert.deepEqual(structuredContent.events[0].events.map((e) => [e.type, e.data.taskId]), [['task_failed', id]]);
+});
+
 test('more than 32 open calls of one client are refused', async (t) => {
   const { connect, admin } = await stage(t);
   const c = await connect(client);

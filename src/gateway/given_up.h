@@ -1,0 +1,10 @@
+/*
+ * Clients that give up a request that the gateway itself holds: a call that waits for approval, a
+ * wait for a task or for activity. Calls that upstream runs are promotion.h's, or the relay's.
+ */
+#pragma once
+
+#include "internal.h"
+
+/* The client's notifications/cancelled: ends the wait that it names, on whichever worker. */
+void given_up_tell(struct call *call);
