@@ -158,6 +158,17 @@ permit(principal, action, resource) when { resource.arguments.missing };
   assert.ok(!stdout.includes('hush-hush'));
 });
 
+test('a number that is written otherwise is no way around a list of what is allowed', async (t) => {
+  const { taskgate } = offline(t, `permit(principal, action == ThoughtGate::Action::"Forward", resource);
+forbid(principal, action, resource) unless { [1, 2].contains(resource.arguments.level) };
+`);
+  for (const [level, decision] of [['1', 'forward'], ['2', 'forward'], ['3', 'reject'], ['1.0', 'reject'], ['2e0', 'reject'], ['-1', 'reject'], ['"1"', 'reject'], ['[1]', 'reject'], ['null', 'reject'], ['18446744073709551617', 'reject']]) {
+    const { code, stdout, stderr } = await taskgate('explain', 'pay_x', '--json', '--args', `{"level": ${level}}`);
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).decision, decision, level);
+  }
+});
+
 // ---- mistakes ----
 
 test('check warns of each mistake with its place, and check --strict refuses it', async (t) => {
