@@ -244,6 +244,7 @@ const struct key config_keys[] = {
     {"limits", "body_bytes", KEY_BYTES, AT(config, limits.body_bytes), RANGE(1, 1024 * MIB), .default_text = "4MiB", .help = "Size of a request."},
     {"limits", "result_bytes", KEY_BYTES, AT(config, limits.result_bytes), RANGE(1, 1024 * MIB), .default_text = "16MiB", .help = "Size of a stored result."},
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that are remembered."},
+    {"limits", "sessions_per_principal", KEY_INTEGER, AT(config, limits.sessions_per_principal), RANGE(1, INT32_MAX), .default_text = "1000", .help = "Those of one token."},
     {"limits", "connections", KEY_INTEGER, AT(config, limits.connections), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open client connections."},
     {"limits", "requests_per_second", KEY_INTEGER, AT(config, limits.requests_per_second), RANGE(0, INT32_MAX), .default_text = "0", .help = "Per client address; `0` is without limit."},
     {"limits", "requests_per_second_per_principal", KEY_INTEGER, AT(config, limits.requests_per_second_per_principal), RANGE(0, INT32_MAX), .default_text = "0", .help = "Per token, or per session without one; `0` is without limit."},

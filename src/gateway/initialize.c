@@ -99,7 +99,8 @@ static void keep_session(struct call *call, struct str result,
     free(text);
     /* Upstream opened this session for this token: that is an acceptance of the pair. */
     struct str token = str_from(call->token);
-    if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(), limit))
+    if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
+                        &call->snapshot->config->limits))
         store_pair_put(gateway->store, source, session, token, clock_now_ms(),
                        (struct store_call){call->worker->loop, NULL, NULL});
 }

@@ -221,7 +221,7 @@ static void note_acceptance(struct call *call)
     struct str source = str_from(call->source->id), session = str_from(call->session),
                token = str_from(call->token);
     bool is_news = sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
-                                   call->snapshot->config->limits.sessions);
+                                   &call->snapshot->config->limits);
     if (is_news)
         store_pair_put(gateway->store, source, session, token, clock_now_ms(),
                        (struct store_call){call->worker->loop, NULL, NULL});

@@ -1,7 +1,8 @@
 /*
  * What the gateway knows of upstream's sessions: what each negotiated, and which tokens
  * upstream has accepted in it. Shared by all workers, in shards with short locks; bounded
- * (`limits.sessions`): the session not seen for longest makes room. Any thread.
+ * (`limits.sessions`, `limits.sessions_per_principal`): the session not seen for longest makes
+ * room, of all or of the same token. Any thread.
  */
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "taskgate/config/config.h"
 #include "taskgate/core/str.h"
 
 #define SESSION_NAME_BYTES 128
@@ -48,7 +50,7 @@ void sessions_remove(struct sessions *sessions, struct str source, struct str se
 /* Upstream has answered a request of this session (digest, may be empty) and token (digest,
  * may be empty). True when this is news, so that it should be written to the store. */
 bool sessions_accept(struct sessions *sessions, struct str source, struct str session,
-                     struct str token, int64_t monotonic_ms, int64_t limit);
+                     struct str token, int64_t monotonic_ms, const struct config_limits *limits);
 /* How long ago upstream last accepted the pair; INT64_MAX when it never did. */
 int64_t sessions_accepted_ago_ms(struct sessions *sessions, struct str source, struct str session,
                                  struct str token, int64_t monotonic_ms);

@@ -45,7 +45,7 @@ static void on_pong(void *context, const struct ask_reply *reply)
         answer_refusal(call, reply); /* 400 is how some servers name an unknown session */
     } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable) {
         if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
-                            call->snapshot->config->limits.sessions))
+                            &call->snapshot->config->limits))
             store_pair_put(gateway->store, source, session, token, clock_now_ms(),
                            (struct store_call){call->worker->loop, NULL, NULL});
         call->next(call);

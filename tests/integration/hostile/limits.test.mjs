@@ -38,6 +38,25 @@ test('sessions: the one not seen for longest makes room, its tasks stay', async 
   assert.equal(stage.upstream.calls.length, 1);
 });
 
+test('sessions of a principal: they make room for each other, and nobody else\'s goes', async (t) => {
+  const stage = await limited(t, { sessions_per_principal: 3 });
+  const [greedy, modest] = [await stage.connect({ token: 'A' }), await stage.connect({ token: 'B' })];
+  const tasks = [await greedy.createTask('delete_user'), await modest.createTask('delete_user')];
+  assert.equal(await reached(stage, 'sessions_per_principal'), 0);
+  for (let i = 0; i < 10; i++) await stage.connect({ token: 'A' });
+  assert.equal(await reached(stage, 'sessions_per_principal'), 11 - 3);
+  // Upstream is asked once more about a session that was forgotten, and about no other.
+  const pings = () => stage.upstream.of('ping').length;
+  const before = pings();
+  assert.equal((await modest.result('tasks/get', { taskId: tasks[1].taskId })).status, 'input_required');
+  assert.equal(pings(), before);
+  assert.equal((await greedy.result('tasks/get', { taskId: tasks[0].taskId })).status, 'input_required');
+  assert.equal(pings(), before + 1);
+  await stage.admin.approve(tasks[0].taskId);
+  await stage.admin.inState(tasks[0].taskId, 'completed');
+  await lives(stage, greedy);
+});
+
 for (const [limit, tokens] of [['pending_per_principal', ['A', 'A', 'A']], ['pending_total', ['A', 'B', 'C']]]) {
   test(`${limit}: -32013 with retry_after, counted, and the old tasks can be decided`, async (t) => {
     const stage = await limited(t, { [limit]: 2 });

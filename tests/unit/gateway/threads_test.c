@@ -47,8 +47,9 @@ static struct snapshot *make_snapshot(void)
 static void use_sessions(struct shared *shared, struct str name, int round)
 {
     struct session_facts facts = {.known = true}, seen;
+    static const struct config_limits limits = {.sessions = 50, .sessions_per_principal = 20};
     sessions_put(shared->sessions, STR("up"), name, &facts, 50);
-    sessions_accept(shared->sessions, STR("up"), name, STR("t"), round, 50);
+    sessions_accept(shared->sessions, STR("up"), name, STR("t"), round, &limits);
     sessions_get(shared->sessions, STR("up"), name, &seen);
     sessions_accepted_ago_ms(shared->sessions, STR("up"), name, STR("t"), round);
     if (round % 7 == 0)
