@@ -261,6 +261,23 @@ test('after a restart the session is still answered for, by its first call, too'
   assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
 });
 
+test('upstream asks without end: so many wait, the rest is refused at once, and so is what is too large', async (t) => {
+  const s = await stage(t);
+  const client = await plain(s);
+  await client.listen();
+  await until(() => s.upstream.getStreams.size === 1, 'the stream upstream');
+  s.upstream.push({ jsonrpc: '2.0', ...elicit('large', { ...PARTY, message: 'x'.repeat(70_000) }) });
+  assert.deepEqual((await responseTo(s.upstream, 'large')).error, { code: -32602, message: 'The request is larger than the gateway keeps' });
+  for (let n = 0; n < 103; n++) s.upstream.push({ jsonrpc: '2.0', ...elicit(`e-${n}`) });
+  for (const n of [100, 101, 102]) assert.deepEqual((await responseTo(s.upstream, `e-${n}`)).error, { code: -32013, message: 'Too many requests wait for this client' });
+  const list = json(await listed(client, 'get_elicitations', 100));
+  assert.equal(list.length, 100);
+  await run(client, 'cancel_elicitation_request', { request_id: list[0].requestId });
+  assert.deepEqual((await responseTo(s.upstream, 'e-0')).result, { action: 'cancel' });
+  s.upstream.push({ jsonrpc: '2.0', ...elicit('e-103') });
+  await until(async () => json(await run(client, 'get_elicitations')).length === 100, 'room for one more');
+});
+
 test('upstream breaks off the GET stream: what it asked there has gone with it', async (t) => {
   const s = await stage(t);
   const client = await plain(s);
