@@ -256,8 +256,10 @@ static void on_patience_ended(void *context)
 
 void promotion_hurry(struct promotion *promotion)
 {
-    if (promotion->call && !promotion->task)
+    if (promotion->call && !promotion->task) {
+        promotion->is_given_up = true;
         on_patience_ended(promotion);
+    }
 }
 
 static struct promotion *create(struct call *call, int64_t patience_ms)

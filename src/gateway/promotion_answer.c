@@ -137,7 +137,7 @@ static bool promises_other(const struct promotion *promotion)
 
 void promotion_answer_task(struct promotion *promotion, const struct store_reply *working)
 {
-    bool is_other = promises_other(promotion);
+    bool is_other = promises_other(promotion), is_given_up = promotion->is_given_up;
     struct buffer text, json;
     buffer_init(&text);
     buffer_init(&json);
@@ -148,6 +148,7 @@ void promotion_answer_task(struct promotion *promotion, const struct store_reply
                                             .json = buffer_str(&json),
                                             .structured = is_other ? STR_EMPTY : buffer_str(&json),
                                             .is_error = is_other,
+                                            .tells_events = is_given_up,
                                         });
     buffer_finish(&json);
     buffer_finish(&text);

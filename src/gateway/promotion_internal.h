@@ -16,6 +16,7 @@ struct promotion {
     struct call *call; /* who waits for the answer; NULL when nobody does any more */
     char key[PSEUDO_KEY_BYTES];
     bool is_executed; /* by execute_tool */
+    bool is_given_up; /* its client has sent notifications/cancelled */
     bool has_ended;
     int64_t patience_ms;
     struct ask *ask;          /* NULL once upstream has answered */
@@ -33,7 +34,8 @@ struct promotion {
 };
 
 /* ---- promotion.c ---- */
-/* The client's patience is over, if it still waits. */
+/* The client has given up, if it still waits: it reads no answer, so none tells it anything that
+ * is told once. */
 void promotion_hurry(struct promotion *promotion);
 
 /* ---- promotion_cancel.c: what a client gives up goes on ---- */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
 import { blocks, PLAIN, promoted, SENTENCE, stage as usual } from './lib/promotion.mjs';
+import { eventsOf } from './lib/pseudo.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -225,6 +226,8 @@ for (const workers of [1, 3]) {
     const cancel = (requestId) => agent.notify('notifications/cancelled', { requestId, reason: 'McpError: MCP error -32001: Request timed out' });
     assert.equal((await cancel(call.id)).status, 202);
     const { id } = promoted(await waiting);
+    const told = eventsOf(await agent.result('tools/call', { name: 'list_servers', arguments: {} }));
+    assert.deepEqual(told.map((e) => [e.type, e.data.taskId]), [['task_created', id]], 'an answer that nobody reads has told nothing');
     await cancel(call.id); // of an answered request: nothing to do with its task
     assert.equal((await admin.task(id)).state, 'executing');
     await cancel(4711); // of another: upstream's own business
