@@ -4,6 +4,7 @@
 
 #include "pseudo/client.h"
 #include "question_internal.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
@@ -227,6 +228,15 @@ static void respond_for(struct call *call, struct kept_question *kept)
     question_respond(call->worker, kept, &response);
 }
 
+/* Whoever upstream has never accepted in the session closes nothing of it: upstream, to whom the
+ * response goes, may refuse it. */
+static bool is_stranger(const struct call *call)
+{
+    return sessions_accepted_ago_ms(call->worker->gateway->sessions, str_from(call->source->id),
+                                    str_from(call->session), str_from(call->token),
+                                    clock_monotonic_ms()) == INT64_MAX;
+}
+
 bool questions_take_response(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
@@ -239,6 +249,8 @@ bool questions_take_response(struct call *call)
     if (question_table_count(gateway->questions) == 0)
         return false;
     call_identify(call);
+    if (is_stranger(call))
+        return false;
     if (find_question(call, &our_id, &search, &match)) {
         struct kept_question *kept =
             question_close(gateway, str_from(search.key), &match, &closing);

@@ -124,6 +124,31 @@ test('a stranger who is told of no such session ends nothing of it', async (t) =
   assert.equal((await victim.delete()).status, 200);
 });
 
+test('a stranger in a session answers nothing that its client is asked', async (t) => {
+  const stage = await hostileScene(t, { upstream: { authorize: (r) => (r.headers.authorization === 'Bearer stranger' ? 401 : undefined) } });
+  const honest = (r) => r.rpc?.id === 7 && r.rpc.method === undefined && !r.headers.authorization;
+  stage.upstream.handlers['tools/call'] = async ({ reply, id, params }) => {
+    if (params.name === 'read') return reply.result({ content: [] });
+    const stream = reply.sse();
+    stream.event({ jsonrpc: '2.0', ...elicit(7) });
+    const { rpc } = await stage.upstream.received(honest, 1, 20_000);
+    stream.event({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: JSON.stringify(rpc.result) }] } });
+    stream.end();
+  };
+  const victim = await stage.connect({ capabilities: { tasks: {}, elicitation: {} } });
+  const { taskId } = await victim.createTask('delete_user');
+  const waiting = await victim.stream('tasks/result', { taskId });
+  await stage.admin.approve(taskId);
+  await waiting.message((m) => m.method === 'elicitation/create', 'the question');
+  const stranger = stage.raw({ token: 'stranger' });
+  stranger.session = victim.session;
+  assert.equal((await stranger.post({ jsonrpc: '2.0', id: 7, result: { action: 'accept', content: { partySize: 20 } } })).status, 401);
+  assert.equal((await victim.post({ jsonrpc: '2.0', id: 7, result: { action: 'decline' } })).status, 202);
+  const last = await waiting.message((m) => m.id === waiting.id, 'the result');
+  assert.equal(last.result.content[0].text, '{"action":"decline"}');
+  await lives(stage, victim);
+});
+
 test('the end of a session at one server is no end at another that uses the same name', async (t) => {
   const upstreams = [await startUpstream(t, { tools: TOOLS }), await startUpstream(t, { tools: TOOLS })];
   upstreams[1].onHttp = (r, reply) => r.method === 'DELETE' && (reply.http(200), true);
