@@ -12,10 +12,14 @@ bool dialect_is_undecided(const struct task *task)
     return task->decided_ms == 0 && !task->accelerated;
 }
 
+static const char *decider_of(const struct task *task)
+{
+    return *task->decided_by ? task->decided_by : "an operator";
+}
+
 void dialect_append_rejection(struct buffer *out, const struct task *task)
 {
-    buffer_append_format(out, "Rejected by %s",
-                         *task->decided_by ? task->decided_by : "an operator");
+    buffer_append_format(out, "Rejected by: %s", decider_of(task));
 }
 
 void dialect_append_timeout(struct buffer *out, const struct task *task)
@@ -73,7 +77,7 @@ static void append_default(struct buffer *out, const struct task *task)
         append_reason(out, task);
         break;
     case TASK_REJECTED:
-        dialect_append_rejection(out, task);
+        buffer_append_format(out, "Rejected by %s", decider_of(task));
         append_reason(out, task);
         break;
     case TASK_EXPIRED:

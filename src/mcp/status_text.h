@@ -6,7 +6,7 @@
 
 /* Nobody approved it, and somebody should have: the decide-by clock is the one that ran out. */
 bool dialect_is_undecided(const struct task *task);
-/* "Rejected by NAME". */
+/* "Rejected by: NAME". */
 void dialect_append_rejection(struct buffer *out, const struct task *task);
 /* "Timeout after 600s". */
 void dialect_append_timeout(struct buffer *out, const struct task *task);

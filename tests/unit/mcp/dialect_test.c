@@ -357,9 +357,9 @@ static const struct {
      .decided = true,
      .by = "alice",
      .reason = "not on a Friday",
-     .answer = ERROR_HEAD("-32007", "Rejected by alice") "\"reason\":\"not on a Friday\","
-                                                         "\"gate\":\"approval\"," ERROR_TAIL(
-                                                             "approval_rejected")},
+     .answer = ERROR_HEAD("-32007", "Rejected by: alice") "\"reason\":\"not on a Friday\","
+                                                          "\"gate\":\"approval\"," ERROR_TAIL(
+                                                              "approval_rejected")},
     {.state = TASK_EXPIRED,
      .answer = ERROR_HEAD("-32008", "Timeout after 600s") "\"gate\":\"approval\"," ERROR_TAIL(
          "approval_timeout")},
