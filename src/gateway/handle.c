@@ -251,11 +251,21 @@ static void dispatch(struct call *call)
         handlers[treatment](call);
 }
 
+static void refuse_type(struct call *call)
+{
+    struct buffer body;
+    buffer_init(&body);
+    write_refusal(&body, JSONRPC_INVALID_REQUEST, STR("Content-Type must be application/json"),
+                  NULL);
+    call_answer_status(call, 415, buffer_str(&body));
+    buffer_finish(&body);
+}
+
 static void handle_post(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
     if (!ambiguity_is_plain_json(call->exchange)) {
-        call_answer_status(call, 415, STR_EMPTY);
+        refuse_type(call);
     } else if (!read_envelope(call)) {
         return;
     } else if (atomic_load(&gateway->shutting_down)) {

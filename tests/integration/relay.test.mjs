@@ -224,6 +224,7 @@ test('a content type other than JSON is 415', async (t) => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'text/json', undefined]) {
     const answer = await exchange(gateway.url, { method: 'POST', headers: { accept: '*/*', ...(type ? { 'content-type': type } : {}) }, body: JSON.stringify(CALL) });
     assert.equal(answer.status, 415, type);
+    assert.equal((await answer.json()).error.message, 'Content-Type must be application/json', type);
   }
   assert.equal(upstream.requests.length, before);
   for (const type of ['application/json; charset=utf-8', 'Application/JSON']) {
