@@ -31,3 +31,13 @@ bool error_prefix(struct error *error, const char *what)
     error->message[used + length] = '\0';
     return false;
 }
+
+bool error_suffix(struct error *error, const char *hint)
+{
+    if (!error)
+        return false;
+    size_t used = strnlen(error->message, sizeof error->message);
+    if (used < sizeof error->message)
+        snprintf(error->message + used, sizeof error->message - used, "; %s", hint);
+    return false;
+}

@@ -19,6 +19,22 @@
 static void on_readable(h2o_socket_t *listener, const char *error);
 static void on_accept_again(void *context);
 
+/* Sharing a port is for this process's own loops, but the kernel would let any process of this
+ * user in, and spread the connections over both without a word. Without sharing it tells. */
+static bool is_port_free(const struct addrinfo *address)
+{
+    const int on = 1;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd == -1)
+        return false;
+    bool bound = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+                 bind(fd, address->ai_addr, address->ai_addrlen) == 0;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return bound;
+}
+
 /* A bound, listening descriptor, or -1 with errno. */
 static int open_descriptor(const struct addrinfo *address, bool reuse_port)
 {
@@ -67,7 +83,9 @@ bool listener_open(struct http_server *server, struct error *error)
     struct addrinfo *address;
     if (getaddrinfo(host, port, &hints, &address) != 0)
         return error_set(error, "\"%s\" is not an IP address", host);
-    int fd = open_descriptor(address, options->reuse_port);
+    int fd = options->first_on_port && !is_port_free(address)
+                 ? -1
+                 : open_descriptor(address, options->reuse_port);
     int reason = errno;
     freeaddrinfo(address);
     if (fd == -1)

@@ -111,11 +111,13 @@ static void drain_proxy(void *context)
     http_server_drain(worker->proxy, nothing, NULL);
 }
 
+/* Fewer loops than workers are there when the start has failed on the way. */
 static void stop_loops(struct server *server)
 {
-    for (size_t i = 0; i < server->worker_count; i++)
-        if (server->workers[i].loop) /* a start that failed made none */
+    for (size_t i = 0; i < server->worker_count; i++) {
+        if (server->workers[i].loop)
             loop_stop(server->workers[i].loop);
+    }
 }
 
 static void on_drain_look(void *context)
@@ -175,7 +177,8 @@ static bool open_store(struct server *server, const struct config *config,
                        struct admin_options *admin, struct error *error)
 {
     char *path = store_folder_path(config);
-    bool good = store_folder_admin_token(config, path, admin->extra_token_sha256, error);
+    bool good = store_folder_check(path, error) &&
+                store_folder_admin_token(config, path, admin->extra_token_sha256, error);
     if (good) {
         server->store = store_open(path, error);
         good = server->store != NULL;
@@ -199,6 +202,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .address = str_from(config->proxy_bind),
         .port = port,
         .reuse_port = workers > 1,
+        .first_on_port = workers > 1 && worker == &worker->server->workers[0],
         .max_body_bytes = (size_t)config->limits.body_bytes,
         .max_connections = (int)((config->limits.connections + workers - 1) / workers),
         .read_timeout_ms = READ_TIMEOUT_MS,
@@ -209,7 +213,8 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .context = worker->gateway,
     };
     worker->proxy = http_server_create(worker->loop, &options, error);
-    return worker->proxy != NULL;
+    return worker->proxy ||
+           error_suffix(error, "free the port, or name another in THOUGHTGATE_OUTBOUND_PORT");
 }
 
 static bool start_workers(struct server *server, const struct config *config, struct error *error)
@@ -244,7 +249,7 @@ static bool start_admin(struct server *server, const struct config *config,
     options->worker = server->workers[0].gateway;
     server->admin = admin_create(server->workers[0].loop, options, error);
     if (!server->admin)
-        return false;
+        return error_suffix(error, "free the port, or name another in THOUGHTGATE_ADMIN_PORT");
     log_info("Admin listening", LOG_TEXT("address", config->admin_bind),
              LOG_NUMBER("port", admin_port(server->admin)));
     return true;

@@ -43,6 +43,22 @@ char *store_folder_path(const struct config *config)
     return memory_copy_text(use_fallback ? FALLBACK_PATH : config->store_path);
 }
 
+bool store_folder_check(const char *store_path, struct error *error)
+{
+    char *folder = folder_of(store_path);
+    struct stat status;
+    bool good = true;
+    if (stat(folder, &status) != 0)
+        good = error_set(error,
+                         "the store's folder %s cannot be used: %s; create it for the user that "
+                         "runs taskgate, or name another file in store.path",
+                         folder, strerror(errno));
+    else if (!S_ISDIR(status.st_mode))
+        good = error_set(error, "%s is no folder; name another file in store.path", folder);
+    free(folder);
+    return good;
+}
+
 static bool read_token(int fd, char token[TOKEN_MAX_BYTES], size_t *length)
 {
     ssize_t got = read(fd, token, TOKEN_MAX_BYTES - 1);

@@ -18,7 +18,8 @@ bool files_make_private(const char *path, struct error *error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, PRIVATE_MODE);
     if (fd < 0)
-        return error_set(error, "cannot open the database %s: %s", path, strerror(errno));
+        return error_set(error, "cannot open the database %s: %s; see store.path", path,
+                         strerror(errno));
     struct stat status;
     bool made = false;
     if (fstat(fd, &status) != 0)

@@ -1,15 +1,17 @@
 // The process: shutdown that loses nothing, one process per store, crashes in every state of a task.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { Child } from './lib/child.mjs';
-import { BINARY, workflow } from './lib/gateway.mjs';
+import { BINARY, configuration, workflow } from './lib/gateway.mjs';
 import { socketTo } from './lib/http.mjs';
 import { defer } from './lib/lifetime.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until, within } from './lib/wait.mjs';
+import { toYaml } from './lib/yaml.mjs';
 
 const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
 
@@ -80,6 +82,40 @@ test('a second process on the same store exits 1 and says why', async (t) => {
   assert.equal(exit.code, 1, second.output());
   assert.match(second.stderr, /taskgate\.db/);
   second.assertNoSanitizerReport();
+  assert.equal((await gateway.admin.get('/health')).status, 200);
+});
+
+/** What a start that fails says: exit 1, and the one error in the log. */
+async function failedStart(gateway, name, { config = {}, port, adminPort, env = {} }) {
+  const folder = path.join(gateway.folder, name);
+  fs.mkdirSync(folder);
+  const configPath = path.join(folder, 'config.yaml');
+  fs.writeFileSync(configPath, toYaml(configuration({ upstream: gateway.options.upstream, store: path.join(folder, 'own.db'), config })));
+  const child = new Child(BINARY, ['serve', '--config', configPath], {
+    cwd: folder,
+    env: { ...gateway.environment(), THOUGHTGATE_OUTBOUND_PORT: String(port ?? (await freePort())), THOUGHTGATE_ADMIN_PORT: String(adminPort ?? (await freePort())), ...env },
+    name,
+  });
+  const exit = await within(child.exited, `${name} to give up`, 15_000);
+  child.assertNoSanitizerReport();
+  assert.equal(exit.code, 1, child.output());
+  const errors = child.stderr.split('\n').filter(Boolean).map((line) => JSON.parse(line)).filter((entry) => entry.level === 'error');
+  assert.equal(errors.length, 1, child.output());
+  return errors[0].error;
+}
+
+test('a start that fails says in one sentence why and what to do, and exits 1', async (t) => {
+  const { gateway } = await stage(t, { config: { workers: 2 } });
+  const said = async (name, expected, options) => assert.match(await failedStart(gateway, name, options), expected);
+  await said('port', new RegExp(`^cannot listen on 127\\.0\\.0\\.1 port ${gateway.port}: Address already in use; .*THOUGHTGATE_OUTBOUND_PORT$`), { port: gateway.port });
+  await said('shared port', /Address already in use; .*THOUGHTGATE_OUTBOUND_PORT$/, { port: gateway.port, config: { workers: 2 } });
+  await said('admin port', new RegExp(`port ${gateway.adminPort}: Address already in use; .*THOUGHTGATE_ADMIN_PORT$`), { adminPort: gateway.adminPort });
+  for (const token of ['a-token-that-is-given-0000000001', '']) {
+    await said(`no folder ${token}`, /^the store's folder \/nowhere\/at\/all cannot be used: No such file or directory; create it .*store\.path$/, {
+      config: { store: { path: '/nowhere/at/all/tasks.db' } },
+      env: { THOUGHTGATE_ADMIN_TOKEN: token },
+    });
+  }
   assert.equal((await gateway.admin.get('/health')).status, 200);
 });
 

@@ -38,6 +38,7 @@ struct http_server_options {
     struct str address; /* "127.0.0.1", "::1", "0.0.0.0" */
     uint16_t port;      /* 0 lets the system choose */
     bool reuse_port;    /* several servers, one per loop, on the same port */
+    bool first_on_port; /* of these the first: none of another process may be there already */
     size_t max_body_bytes;
     int max_connections;      /* above it nothing is accepted until one closes; 0: no limit */
     int64_t read_timeout_ms;  /* for a request's headers and body, and idle keep-alive */

@@ -107,7 +107,7 @@ export class Gateway {
         return;
       } catch (error) {
         // Another process may have taken the port between the look and the use.
-        if (tries < 2 && /address.{0,10}in use/i.test(this.child.stderr)) continue;
+        if (tries < 2 && /address.{0,10}in use/i.test(this.child?.stderr ?? '')) continue;
         throw error;
       }
     }

@@ -176,18 +176,23 @@ START_TEST(ulids_sort_in_the_order_they_were_made)
 }
 END_TEST
 
-START_TEST(errors_take_a_prefix_and_are_cut)
+START_TEST(errors_take_a_prefix_and_a_hint_and_are_cut)
 {
     struct error error;
     ck_assert(!error_set(&error, "%s", "what"));
     error_prefix(&error, "where");
     ck_assert_str_eq(error.message, "where: what");
+    ck_assert(!error_suffix(&error, "do that"));
+    ck_assert_str_eq(error.message, "where: what; do that");
     char longer[2 * ERROR_MESSAGE_BYTES];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     error_set(&error, "%s", longer);
     error_prefix(&error, "where");
     ck_assert_uint_eq(strlen(error.message), ERROR_MESSAGE_BYTES - 1);
+    ck_assert(!error_suffix(&error, "do that"));
+    ck_assert_uint_eq(strlen(error.message), ERROR_MESSAGE_BYTES - 1);
+    ck_assert(!error_suffix(NULL, "do that"));
     ck_assert(!error_set(NULL, "nobody listens"));
 }
 END_TEST
@@ -207,7 +212,7 @@ int main(void)
     tcase_add_test(tests, digest_is_sha256);
     tcase_add_test(tests, uuid_is_version_4);
     tcase_add_test(tests, ulids_sort_in_the_order_they_were_made);
-    tcase_add_test(tests, errors_take_a_prefix_and_are_cut);
+    tcase_add_test(tests, errors_take_a_prefix_and_a_hint_and_are_cut);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
