@@ -369,6 +369,8 @@ static void finish(struct server *server)
         close(server->signals);
 }
 
+/* What is wrong is for whoever starts the program, a line each; once it runs, its standard
+ * error is the log, where warnings are an entry. */
 static struct snapshot *load(const char *config_path)
 {
     struct config_problems problems = {0};
@@ -377,7 +379,12 @@ static struct snapshot *load(const char *config_path)
     struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
     buffer_init(&text);
     config_problems_write(&problems, &text);
-    fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
+    if (snapshot && text.length > 0) {
+        text.bytes[text.length - 1] = '\0';
+        log_warn("The configuration has warnings", LOG_TEXT("warnings", text.bytes));
+    } else if (!snapshot) {
+        fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
+    }
     buffer_finish(&text);
     config_problems_finish(&problems);
     return snapshot;

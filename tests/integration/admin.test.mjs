@@ -314,6 +314,22 @@ test('the page at / needs no token, holds no data, and has a strict policy', asy
   assert.doesNotMatch(text, /(src|href)="https?:/);
 });
 
+test("warnings about the configuration are log entries, too: all that a running gateway writes is JSON", async (t) => {
+  const { gateway } = await stage(t, {
+    approval: { default: { destination: { type: 'slack', channel: '#approvals' }, timeout: '10m' } },
+    config: { telemetry: { enabled: true, otlp: { endpoint: 'http://127.0.0.1:4318' } } },
+  });
+  const said = () => gateway.logs.filter((entry) => entry.msg === 'The configuration has warnings');
+  const [entry, ...more] = said();
+  assert.deepEqual([entry.level, more], ['warn', []]);
+  const lines = entry.warnings.split('\n');
+  assert.ok(lines.every((line) => /^\S+config\.yaml:\d+:\d+: warning: (approval|telemetry)\b.*;? ?/.test(line)), entry.warnings);
+  for (const key of ['approval.default.destination', 'telemetry']) assert.ok(lines.some((line) => line.includes(`warning: ${key}`)), entry.warnings);
+  gateway.hangUp();
+  await gateway.logged(/^Configuration reloaded$/);
+  assert.equal(said().at(-1).warnings, entry.warnings, 'a reload says them in the same way');
+});
+
 test('log lines are JSON with time, level and msg; arguments and tokens are never logged', async (t) => {
   const { gateway, admin, connect } = await stage(t);
   const client = await connect({ token: 'agent-token-needle' });
