@@ -43,7 +43,7 @@ static void rest(struct execution *execution)
     if (execution->running)
         atomic_fetch_sub(&execution->worker->gateway->in_flight, 1);
     if (execution->upstream_task)
-        upstream_tasks_remove(execution->worker->gateway->upstream_tasks, execution->session,
+        upstream_tasks_remove(execution->worker->gateway->upstream_tasks, execution->audience.key,
                               execution->upstream_task);
     if (execution->running && execution->task)
         questions_end_task(execution->worker, execution->task);

@@ -83,7 +83,8 @@ bool execution_task_follow(struct execution *execution, struct str result)
         return false; /* an immediate result is acceptable too */
     struct gateway_worker *worker = execution->worker;
     execution->upstream_task = id;
-    upstream_tasks_put(worker->gateway->upstream_tasks, execution->session, id, execution->task);
+    upstream_tasks_put(worker->gateway->upstream_tasks,
+                       execution->session[0] ? execution->audience.key : "", id, execution->task);
     store_task_set_upstream(worker->gateway->store, str_from(execution->id), str_from(id),
                             (struct store_call){worker->loop, NULL, NULL});
     loop_timer_init(&execution->timer, worker->loop, on_poll, execution);

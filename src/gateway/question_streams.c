@@ -59,12 +59,13 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         return false;
     if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
         return false;
-    struct task *task = upstream_tasks_find(gateway->upstream_tasks, call->session, message);
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_session(call->source, call->session, key); /* "" without a session */
+    struct task *task = upstream_tasks_find(gateway->upstream_tasks, key, message);
     if (!task)
         return false;
     struct question_audience audience;
     struct headers headers;
-    char key[PSEUDO_KEY_BYTES];
     unsigned requests = 0;
     questions_audience(call, &audience);
     headers_init(&headers, false);

@@ -213,6 +213,7 @@ START_TEST(a_task_of_upstreams_is_found_in_its_session_alone)
     upstream_tasks_put(tasks, "s", "a", task);
     ck_assert(upstream_tasks_any(tasks));
     ck_assert_ptr_null(upstream_tasks_find(tasks, "t", related));
+    ck_assert_ptr_null(upstream_tasks_find(tasks, "", related));
     ck_assert_ptr_null(upstream_tasks_find(tasks, "s", STR("{\"params\":{\"taskId\":7}}")));
     ck_assert_ptr_null(upstream_tasks_find(tasks, "s", STR("{}")));
     struct str messages[] = {related, status};
