@@ -16,6 +16,7 @@
 #include "taskgate/gateway/snapshot.h"
 
 #define LOOK_EVERY_S 1
+#define MISSING_LOOKS 4 /* together with that: within the 5 s of a change */
 
 struct reload {
     pthread_t thread;
@@ -26,6 +27,7 @@ struct reload {
     char *file;                /* the one that was found */
     struct config_file *files; /* all that are watched, as they were when last read or looked at */
     size_t file_count;
+    int missing_looks; /* in a row, with one of them gone */
     reload_callback callback;
     void *context;
 };
@@ -49,21 +51,44 @@ static void watch_files(struct reload *reload, const struct config_file *files, 
     }
 }
 
-/* Whether a file has changed since; one that is gone is in the middle of a swap. */
+static void refuse(struct reload *reload, const char *why)
+{
+    log_error("Configuration not reloaded, the one before stays in force", LOG_TEXT("error", why));
+    metrics_count(METRIC_CONFIG_LOADS, STR("error"));
+    reload->callback(reload->context, why);
+}
+
+/* One that is gone may be in the middle of a swap; when it stays away, that is said once. */
+static void count_missing(struct reload *reload, const char *missing)
+{
+    if (!missing) {
+        reload->missing_looks = 0;
+    } else if (reload->missing_looks <= MISSING_LOOKS && ++reload->missing_looks == MISSING_LOOKS) {
+        char *why = memory_format("%s: the file is gone; put it back", missing);
+        refuse(reload, why);
+        free(why);
+    }
+}
+
+/* Whether a file has changed since, or is back after it was missed. */
 static bool look_at_files(struct reload *reload)
 {
-    bool changed = false;
+    bool was_missed = reload->missing_looks >= MISSING_LOOKS, changed = false;
+    const char *missing = NULL;
     for (size_t i = 0; i < reload->file_count; i++) {
         struct config_file *seen = &reload->files[i], now = *seen;
         config_file_look(&now);
-        if (now.inode == 0)
+        if (now.inode == 0) {
+            missing = seen->path;
             continue;
+        }
         changed = changed || now.device != seen->device || now.inode != seen->inode ||
                   now.size != seen->size || now.modified.tv_sec != seen->modified.tv_sec ||
                   now.modified.tv_nsec != seen->modified.tv_nsec;
         *seen = now;
     }
-    return changed;
+    count_missing(reload, missing);
+    return changed || (was_missed && !missing);
 }
 
 /* What only a restart can change is said, not ignored. */
@@ -90,13 +115,6 @@ static void count_policies(const struct snapshot *old, const struct snapshot *ne
     bool has_policies = policy_count(old->policy) > 0 || (new &&policy_count(new->policy) > 0);
     if (has_policies)
         metrics_count(METRIC_CEDAR_RELOADS, new ? STR("success") : STR("error"));
-}
-
-static void refuse(struct reload *reload, const char *why)
-{
-    log_error("Configuration not reloaded, the one before stays in force", LOG_TEXT("error", why));
-    metrics_count(METRIC_CONFIG_LOADS, STR("error"));
-    reload->callback(reload->context, why);
 }
 
 static void accept(struct reload *reload, struct snapshot *snapshot, const char *warnings)
@@ -159,7 +177,7 @@ static void *watch(void *context)
         bool asked = reload->asked, stopping = reload->stopping;
         reload->asked = false;
         pthread_mutex_unlock(&reload->lock);
-        bool changed = look_at_files(reload);
+        bool changed = !stopping && look_at_files(reload);
         if (!stopping && (asked || changed))
             load(reload);
         pthread_mutex_lock(&reload->lock);

@@ -76,6 +76,21 @@ test('a file that is gone for a moment leaves the old rules in force', async (t)
   assert.equal(await outcome(client), -32014);
 });
 
+test('a file that stays away is said within some seconds, and its return mends it', async (t) => {
+  const { gateway, admin, connect } = await scene(t, { rules: [['read', 'deny']] });
+  const client = await connect();
+  const away = `${gateway.configPath}.away`;
+  const configError = async () => (await admin.get('/ready')).json.config_error;
+  fs.renameSync(gateway.configPath, away);
+  assert.equal(await until(configError, 'the error in /ready', { deadline: 15_000 }), `${gateway.configPath}: the file is gone; put it back`);
+  assert.equal((await gateway.logged(/^Configuration not reloaded/)).level, 'error');
+  assert.equal(await outcome(client), -32014, 'the rules before are in force');
+  fs.renameSync(away, gateway.configPath); // the very same file
+  await until(async () => (await configError()) === undefined, 'the error to go away', { deadline: 15_000 });
+  assert.equal(await outcome(client), -32014);
+  assert.equal(gateway.logs.filter((entry) => /^Configuration not reloaded/.test(entry.msg)).length, 1, 'said once');
+});
+
 test('a call in flight keeps the rules it was judged by', async (t) => {
   const { upstream, gateway, connect } = await scene(t);
   const client = await connect();
