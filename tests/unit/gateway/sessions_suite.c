@@ -120,8 +120,9 @@ START_TEST(the_sessions_of_one_token_make_room_for_each_other_alone)
     struct session_facts facts = facts_of("one");
     sessions_accept(sessions, SOURCE, STR("b"), STR("other"), 0, &few);
     sessions_put(sessions, SOURCE, STR("s1"), &facts, 1000);
-    for (int i = 1; i <= 3; i++)
-        sessions_accept(sessions, SOURCE, str_slice("s1s2s3" + 2 * (i - 1), 2), STR("a"), 0, &few);
+    static const char *const names[] = {"s1", "s2", "s3"};
+    for (size_t i = 0; i < 3; i++)
+        sessions_accept(sessions, SOURCE, str_from(names[i]), STR("a"), 0, &few);
     /* Seen again, so that the second is the one not seen for longest. */
     sessions_accept(sessions, SOURCE, STR("s1"), STR("a"), 2 * MINUTE_MS, &few);
     sessions_accept(sessions, SOURCE, STR("s4"), STR("a"), 0, &few);
@@ -134,8 +135,9 @@ START_TEST(the_sessions_of_one_token_make_room_for_each_other_alone)
     /* One that has ended counts no more, and those without a token do not count. */
     sessions_remove(sessions, SOURCE, STR("s3"), STR("a"));
     sessions_accept(sessions, SOURCE, STR("s5"), STR("a"), 0, &few);
-    for (int i = 0; i < 5; i++)
-        sessions_accept(sessions, SOURCE, str_slice("vwxyz" + i, 1), STR(""), 0, &few);
+    static const char *const nobodys[] = {"v", "w", "x", "y", "z"};
+    for (size_t i = 0; i < 5; i++)
+        sessions_accept(sessions, SOURCE, str_from(nobodys[i]), STR(""), 0, &few);
     ck_assert(is_accepted(sessions, "s1", STR("a")) && is_accepted(sessions, "s4", STR("a")));
     ck_assert(is_accepted(sessions, "v", STR("")));
     sessions_destroy(sessions);
