@@ -2,6 +2,7 @@
 #pragma once
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -84,9 +85,14 @@ static inline const char *quote_end(const char *p, const char *end)
 }
 
 /* JSON's white space only. */
+static inline bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+
 static inline const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+    while (p < end && is_space(*p))
         p++;
     return p;
 }

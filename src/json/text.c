@@ -128,6 +128,22 @@ struct str json_path_of(struct str value, const char *const *keys, size_t count)
     return value;
 }
 
+void json_members(struct str object, const char *const *keys, size_t count, struct str *values)
+{
+    size_t position = 0, left = count;
+    struct str raw, value;
+    for (size_t i = 0; i < count; i++)
+        values[i] = STR_EMPTY;
+    while (left > 0 && json_next_member(object, &position, &raw, &value)) {
+        for (size_t i = 0; i < count; i++) {
+            if (values[i].length || !unescape_equals(raw, str_from(keys[i])))
+                continue;
+            values[i] = value;
+            left--;
+        }
+    }
+}
+
 /* What stands between the quotes; false when `value` is no string. */
 static bool string_inside(struct str value, struct str *raw)
 {
@@ -166,34 +182,63 @@ static void append_span(struct buffer *out, const char *from, const char *to)
     buffer_append(out, str_slice(from, (size_t)(to - from)));
 }
 
-void json_write_with_member(struct buffer *out, struct str object, const char *key,
-                            struct str value)
+/* Behind the last member, so that white space before the brace stays there; behind the opening
+ * brace when there is none. */
+static const char *behind_members(struct str object)
+{
+    const char *p = object.bytes + object.length;
+    while (p > object.bytes + 1 && p[-1] != '}')
+        p--;
+    if (p > object.bytes + 1)
+        p--;
+    while (p > object.bytes + 1 && is_space(p[-1]))
+        p--;
+    return p;
+}
+
+/* The first of the old values that stands at `at` or behind it; `count` when there is none. */
+static size_t next_old(const struct json_change *changes, size_t count, const char *at)
+{
+    size_t next = count;
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].old.length && changes[i].old.bytes >= at &&
+            (next == count || changes[i].old.bytes < changes[next].old.bytes))
+            next = i;
+    }
+    return next;
+}
+
+void json_write_changed(struct buffer *out, struct str object, const struct json_change *changes,
+                        size_t count)
 {
     if (json_type(object) != JSON_OBJECT)
         object = STR("{}");
-    const char *end = object.bytes + object.length;
-    struct str old;
-    if (find_member(object, str_from(key), &old).length) {
-        append_span(out, object.bytes, old.bytes);
-        buffer_append(out, value);
-        append_span(out, old.bytes + old.length, end);
-        return;
+    const char *at = object.bytes, *behind = behind_members(object);
+    for (size_t i; (i = next_old(changes, count, at)) < count;) {
+        append_span(out, at, changes[i].old.bytes);
+        buffer_append(out, changes[i].value);
+        at = changes[i].old.bytes + changes[i].old.length;
     }
-    /* Behind the last member, so that white space before the brace stays there. */
-    size_t position = 0;
-    struct str last_key, last;
-    while (json_next_member(object, &position, &last_key, &last))
-        ;
-    const char *at = object.bytes + position;
-    if (position == 0)
-        at = skip_space(object.bytes, end) + 1;
-    append_span(out, object.bytes, at);
-    if (position != 0)
-        buffer_append_char(out, ',');
-    buffer_append_json_string(out, str_from(key));
-    buffer_append_char(out, ':');
-    buffer_append(out, value);
-    append_span(out, at, end);
+    append_span(out, at, behind);
+    bool is_first = behind[-1] == '{';
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].old.length)
+            continue;
+        if (!is_first)
+            buffer_append_char(out, ',');
+        is_first = false;
+        buffer_append_json_string(out, str_from(changes[i].key));
+        buffer_append_char(out, ':');
+        buffer_append(out, changes[i].value);
+    }
+    append_span(out, behind, object.bytes + object.length);
+}
+
+void json_write_with_member(struct buffer *out, struct str object, const char *key,
+                            struct str value)
+{
+    const struct json_change change = {key, json_member(object, key), value};
+    json_write_changed(out, object, &change, 1);
 }
 
 void json_write_without_member(struct buffer *out, struct str object, const char *key)

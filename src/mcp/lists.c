@@ -2,6 +2,7 @@
 #include "taskgate/mcp/lists.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "taskgate/json/text.h"
 
@@ -60,12 +61,11 @@ static bool read_annotation(struct str value, enum policy_annotation *annotation
     return is_known;
 }
 
-static struct policy_hints read_hints(struct str annotations)
+static struct policy_hints read_hints(const struct str values[HINT_COUNT])
 {
     struct policy_hints hints = {0, 0};
     for (unsigned i = 0; i < HINT_COUNT; i++) {
-        struct str value = json_member(annotations, policy_hint_name((enum policy_hint)i));
-        enum json_type type = json_type(value);
+        enum json_type type = json_type(values[i]);
         if (type == JSON_TRUE || type == JSON_FALSE)
             hints.given |= 1U << i;
         if (type == JSON_TRUE)
@@ -74,27 +74,62 @@ static struct policy_hints read_hints(struct str annotations)
     return hints;
 }
 
-/* `name` holds the decoded name. False when the item has none that can be read. */
-static bool read_tool(struct mcp_tool *tool, struct str item, struct buffer *name)
+/* What is read of a tool: its members, and those of the first two of them. */
+enum { TOOL_ANNOTATIONS, TOOL_EXECUTION, TOOL_NAME, TOOL_OUTPUT_SCHEMA, TOOL_MEMBERS };
+static const char *const tool_keys[] = {"annotations", "execution", "name", "outputSchema"};
+static const char task_support[] = "taskSupport";
+
+struct tool_text {
+    struct str members[TOOL_MEMBERS];
+    struct str hints[HINT_COUNT];
+    struct str annotated, executed; /* taskSupport in annotations, in execution */
+};
+
+static void find_text(struct tool_text *text, struct str item)
 {
-    if (!json_decode_string(json_member(item, "name"), name))
+    const char *keys[HINT_COUNT + 1] = {task_support};
+    struct str values[HINT_COUNT + 1];
+    for (unsigned i = 0; i < HINT_COUNT; i++)
+        keys[i + 1] = policy_hint_name((enum policy_hint)i);
+    json_members(item, tool_keys, TOOL_MEMBERS, text->members);
+    json_members(text->members[TOOL_ANNOTATIONS], keys, HINT_COUNT + 1, values);
+    text->annotated = values[0];
+    memcpy(text->hints, values + 1, sizeof text->hints);
+    text->executed = json_member(text->members[TOOL_EXECUTION], task_support);
+}
+
+/* `name` holds the decoded name. False when the item has none that can be read. */
+static bool read_tool(struct mcp_tool *tool, const struct tool_text *text, struct str item,
+                      struct buffer *name)
+{
+    if (!json_decode_string(text->members[TOOL_NAME], name))
         return false;
     *tool = (struct mcp_tool){.name = buffer_str(name), .raw = item};
-    tool->has_output_schema = json_type(json_member(item, "outputSchema")) == JSON_OBJECT;
-    tool->hints = read_hints(json_member(item, "annotations"));
-    tool->has_own = read_annotation(json_path(item, "execution", "taskSupport"), &tool->own) ||
-                    read_annotation(json_path(item, "annotations", "taskSupport"), &tool->own);
+    tool->has_output_schema = json_type(text->members[TOOL_OUTPUT_SCHEMA]) == JSON_OBJECT;
+    tool->hints = read_hints(text->hints);
+    tool->has_own =
+        read_annotation(text->executed, &tool->own) || read_annotation(text->annotated, &tool->own);
     return true;
 }
 
-/* Writes `item` with `key`.taskSupport set; a `key` that is no object becomes one. */
-static void write_announced(struct buffer *out, struct str item, const char *key, struct str value)
+/* Writes `item` with taskSupport set in both places; what is no object there becomes one. */
+static void write_announced(struct buffer *out, const struct tool_text *text, struct str item,
+                            struct str value)
 {
-    struct buffer member;
-    buffer_init(&member);
-    json_write_with_member(&member, json_member(item, key), "taskSupport", value);
-    json_write_with_member(out, item, key, buffer_str(&member));
-    buffer_finish(&member);
+    const struct json_change annotated = {task_support, text->annotated, value},
+                             executed = {task_support, text->executed, value};
+    struct buffer annotations, execution;
+    buffer_init(&annotations);
+    buffer_init(&execution);
+    json_write_changed(&annotations, text->members[TOOL_ANNOTATIONS], &annotated, 1);
+    json_write_changed(&execution, text->members[TOOL_EXECUTION], &executed, 1);
+    const struct json_change changes[] = {
+        {tool_keys[TOOL_ANNOTATIONS], text->members[TOOL_ANNOTATIONS], buffer_str(&annotations)},
+        {tool_keys[TOOL_EXECUTION], text->members[TOOL_EXECUTION], buffer_str(&execution)},
+    };
+    json_write_changed(out, item, changes, sizeof changes / sizeof *changes);
+    buffer_finish(&annotations);
+    buffer_finish(&execution);
 }
 
 struct tool_judgement {
@@ -108,15 +143,14 @@ static void write_tool(void *context, struct buffer *out, struct str item)
     struct buffer name;
     buffer_init(&name);
     struct mcp_tool tool;
+    struct tool_text text;
     enum policy_annotation announce = ANNOTATION_FORBIDDEN;
-    if (read_tool(&tool, item, &name) && judgement->judge(judgement->context, &tool, &announce)) {
+    find_text(&text, item);
+    if (read_tool(&tool, &text, item, &name) &&
+        judgement->judge(judgement->context, &tool, &announce)) {
         char value[16];
         int length = snprintf(value, sizeof value, "\"%s\"", policy_annotation_name(announce));
-        struct buffer annotated;
-        buffer_init(&annotated);
-        write_announced(&annotated, item, "annotations", str_slice(value, (size_t)length));
-        write_announced(out, buffer_str(&annotated), "execution", str_slice(value, (size_t)length));
-        buffer_finish(&annotated);
+        write_announced(out, &text, item, str_slice(value, (size_t)length));
     }
     buffer_finish(&name);
 }
@@ -136,8 +170,10 @@ bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context)
     for (size_t position = 0; json_next_element(tools, &position, &item);) {
         struct mcp_tool tool;
         enum policy_annotation ignored = ANNOTATION_FORBIDDEN;
+        struct tool_text text;
         buffer_clear(&name);
-        if (read_tool(&tool, item, &name))
+        find_text(&text, item);
+        if (read_tool(&tool, &text, item, &name))
             judge(context, &tool, &ignored);
     }
     buffer_finish(&name);

@@ -37,6 +37,8 @@ enum json_type json_type(struct str value);
 /* The value of the member `key` of an object (key given decoded), trimmed of white space;
  * empty when `object` is no object or has no such member. */
 struct str json_member(struct str object, const char *key);
+/* The values of several members in one walk: `values` has room for `count`. */
+void json_members(struct str object, const char *const *keys, size_t count, struct str *values);
 /* json_member() along a path: json_path(text, "result", "capabilities"). */
 #define json_path(value, ...)                                                                      \
     json_path_of(value, (const char *const[]){__VA_ARGS__},                                        \
@@ -60,5 +62,13 @@ bool json_string_equals(struct str value, struct str text);
  * stands, else added at the end. An empty or non-object `object` counts as {}. */
 void json_write_with_member(struct buffer *out, struct str object, const char *key,
                             struct str value);
+/* Several at once, without a walk: `old` is the value that json_member() or json_members() has
+ * found in this very text, empty for a member that is added. */
+struct json_change {
+    const char *key;
+    struct str old, value;
+};
+void json_write_changed(struct buffer *out, struct str object, const struct json_change *changes,
+                        size_t count);
 /* Writes `object` without the member `key`. */
 void json_write_without_member(struct buffer *out, struct str object, const char *key);

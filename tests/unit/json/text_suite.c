@@ -159,6 +159,56 @@ START_TEST(one_member_is_set_and_the_rest_stays)
 END_TEST
 
 static const struct {
+    const char *object, *first, *second, *third;
+} members[] = {
+    {"{\"a\":1,\"b\":{\"c\":2},\"c\":[3]}", "1", "{\"c\":2}", "[3]"},
+    {"{\"c\" : 3 , \"x\":{\"a\":0}, \"\\u0061\": 1}", "1", "", "3"},
+    {"{}", "", "", ""},
+    {"[\"a\"]", "", "", ""},
+    {"", "", "", ""},
+};
+
+START_TEST(several_members_are_found_in_one_walk)
+{
+    const char *const keys[] = {"a", "b", "c"};
+    struct str values[3];
+    json_members(str_from(members[_i].object), keys, 3, values);
+    expect_str(values[0], members[_i].first);
+    expect_str(values[1], members[_i].second);
+    expect_str(values[2], members[_i].third);
+}
+END_TEST
+
+static const struct {
+    const char *object, *expected;
+} several[] = {
+    {"{\"b\":0,\"x\": [ ],\"a\":0}", "{\"b\":\"B\",\"x\": [ ],\"a\":{\"A\":1}}"},
+    {"{ \"a\":0 , \"b\":0 }", "{ \"a\":{\"A\":1} , \"b\":\"B\" }"},
+    {" { \"x\":1 } ", " { \"x\":1,\"a\":{\"A\":1},\"b\":\"B\" } "},
+    {"{\"b\":0 }", "{\"b\":\"B\",\"a\":{\"A\":1} }"},
+    {"{ }", "{\"a\":{\"A\":1},\"b\":\"B\" }"},
+    {"", "{\"a\":{\"A\":1},\"b\":\"B\"}"},
+    {"[0]", "{\"a\":{\"A\":1},\"b\":\"B\"}"},
+};
+
+START_TEST(several_members_are_set_at_once)
+{
+    const char *const keys[] = {"a", "b"};
+    const struct str object = str_from(several[_i].object);
+    struct str old[2];
+    json_members(object, keys, 2, old);
+    struct buffer out;
+    buffer_init(&out);
+    json_write_changed(
+        &out, object,
+        (const struct json_change[]){{"a", old[0], STR("{\"A\":1}")}, {"b", old[1], STR("\"B\"")}},
+        2);
+    expect_str(buffer_str(&out), several[_i].expected);
+    buffer_finish(&out);
+}
+END_TEST
+
+static const struct {
     const char *object, *key, *expected;
 } removals[] = {
     {"{\"k\":1}", "k", "{}"},
@@ -266,6 +316,10 @@ Suite *text_suite(void)
                         sizeof changes / sizeof changes[0]);
     tcase_add_loop_test(tests, one_member_is_removed_and_the_rest_stays, 0,
                         sizeof removals / sizeof removals[0]);
+    tcase_add_loop_test(tests, several_members_are_found_in_one_walk, 0,
+                        sizeof members / sizeof *members);
+    tcase_add_loop_test(tests, several_members_are_set_at_once, 0,
+                        sizeof several / sizeof *several);
     tcase_add_test(tests, values_alone_are_checked);
     tcase_add_test(tests, the_place_of_what_is_wrong_is_told_apart);
     tcase_add_test(tests, members_are_written_one_after_the_other);
