@@ -63,6 +63,8 @@ void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_e
                         const char *details)
 {
     struct jsonrpc_error_data data = {.tool = tool, .details = str_from(details)};
+    if (error == JSONRPC_TRANSFORM_DRIFT)
+        data.gate = STR("policy");
     begin(outcome, &(struct task_change){.to = TASK_FAILED,
                                          .failure = TASK_FAILURE_GATEWAY,
                                          .outcome = TASK_OUTCOME_ERROR});

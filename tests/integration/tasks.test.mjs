@@ -504,7 +504,7 @@ test('a changed definition of the tool before the approval is -32012', async (t)
   await admin.decide('approve', taskId);
   await admin.inState(taskId, 'failed');
   const error = await client.error('tasks/result', { taskId });
-  assert.deepEqual([error.code, error.data.error_type], [-32012, 'transform_drift']);
+  assert.deepEqual([error.code, error.data.error_type, error.data.gate], [-32012, 'transform_drift', 'policy']);
   assert.equal(upstream.calls.length, 0);
 });
 
