@@ -48,13 +48,13 @@ bool store_folder_check(const char *store_path, struct error *error)
     char *folder = folder_of(store_path);
     struct stat status;
     bool good = true;
-    if (stat(folder, &status) != 0)
-        good = error_set(error,
-                         "the store's folder %s cannot be used: %s; create it for the user that "
-                         "runs taskgate, or name another file in store.path",
-                         folder, strerror(errno));
-    else if (!S_ISDIR(status.st_mode))
+    if (stat(folder, &status) == 0 && !S_ISDIR(status.st_mode))
         good = error_set(error, "%s is no folder; name another file in store.path", folder);
+    else if (access(folder, W_OK | X_OK) != 0)
+        good = error_set(error,
+                         "the store's folder %s cannot be used: %s; create it, writable for the "
+                         "user that runs taskgate, or name another file in store.path",
+                         folder, strerror(errno));
     free(folder);
     return good;
 }

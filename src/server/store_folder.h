@@ -11,7 +11,7 @@
 /* The database's path: the configured one, or, when none is configured and the default folder
  * is not writable, ./taskgate.db, said in the log. The caller frees. */
 char *store_folder_path(const struct config *config);
-/* Whether that path's folder is there. */
+/* Whether that path's folder is there, and can be written to. */
 bool store_folder_check(const char *store_path, struct error *error);
 /* The SHA-256 of the operators' token beside the configured ones (contract "Configuration"):
  * of THOUGHTGATE_ADMIN_TOKEN; or, when no token is configured at all, of the one in

@@ -111,7 +111,7 @@ test('a start that fails says in one sentence why and what to do, and exits 1', 
   await said('shared port', /Address already in use; .*THOUGHTGATE_OUTBOUND_PORT$/, { port: gateway.port, config: { workers: 2 } });
   await said('admin port', new RegExp(`port ${gateway.adminPort}: Address already in use; .*THOUGHTGATE_ADMIN_PORT$`), { adminPort: gateway.adminPort });
   for (const token of ['a-token-that-is-given-0000000001', '']) {
-    await said(`no folder ${token}`, /^the store's folder \/nowhere\/at\/all cannot be used: No such file or directory; create it .*store\.path$/, {
+    await said(`no folder ${token}`, /^the store's folder \/nowhere\/at\/all cannot be used: No such file or directory; create it, .*store\.path$/, {
       config: { store: { path: '/nowhere/at/all/tasks.db' } },
       env: { THOUGHTGATE_ADMIN_TOKEN: token },
     });
