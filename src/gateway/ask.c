@@ -110,7 +110,9 @@ static void conclude(struct ask *ask, enum upstream_result result, const char *d
     metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
     metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - ask->started_ms),
                     METRIC_LABELS(source));
-    pseudo_tell_reachable(ask->worker->gateway, source, reply.status > 0);
+    /* An answer that broke off says nothing of now: a later try may have failed before its end. */
+    if (result == UPSTREAM_DONE || reply.status == 0)
+        pseudo_tell_reachable(ask->worker->gateway, source, result == UPSTREAM_DONE);
     ask->callbacks.reply(ask->context, &reply);
     ask_cancel(ask);
 }
