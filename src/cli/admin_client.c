@@ -133,6 +133,18 @@ static struct curl_slist *build_headers(const struct admin_client *client,
     return curl_slist_append(headers, "Expect:");
 }
 
+/* What is said to this machine passes no proxy that the environment names for others: the token
+ * is not theirs. */
+static void keep_from_proxies(CURL *curl)
+{
+    const char *others = getenv("no_proxy");
+    if (!others)
+        others = getenv("NO_PROXY");
+    char *hosts = memory_format("localhost,127.0.0.1,::1,%s", others ? others : "");
+    curl_easy_setopt(curl, CURLOPT_NOPROXY, hosts);
+    free(hosts);
+}
+
 static void set_options(CURL *curl, const struct admin_request *request, const char *url,
                         struct curl_slist *headers, struct reception *reception)
 {
@@ -140,6 +152,7 @@ static void set_options(CURL *curl, const struct admin_request *request, const c
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L); /* the token goes nowhere else */
+    keep_from_proxies(curl);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);

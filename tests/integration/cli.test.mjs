@@ -1,6 +1,8 @@
 // The command line: exit codes, configuration errors with their places, explain, tasks.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
@@ -249,6 +251,22 @@ test('tasks list, show, approve, reject, cancel against the admin endpoint', asy
   assert.equal((await admin.task(ids[1])).state, 'rejected');
   const cancelled = await gateway.cli(['tasks', 'cancel', ids[2], '--json']);
   assert.deepEqual([cancelled.code, JSON.parse(cancelled.stdout).state], [0, 'cancelled']);
+});
+
+test('the admin endpoint of this machine is asked past every proxy of the environment', async (t) => {
+  const { gateway } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m') });
+  const asked = [];
+  const proxy = http.createServer((request, response) => (asked.push(request.url), response.writeHead(502).end())).listen(0, '127.0.0.1');
+  t.after(() => proxy.close());
+  await once(proxy, 'listening');
+  const env = { http_proxy: `http://127.0.0.1:${proxy.address().port}`, no_proxy: 'example.org' };
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const list = await gateway.cli(['tasks', 'list', '--json'], { env: { ...env, THOUGHTGATE_ADMIN_URL: `http://${host}:${new URL(gateway.adminUrl).port}` } });
+    assert.deepEqual([list.code, list.stderr], [0, ''], host);
+  }
+  const elsewhere = await gateway.cli(['tasks', 'list'], { env: { ...env, THOUGHTGATE_ADMIN_URL: 'http://gateway.invalid:7469' } });
+  assert.notEqual(elsewhere.code, 0);
+  assert.deepEqual(asked.map((url) => new URL(url).hostname), ['gateway.invalid']);
 });
 
 test('exit codes of tasks: 3 unreachable or refused, 4 not found, 5 conflict', async (t) => {

@@ -183,7 +183,7 @@ test('what cannot be done: isError, and one block of words or of {error}', async
     execute_tool: [{ server: 'other', tool: 'read' }, "Failed to execute tool: 'other' is no server that can be reached here; see list_servers"],
     respond_to_elicitation: [{ request_id: 'x', action: 'decline' }, "Elicitation request 'x' not found or already completed"],
     cancel_elicitation_request: [{ request_id: 'x' }, "Elicitation request 'x' not found or already completed"],
-    respond_to_sampling: [{ request_id: 'x', role: 'assistant', content: 'c', model: 'm' }, "Sampling request 'x' not found or already completed"],
+    respond_to_sampling: [{ request_id: 'x', role: 'assistant', content: 'c', model: 'm' }, "Failed to respond: Sampling request 'x' not found or already completed"],
     cancel_sampling_request: [{ request_id: 'x' }, "Sampling request 'x' not found or already completed"],
   };
   for (const [name, [args, words]] of Object.entries(refusals)) {

@@ -117,7 +117,9 @@ static void respond_to_sampling(struct call *call, struct str arguments, struct 
         answer_done(call, "Sampling request", buffer_str(&id),
                     result.length > 0 ? "completed" : "rejected");
     else
-        answer_problem(call, "Sampling request", buffer_str(&id), verdict, &error);
+        answer_problem(
+            call, result.length > 0 ? "Failed to respond: Sampling request" : "Sampling request",
+            buffer_str(&id), verdict, &error);
     buffer_finish(&id);
 }
 
