@@ -1,5 +1,5 @@
 /*
- * What durable creates are compared with: the very rows of a gateway's database, written again by
+ * What durable creates are compared with: the last ROWS of a gateway's database, written again by
  * plain SQLite under the same schema, indexes and triggers, CLIENTS tasks a transaction (group
  * commit) with the gateway's pragmas. They are read from memory.
  *
@@ -47,6 +47,16 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static long number(const char *sql)
+{
+    sqlite3_stmt *statement = prepare(sql);
+    if (sqlite3_step(statement) != SQLITE_ROW)
+        fail();
+    const long value = (long)sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return value;
+}
+
 /* The gateway's schema, and what it has stored in it so far, in memory. */
 static void read_seen(const char *file)
 {
@@ -68,6 +78,18 @@ static void read_seen(const char *file)
     run("DETACH file");
 }
 
+/* Before the last `rows` came, there was this. */
+static void write_earlier(long tasks, long audits)
+{
+    char *sql = sqlite3_mprintf(
+        "BEGIN; INSERT INTO main.task SELECT * FROM seen.task WHERE sequence <= %ld;"
+        "INSERT INTO main.task_request SELECT * FROM seen.task_request WHERE task <= %ld;"
+        "INSERT INTO main.audit SELECT * FROM seen.audit WHERE sequence <= %ld; COMMIT",
+        tasks, tasks, audits);
+    run(sql);
+    sqlite3_free(sql);
+}
+
 static void copy(sqlite3_stmt *statement, long sequence)
 {
     sqlite3_bind_int64(statement, 1, sequence);
@@ -86,12 +108,16 @@ int main(int argc, char **argv)
     sqlite3_stmt *statements[COPIES];
     for (int i = 0; i < COPIES; i++)
         statements[i] = prepare(copies[i]);
+    const long tasks = number("SELECT max (sequence) FROM seen.task") - rows;
+    const long audits = number("SELECT max (sequence) FROM seen.audit") - rows;
+    write_earlier(tasks, audits);
     const double began = now();
-    for (long sequence = 1; sequence <= rows;) {
+    for (long row = 1; row <= rows;) {
         run("BEGIN IMMEDIATE");
-        for (long k = 0; k < clients && sequence <= rows; k++, sequence++) {
-            for (int i = 0; i < COPIES; i++)
-                copy(statements[i], sequence);
+        for (long k = 0; k < clients && row <= rows; k++, row++) {
+            copy(statements[0], tasks + row);
+            copy(statements[1], tasks + row);
+            copy(statements[2], audits + row);
         }
         run("COMMIT");
     }
