@@ -16,7 +16,7 @@ const answer = (client, { requestId }, content) => run(client, 'respond_to_elici
 async function stage(t, name, options = {}) {
   const server = await startSdkServer(t, name);
   const gateway = await startGateway(t, { upstream: server.url, approval: workflow('10m'), ...options });
-  return { server, gateway, admin: gateway.admin, sdk: (more) => sdkClient(t, gateway.url, more) };
+  return { server, gateway, admin: gateway.admin, sdk: (more) => sdkClient(t, gateway.url, { awaitStream: true, ...more }) };
 }
 
 /** A client that can be asked itself, with what it was asked. */

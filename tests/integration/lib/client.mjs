@@ -12,19 +12,28 @@ export const PROTOCOL = '2025-11-25';
  * A connected SDK client, closed after the test. `prepare(client)` may set handlers before the connection.
  * The client terminates its session when it goes, as a well-behaved one does, unless `keepSession`.
  * `protocol`: the version that it asks for, as an older SDK would, in place of its own newest.
+ * `awaitStream`: connected only with its GET stream open, where a server may ask it at once.
  */
-export async function sdkClient(t, url, { name = 'sdk-client', protocol, capabilities = {}, headers = {}, prepare, keepSession = false, options = {} } = {}) {
+export async function sdkClient(t, url, { name = 'sdk-client', protocol, capabilities = {}, headers = {}, prepare, keepSession = false, awaitStream = false, options = {} } = {}) {
   const client = new Client({ name, version: '1.0.0' }, { capabilities, ...options });
   const errors = (client.errors = []);
   client.onerror = (error) => errors.push(error);
   prepare?.(client);
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  let opened;
+  const stream = new Promise((resolve) => (opened = resolve));
+  const asking = async (target, init) => {
+    const response = await fetch(target, init);
+    if (init.method === 'GET') opened();
+    return response;
+  };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: asking });
   if (protocol) askFor(protocol, transport);
   defer(t, async () => {
     if (!keepSession) await transport.terminateSession().catch(() => {});
     await client.close();
   });
   await client.connect(transport);
+  if (awaitStream) await stream;
   return client;
 }
 
