@@ -251,6 +251,13 @@ static int64_t announced_length(const struct http_header *items, size_t count)
     return -1;
 }
 
+/* A 5xx is an answer as well: it goes down as it is, unless there is something in its place. */
+static bool is_stood_in_for(struct relay *relay)
+{
+    return relay->status >= 500 && relay->options.failed &&
+           relay->options.failed(relay->call, RELAY_STATUS_5XX); /* which drops the relay */
+}
+
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
     struct relay *relay = context;
@@ -258,10 +265,8 @@ static void on_head(void *context, int status, const struct http_header *items, 
     relay->status = status;
     relay->content_length = announced_length(items, count);
     note_reachable(call);
-    if (status >= 500 && relay->options.failed) {
-        fail(relay, RELAY_STATUS_5XX);
+    if (is_stood_in_for(relay))
         return;
-    }
     struct headers headers;
     headers_init(&headers, false);
     headers_from_response(&headers, items, count);

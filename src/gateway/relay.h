@@ -16,7 +16,7 @@ enum relay_failure {
     RELAY_GONE,
     RELAY_TIMEOUT,
     RELAY_UNREADABLE, /* encoded, too large or not JSON where the reply must be read */
-    RELAY_STATUS_5XX, /* only told when `failed` is set; else it goes down as it is */
+    RELAY_STATUS_5XX, /* only told to `failed`; else it goes down as it is */
 };
 
 struct relay_options {
@@ -38,7 +38,8 @@ struct relay_options {
      * relay_ask_again(); 0: never. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
-    /* Answers in upstream's place; returns false to let the ordinary error be answered. */
+    /* Answers in upstream's place; returns false to let the ordinary error be answered, or the
+     * 5xx go down. */
     bool (*failed)(struct call *call, enum relay_failure failure);
 };
 

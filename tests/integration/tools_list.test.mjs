@@ -198,6 +198,16 @@ test('a 5xx is answered from the cache, a 4xx comes down as it is', async (t) =>
   assert.equal((await client.send('tools/list')).status, 401);
 });
 
+for (const method of ['tools/list', 'resources/list', 'prompts/list']) {
+  test(`a 5xx to a ${method} that was never fetched before comes down as it is`, async (t) => {
+    const { upstream, connect } = await scene(t);
+    const client = await connect();
+    upstream.handlers[method] = ({ reply }) => reply.http(503, { 'content-type': 'text/plain', 'retry-after': '7' }, 'busy');
+    const answer = await client.send(method);
+    assert.deepEqual([answer.status, answer.text, answer.headers['retry-after']], [503, 'busy', '7']);
+  });
+}
+
 test('an empty list is a valid state', async (t) => {
   const { connect } = await scene(t, { upstream: { tools: [] } });
   const result = await (await connect()).result('tools/list');
