@@ -15,6 +15,8 @@
 
 #define NONE UINT32_MAX
 #define ROOT 0
+/* In a name up to here no literal stands often enough for its globs to be worth remembering. */
+#define SHORT_NAME_BYTES 256
 
 struct state {
     uint32_t fallback; /* longest proper suffix that is a state too */
@@ -183,19 +185,34 @@ static uint32_t try_chain(const struct index *index, uint32_t first, struct str 
     return best;
 }
 
+/* Tries all globs behind the states on the way of outputs. What a state has led to once, it leads
+ * to wherever else its literal stands: `seen` has a byte for each state, or is NULL. */
+static uint32_t try_outputs(const struct index *index, uint32_t state, struct str name,
+                            const unsigned char *allowed, unsigned char *seen, uint32_t best)
+{
+    uint32_t output = index->states[state].output;
+    while (output != NONE && !(seen && seen[output])) {
+        best = try_chain(index, index->states[output].first, name, allowed, best);
+        if (seen)
+            seen[output] = 1;
+        output = index->states[index->states[output].fallback].output;
+    }
+    return best;
+}
+
 bool index_first(const struct index *index, struct str name, const unsigned char *allowed,
                  size_t *position)
 {
     uint32_t best = try_chain(index, index->first_free, name, allowed, NONE);
     uint32_t state = ROOT;
+    unsigned char *seen = NULL;
+    if (name.length > SHORT_NAME_BYTES)
+        seen = memory_alloc_array(index->state_count, 1);
     for (size_t i = 0; i < name.length; i++) {
         state = *move_of(index, state, index->symbols[(unsigned char)name.bytes[i]]);
-        uint32_t output = index->states[state].output;
-        while (output != NONE) {
-            best = try_chain(index, index->states[output].first, name, allowed, best);
-            output = index->states[index->states[output].fallback].output;
-        }
+        best = try_outputs(index, state, name, allowed, seen, best);
     }
+    free(seen);
     *position = best;
     return best != NONE;
 }

@@ -16,6 +16,7 @@ struct index;
 struct index *index_create(struct glob *const *globs, size_t count);
 void index_destroy(struct index *index); /* NULL is allowed */
 /* The lowest position of a glob that matches and whose `allowed` byte is set (NULL: all of
- * them are). Allocates nothing. */
+ * them are). Each glob is tried once at most for a long name, so that one that repeats a literal
+ * costs no more than its length; for a short one nothing is allocated. */
 bool index_first(const struct index *index, struct str name, const unsigned char *allowed,
                  size_t *position);

@@ -27,6 +27,16 @@ const post = (headers, body) =>
 
 const callOf = (name, id = 1) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } });
 
+test('a name of megabytes, of nothing but what a rule looks for, holds nobody up', async (t) => {
+  const { upstream, connect } = await stage(t, { rules: [['*_delete', 'deny'], ['*lete?', 'deny']] });
+  const [client, other] = [await connect({ token: 'A' }), await connect({ token: 'B' })];
+  const long = client.result('tools/call', { name: `${'_delete'.repeat(500_000)}xy` });
+  assert.ok((await other.result('tools/call', { name: 'read' })).content);
+  assert.ok((await long).content);
+  assert.equal((await client.error('tools/call', { name: '_delete'.repeat(500_000) })).code, -32014);
+  assert.equal(upstream.calls.length, 2);
+});
+
 // ---- what was judged is what upstream reads ----
 
 test('a body in another charset or coding than the one it was judged in is refused', async (t) => {

@@ -6,6 +6,7 @@
 
 #include "index.h"
 #include "suites.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 
 #define RULES 1000
@@ -148,6 +149,59 @@ START_TEST(a_thousand_rules_are_not_walked)
 }
 END_TEST
 
+/* A name of as many bytes as a body may have, of nothing but the literals of rules that it does not
+ * match: tried anew at each of them it would take hours. */
+START_TEST(a_long_name_of_a_rules_own_literals_is_no_work)
+{
+    struct glob *globs[] = {glob_compile(STR("*_delete"), NULL), glob_compile(STR("*lete?x"), NULL),
+                            glob_compile(STR("a*_delete*x"), NULL)};
+    struct index *index = index_create(globs, 3);
+    struct buffer name = {0};
+    size_t found;
+    for (int i = 0; i < 500000; i++)
+        buffer_append_text(&name, "_delete");
+    buffer_append_char(&name, 'y');
+    ck_assert(!index_first(index, buffer_str(&name), NULL, &found));
+    name.bytes[name.length - 1] = 'e';
+    memcpy(name.bytes + name.length - 7, "_delete", 7);
+    ck_assert(index_first(index, buffer_str(&name), NULL, &found));
+    ck_assert_uint_eq(found, 0);
+    buffer_finish(&name);
+    index_destroy(index);
+    for (int i = 0; i < 3; i++)
+        glob_destroy(globs[i]);
+}
+END_TEST
+
+/* Both ways of looking give the same: what is remembered of a long name loses none of its globs. */
+START_TEST(a_long_name_is_decided_as_a_walk_does)
+{
+    struct glob *globs[RULES];
+    char text[64];
+    for (int i = 0; i < RULES; i++) {
+        do
+            random_pattern(text);
+        while (strlen(text) < 8 || !(globs[i] = glob_compile(str_from(text), NULL)));
+    }
+    struct index *index = index_create(globs, RULES);
+    for (int i = 0; i < 300; i++) {
+        struct buffer name = {0};
+        size_t found, expected;
+        while (name.length < 600) {
+            random_name(text);
+            buffer_append_text(&name, text);
+        }
+        bool is_match = walk(globs, RULES, buffer_str(&name), NULL, &expected);
+        ck_assert(index_first(index, buffer_str(&name), NULL, &found) == is_match);
+        ck_assert(!is_match || found == expected);
+        buffer_finish(&name);
+    }
+    index_destroy(index);
+    for (int i = 0; i < RULES; i++)
+        glob_destroy(globs[i]);
+}
+END_TEST
+
 TCase *index_case(void)
 {
     TCase *tests = tcase_create("index");
@@ -155,5 +209,7 @@ TCase *index_case(void)
     tcase_add_test(tests, a_thousand_random_rules_decide_as_a_walk_does);
     tcase_add_test(tests, names_may_hold_any_byte);
     tcase_add_test(tests, a_thousand_rules_are_not_walked);
+    tcase_add_test(tests, a_long_name_of_a_rules_own_literals_is_no_work);
+    tcase_add_test(tests, a_long_name_is_decided_as_a_walk_does);
     return tests;
 }
