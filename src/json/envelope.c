@@ -239,6 +239,8 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
         texts[i]->text = decode(envelope, texts[i]->raw);
     if (has_nul(envelope->name.text))
         return invalid_params(envelope, error, envelope->name.raw, "a NUL in params.name");
+    if (has_nul(envelope->uri.text))
+        return invalid_params(envelope, error, envelope->uri.raw, "a NUL in params.uri");
     return ENVELOPE_OK;
 }
 
@@ -275,6 +277,7 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
     struct place top = {envelope, &envelope_level};
     struct str document = STR_EMPTY;
     scanner_init(&scanner, body, error);
+    scanner.refuses_nul = true;
     enum scan_verdict verdict = scan_document(&scanner, visit_member, &top, &document);
     scanner_finish(&scanner);
     enum envelope_status status = ENVELOPE_INVALID_REQUEST;

@@ -15,6 +15,7 @@ void scanner_init(struct scanner *scanner, struct str text, struct error *error)
     scanner->verdict = SCAN_ACCEPTED;
     scanner->error = error;
     scanner->place = NULL;
+    scanner->refuses_nul = false;
     keys_init(&scanner->keys);
 }
 
@@ -193,6 +194,8 @@ static const char *scan_key(struct scanner *scanner, const char *at, const struc
         return NULL;
     struct str raw = {at + 1, (size_t)(p - at) - 2};
     *key = keys_push(&scanner->keys, raw, escaped, scanner->end);
+    if (escaped && scanner->refuses_nul && memchr((*key)->bytes, '\0', (*key)->length))
+        scan_refuse(scanner, at, "a NUL in a key");
     p = skip_space(p, scanner->end);
     if (byte_at(scanner, p) != ':')
         return unreadable(scanner, p, "expected ':'");

@@ -21,6 +21,7 @@ struct scanner {
     enum scan_verdict verdict;
     struct error *error; /* may be NULL */
     size_t *place;       /* where the byte that is wrong goes; NULL: into the message */
+    bool refuses_nul;    /* in keys: for a reader in C they would end there */
     struct keys keys;
 };
 

@@ -2,9 +2,9 @@
  * The hot-path reader of one JSON-RPC message: one pass, no tree, no copy.
  *
  * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
- * depth (compared after unescaping), no key of the envelope, `params`, `task` or `_meta`
- * that differs from a protocol key only by letter case. What was judged is what is sent:
- * spans point into the bytes that were read (design invariant 1).
+ * depth (compared after unescaping), no key with a NUL, no key of the envelope, `params`,
+ * `task` or `_meta` that differs from a protocol key only by letter case. What was judged is what
+ * is sent: spans point into the bytes that were read (design invariant 1).
  */
 #pragma once
 
@@ -27,8 +27,9 @@ enum envelope_kind {
 enum envelope_status {
     ENVELOPE_OK,
     ENVELOPE_PARSE_ERROR,     /* -32700: not JSON, bad UTF-8, trailing bytes, too deep */
-    ENVELOPE_INVALID_REQUEST, /* -32600: batch, duplicate or case-variant key, not JSON-RPC 2.0 */
-    ENVELOPE_INVALID_PARAMS,  /* -32602: `params` is not an object, or a NUL in its name */
+    ENVELOPE_INVALID_REQUEST, /* -32600: batch, duplicate or case-variant key, NUL in one, no
+                                 JSON-RPC */
+    ENVELOPE_INVALID_PARAMS,  /* -32602: `params` is not an object, or a NUL in its name or uri */
 };
 
 /* A member of `params`. */

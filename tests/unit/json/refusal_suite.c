@@ -103,6 +103,12 @@ static const struct {
     ROW(PARAMS("{\"\\ud83d\\ude00\":1,\"\xF0\x9F\x98\x80\":2}"), REQUEST,
         "duplicate key at byte 64"),
     ROW(PARAMS("{\"a\\/b\":1,\"a/b\":2}"), REQUEST, "duplicate key at byte 56"),
+    /* What ends at a NUL would be another key, and perhaps the same as one beside it. */
+    ROW(ENVELOPE("\"method\\u0000\":\"n\",\"method\":\"m\""), REQUEST, "a NUL in a key at byte 24"),
+    ROW(PARAMS("{\"name\\u0000x\":1,\"name\":\"a\"}"), REQUEST, "a NUL in a key at byte 47"),
+    ROW(PARAMS("{\"task\":{\"\\u0000\":1}}"), REQUEST, "a NUL in a key at byte 55"),
+    ROW(PARAMS("{\"arguments\":{\"x\":[{\"a\":1,\"a\\u0000\":2}]}}"), REQUEST,
+        "a NUL in a key at byte 72"),
     /* Unreadable text is told as such whatever came before. */
     ROW("{\"a\":{\"b\":1,\"b\":1},", PARSE, "unexpected end at byte 19"),
     ROW("{\"ID\":1,", PARSE, "unexpected end at byte 8"),
@@ -224,6 +230,8 @@ static const struct {
      "params is not an object at byte 26", ""},
     {STR(PARAMS("{\"name\":\"delete\\u0000x\"}")), ENVELOPE_INVALID_PARAMS,
      "a NUL in params.name at byte 54", "9"},
+    {STR(PARAMS("{\"uri\":\"file:///a\\u0000b\"}")), ENVELOPE_INVALID_PARAMS,
+     "a NUL in params.uri at byte 53", "9"},
 };
 
 START_TEST(refusals_of_readable_requests_keep_the_id)
