@@ -37,6 +37,13 @@ static void unref(struct execution *execution)
     free(execution);
 }
 
+/* Of a task that another worker runs they are that one's. */
+static void end_questions(const struct execution *execution)
+{
+    if (execution->has_begun)
+        questions_end_task(execution->worker, execution->task);
+}
+
 /* Nothing is under way any more; the entry may stay. */
 static void rest(struct execution *execution)
 {
@@ -45,9 +52,8 @@ static void rest(struct execution *execution)
     if (execution->upstream_task)
         upstream_tasks_remove(execution->worker->gateway->upstream_tasks, execution->audience.key,
                               execution->upstream_task);
-    if (execution->running && execution->task)
-        questions_end_task(execution->worker, execution->task);
-    execution->running = false;
+    end_questions(execution);
+    execution->running = execution->has_begun = false;
     ask_cancel(execution->ask);
     execution->ask = NULL;
     loop_timer_stop(&execution->timer);
@@ -170,7 +176,7 @@ static void store_outcome(struct execution *execution)
 static void finish(struct execution *execution)
 {
     execution->ask = NULL;
-    questions_end_task(execution->worker, execution->task);
+    end_questions(execution);
     loop_timer_init(&execution->timer, execution->worker->loop, on_store_retry, execution);
     log_info("Call executed", LOG_TEXT("task", execution->id),
              LOG_TEXT("state", task_state_name(execution->outcome.change.to)));
@@ -343,6 +349,7 @@ static void on_executing(void *context, const struct store_reply *reply)
         if (reply->status == STORE_OK) {
             task_unref(execution->task);
             execution->task = task_ref(reply->task);
+            execution->has_begun = true;
             log_info("Executing", LOG_TEXT("task", execution->id),
                      LOG_TEXT("tool", execution->task->tool));
             /* `executing` is on disk: now, and only now, the first byte goes to upstream. */
@@ -364,6 +371,17 @@ static void on_executing(void *context, const struct store_reply *reply)
 
 /* ---- the beginning ---- */
 
+/* Another worker may have found nothing amiss a moment ago, and run it: then this one is too late,
+ * and must not say that nothing was done. */
+static void refuse(struct execution *execution, enum jsonrpc_error error)
+{
+    log_warn("An approved call is not run: what was approved has changed",
+             LOG_TEXT("task", execution->id), LOG_TEXT("error", jsonrpc_error_type(error)));
+    outcome_of_failure(&execution->outcome, str_from(execution->task->tool), error, "");
+    execution->outcome.change.unless_begun = true;
+    finish(execution);
+}
+
 static void begin(struct execution *execution, struct task *task)
 {
     struct gateway *gateway = execution->worker->gateway;
@@ -373,6 +391,7 @@ static void begin(struct execution *execution, struct task *task)
     loop_timer_stop(&execution->timer);
     execution->running = true;
     execution->refused = false;
+    buffer_clear(&execution->request_id); /* nothing has gone up yet */
     atomic_fetch_add(&gateway->in_flight, 1);
     task_unref(execution->task);
     execution->task = task_ref(task);
@@ -380,9 +399,7 @@ static void begin(struct execution *execution, struct task *task)
     execution->snapshot = snapshot_current();
     execution->source = config_source_find(execution->snapshot->config, str_from(task->source));
     if (!execution_check(execution, &error)) {
-        log_warn("An approved call is not run: what was approved has changed",
-                 LOG_TEXT("task", task->id), LOG_TEXT("error", jsonrpc_error_type(error)));
-        execution_fail(execution, error, "");
+        refuse(execution, error);
         return;
     }
     struct task_change change = {.to = TASK_EXECUTING};
@@ -431,7 +448,7 @@ static void stop(struct execution *execution)
 {
     if (execution->upstream_task) {
         execution_task_cancel(execution);
-    } else if (execution->ask) {
+    } else if (execution->ask && execution->request_id.length > 0) {
         struct buffer body;
         buffer_init(&body);
         buffer_append_format(&body,

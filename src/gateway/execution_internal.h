@@ -18,6 +18,7 @@ struct execution {
     bool refused;                      /* with it: runs again only when its owner asks */
     /* While it runs. */
     bool running;
+    bool has_begun; /* and is the one that runs: other workers may have tried, too */
     struct task *task;
     struct snapshot *snapshot;
     const struct config_source *source;

@@ -83,9 +83,10 @@ bool task_can_change(const struct task *task, const struct task_change *change)
 {
     const struct move *move = find_move(task->state, change->to);
     bool gives_back = task->state == TASK_EXECUTING && change->to == TASK_APPROVED;
+    bool is_too_late = task->state == TASK_EXECUTING && change->unless_begun;
     if (!move || (move->flags & (task->promoted ? MOVE_OF_OTHERS : MOVE_OF_PROMOTED)))
         return false;
-    return !(gives_back && change->by);
+    return !is_too_late && !(gives_back && change->by);
 }
 
 const char *task_move_name(enum task_state from, enum task_state to)

@@ -348,6 +348,21 @@ test('execution: on_result runs it when its owner asks for the result, not befor
   assert.equal(upstream.calls.length, 2);
 });
 
+test('a cancel while the session for it is still being opened sends nothing of a call that never went up', async (t) => {
+  const { upstream, ci } = await stage(t);
+  await upstream.received((r) => r.method === 'DELETE');
+  let letGo;
+  upstream.handlers.initialize = ({ reply }) => (letGo = () => reply.result({}));
+  const task = await called(ci, { tool: 'read' });
+  await upstream.received('initialize', 2);
+  const before = upstream.requests.length;
+  assert.equal((await ci.cancel(task.id)).state, 'cancelled');
+  letGo();
+  await upstream.requests[before - 1].gone;
+  assert.equal((await result(ci, task.id)).json.state, 'cancelled');
+  assert.deepEqual(upstream.requests.slice(before).map((r) => r.text), []);
+});
+
 test('a cancel while it runs tells upstream', async (t) => {
   const { upstream, ci } = await stage(t);
   upstream.handlers['tools/call'] = () => {};

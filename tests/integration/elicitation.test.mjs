@@ -41,6 +41,23 @@ const open = (client, taskId) =>
 
 const answer = (client, taskId, response, options) => client.call('tasks/get', { taskId, _meta: { [RESPONSE]: response } }, options);
 
+test('what upstream asks stays asked on four workers, of which all would run the call and one does', async (t) => {
+  const { admin, upstream, connect } = await stage(t, asks(elicit('e-1')), { config: { workers: 4 } });
+  const client = await connect({ capabilities: ASKABLE });
+  for (let i = 1; i <= 40; i++) {
+    const { taskId } = await client.createTask('book_dinner', { i });
+    // Each connection is some worker's, which keeps the credentials that came on it.
+    await Promise.all(Array.from({ length: 8 }, () => client.send('tasks/get', { taskId }, { headers: { connection: 'close' } })));
+    await admin.approve(taskId);
+    await upstream.received('tools/call', i);
+    await open(client, taskId);
+    const task = await client.result('tasks/get', { taskId });
+    assert.equal(task._meta[PENDING]?.length, 1, JSON.stringify(task));
+    await client.result('tasks/cancel', { taskId });
+  }
+  assert.equal(upstream.calls.length, 40);
+});
+
 test('while upstream asks, the task is input_required in tasks/get, tasks/list and status notifications, and working again after the answer', async (t) => {
   const { client, admin, connect, upstream } = await stage(t, asks(elicit('e-1'))).then(async (s) => ({ ...s, client: await s.connect({ capabilities: ASKABLE }) }));
   const listening = await client.listen();

@@ -141,6 +141,7 @@ struct task_change {
     enum task_outcome outcome;
     struct str outcome_text;
     const char *upstream_task;
+    bool unless_begun; /* not of a task that is executing: somebody else has begun it */
 };
 
 /* Whether `change` may be applied: the table allows the move, for a task of this kind, and nobody

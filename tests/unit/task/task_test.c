@@ -196,6 +196,23 @@ START_TEST(approving_what_runs_does_not_run_it_again)
 }
 END_TEST
 
+/* Whoever finds that an approved call must not run may be later than another who began it. */
+START_TEST(what_has_begun_is_not_said_never_to_have_run)
+{
+    struct task_change change = {
+        .to = TASK_FAILED, .failure = TASK_FAILURE_GATEWAY, .unless_begun = true};
+    struct error error = {""};
+    struct task *running = task_in(TASK_EXECUTING), *approved = task_in(TASK_APPROVED);
+    ck_assert(!task_transition(running, &change, NOW + 5, &error));
+    ck_assert_int_eq(running->state, TASK_EXECUTING);
+    ck_assert(task_transition(approved, &change, NOW + 5, &error));
+    change.unless_begun = false;
+    ck_assert(task_transition(running, &change, NOW + 5, &error));
+    task_unref(running);
+    task_unref(approved);
+}
+END_TEST
+
 START_TEST(ends_explain_themselves)
 {
     static const struct {
@@ -521,6 +538,7 @@ int main(void)
     tcase_add_test(table, approval_records_who_and_starts_the_second_clock);
     tcase_add_test(table, giving_back_leaves_decision_and_clock);
     tcase_add_test(table, approving_what_runs_does_not_run_it_again);
+    tcase_add_test(table, what_has_begun_is_not_said_never_to_have_run);
     tcase_add_test(table, ends_explain_themselves);
     tcase_add_test(table, an_accelerated_task_expires_by_its_own_clock);
     tcase_add_test(table, incomplete_changes_are_refused_and_leave_the_task);
