@@ -288,6 +288,8 @@ static void open_stream(struct call *call)
 {
     struct relay_options options = {.open_stream = true,
                                     .take_message = questions_take_from_stream};
+    if (http_header(call->exchange, "last-event-id").length > 0)
+        options.rewrite = lists_rewrite_resumed;
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
     else

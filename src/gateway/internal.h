@@ -145,6 +145,9 @@ void tools_call_handle(struct call *call);
 void resources_list_handle(struct call *call);
 void resources_templates_list_handle(struct call *call);
 void prompts_list_handle(struct call *call);
+/* For relay_options.rewrite of a GET stream that goes on where another ended: what is on it may be
+ * the answer to any request, a list among them. */
+void lists_rewrite_resumed(struct call *call, struct str result, struct buffer *new_result);
 void gated_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
 void unsubscribe_handle(struct call *call);
 void tasks_get_handle(struct call *call);

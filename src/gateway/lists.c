@@ -224,3 +224,25 @@ void prompts_list_handle(struct call *call)
 {
     relay_list(call, rewrite_prompts);
 }
+
+/* ---- a list that comes late ---- */
+
+static bool has_list(struct str result, const char *member)
+{
+    return json_type(json_member(result, member)) == JSON_ARRAY;
+}
+
+/* Which list it is only its member tells: the request was another exchange's. */
+void lists_rewrite_resumed(struct call *call, struct str result, struct buffer *out)
+{
+    if (has_list(result, "tools")) {
+        mcp_tools_read(result, learn_tool, call);
+        write_tools(call, result, out);
+    } else if (has_list(result, "resources")) {
+        mcp_list_filter(out, result, "resources", "uri", judge_resource, call);
+    } else if (has_list(result, "prompts")) {
+        mcp_list_filter(out, result, "prompts", "name", judge_name, call);
+    } else {
+        buffer_append(out, result);
+    }
+}

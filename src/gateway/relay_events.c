@@ -51,9 +51,10 @@ static bool rewrite_data(struct relay *relay, struct str data, struct buffer *me
         return false;
     if (relay_rewrite(relay->call, &relay->options, data, message))
         return true;
-    if (json_check(data, NULL))
+    if (json_check(data, NULL) && json_type(data) != JSON_ARRAY)
         return false;
-    /* What cannot be read cannot be filtered; a client might read it all the same. */
+    /* What cannot be read cannot be filtered; a client might read it all the same. Nor are batches
+     * read, which no server has a reason to send. */
     jsonrpc_write_error(message, relay->call->envelope.id, relay_failure_error(RELAY_UNREADABLE),
                         STR_EMPTY, NULL);
     return true;

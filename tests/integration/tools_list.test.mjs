@@ -233,3 +233,54 @@ test('after a reload the new rules are in force and open GET streams hear tools/
   await stream.message((m) => m.method === 'notifications/tools/list_changed', 'tools/list_changed');
   assert.deepEqual(await supports(client), { delete_user: 'forbidden', drop_table: 'forbidden', read_file: 'required', other: 'forbidden' });
 });
+
+test('a list that comes late, on a GET stream that goes on where the answer broke off, is filtered and announced like any other', async (t) => {
+  const { upstream, connect } = await scene(t, { upstream: { tools: TOOLS }, rules: RULES, expose: { mode: 'blocklist', tools: ['other', 'file:///hidden', 'hidden'] } });
+  const client = await connect();
+  const results = {
+    'tools/list': { tools: TOOLS },
+    'resources/list': { resources: [{ uri: 'file:///shown', name: 'a' }, { uri: 'file:///hidden', name: 'b' }] },
+    'prompts/list': { prompts: [{ name: 'shown' }, { name: 'hidden' }] },
+    ping: { note: 'tools and resources', nested: { tools: ['other'] } },
+  };
+  for (const [method, result] of Object.entries(results)) {
+    upstream.handlers[method] = ({ reply }) => {
+      const up = reply.sse();
+      up.raw('id: s1_0\nretry: 100\ndata:\n\n');
+      up.end();
+    };
+    const down = await client.stream(method, {});
+    await down.end();
+    upstream.onHttp = (r, reply) => {
+      if (r.method !== 'GET') return false;
+      const up = reply.sse();
+      up.event({ jsonrpc: '2.0', id: down.id, result }, { id: 's1_1' });
+      up.end();
+      return true;
+    };
+    const rest = await client.listen({ headers: { 'last-event-id': 's1_0' } });
+    const answer = (await rest.next((e) => e.json?.id === down.id)).json.result;
+    upstream.onHttp = null;
+    if (answer.tools) {
+      const theirs = answer.tools.filter((x) => TOOLS.some((mine) => mine.name === x.name));
+      assert.deepEqual(theirs.map((x) => [x.name, x.execution.taskSupport]), [['delete_user', 'required'], ['drop_table', 'forbidden'], ['read_file', 'forbidden']]);
+    }
+    if (answer.resources) assert.deepEqual(answer.resources.map((x) => x.uri), ['file:///shown']);
+    if (answer.prompts) assert.deepEqual(answer.prompts, [{ name: 'shown' }]);
+    if (method === 'ping') assert.deepEqual(answer, result, 'all else as it came');
+    assert.ok(!JSON.stringify(answer).includes(method === 'ping' ? 'no such word' : 'hidden'), method);
+  }
+});
+
+test('a list in a batch, which no request asked for, does not go down unread', async (t) => {
+  const { upstream, connect } = await scene(t, { upstream: { tools: TOOLS }, expose: { mode: 'blocklist', tools: ['other'] } });
+  const client = await connect();
+  upstream.handlers['tools/list'] = ({ reply, id }) => {
+    const up = reply.sse();
+    up.event([{ jsonrpc: '2.0', id, result: { tools: TOOLS } }]);
+    up.end();
+  };
+  const answer = await client.send('tools/list');
+  assert.equal(answer.message.error.code, -32002);
+  assert.ok(!answer.text.includes('other'), answer.text);
+});
