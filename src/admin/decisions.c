@@ -72,7 +72,7 @@ static void answer_decision(void *context, const struct store_reply *reply)
     if (reply->status == STORE_OK)
         log_info(pending->decision->log_line, LOG_TEXT("task", reply->task->id),
                  LOG_TEXT("by", pending->by), LOG_TEXT("source", reply->task->source),
-                 LOG_TEXT("tool", reply->task->tool), LOG_TEXT("reason", reply->task->reason));
+                 LOG_TEXT("tool", reply->task->tool), LOG_TEXT("reason", pending->reason));
     if (exchange)
         pending_reply_with_task(exchange, reply, pending->snapshot->config);
     pending_reply_destroy(pending);

@@ -118,6 +118,15 @@ void tasks_append_details(struct buffer *out, struct str task)
     buffer_append_char(out, '\n');
 }
 
+/* Whether its state is what the one who decided made of it: an approved call goes on to others,
+ * and may be cancelled by somebody else. */
+static bool is_decision(struct str task)
+{
+    struct str state = json_member(task, "state");
+    return json_string_equals(state, STR("approved")) ||
+           json_type(json_member(task, "executeBy")) != JSON_STRING;
+}
+
 void tasks_append_change(struct buffer *out, struct str task)
 {
     struct buffer by;
@@ -129,7 +138,8 @@ void tasks_append_change(struct buffer *out, struct str task)
     tasks_append_member(out, task, "tool");
     tasks_append_member(&by, task, "decidedBy");
     if (by.length > 0)
-        buffer_append_format(out, "  by %.*s", STR_ARGS(buffer_str(&by)));
+        buffer_append_format(out, "  %sby %.*s", is_decision(task) ? "" : "approved ",
+                             STR_ARGS(buffer_str(&by)));
     buffer_finish(&by);
     buffer_append_char(out, '\n');
 }

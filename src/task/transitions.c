@@ -250,7 +250,9 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
                                            : default_message(task, change);
     free(task->status_message);
     task->status_message = message;
-    replace(&task->reason, change->reason);
+    /* Who stops the call later is not who decided: the message above has that reason. */
+    if (task->decided_ms == 0)
+        replace(&task->reason, change->reason);
     replace(&task->upstream_task, change->upstream_task);
     if (move->flags & MOVE_DECIDES)
         replace(&task->decided_by, change->by);

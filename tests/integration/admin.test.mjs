@@ -59,6 +59,23 @@ test('a decision is answered with the task, and kept with who, when and why', as
   assert.deepEqual([(await admin.cancel(cancelled, 'never mind')).state, (await admin.task(cancelled)).status], ['cancelled', 'cancelled']);
 });
 
+test('who stops a call that somebody else has approved is not taken for who decided', async (t) => {
+  const { upstream, gateway, admin, connect } = await stage(t, {
+    config: { admin: { tokens: [{ name: 'bob', token_env: 'BOB', roles: ['approver'] }] } },
+    env: { BOB: 'bobs-token' },
+  });
+  upstream.handlers['tools/call'] = () => {};
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
+  await admin.approve(taskId, 'asked Ada');
+  await admin.inState(taskId, 'executing');
+  await admin.as('bobs-token').cancel(taskId, 'the wrong one');
+  const task = await admin.task(taskId);
+  assert.deepEqual([task.state, task.decidedBy, task.reason, task.statusMessage], ['cancelled', 'admin', 'asked Ada', 'Cancelled: the wrong one']);
+  const said = await gateway.logged((entry) => entry.msg === 'Task cancelled' && entry.task === taskId);
+  assert.deepEqual([said.by, said.reason], ['bob', 'the wrong one']);
+});
+
 test('approve answers after the commit and before the execution', async (t) => {
   const { upstream, admin, connect } = await stage(t);
   upstream.handlers['tools/call'] = () => {};

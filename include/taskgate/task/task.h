@@ -46,11 +46,11 @@ struct task {
     enum task_state state;
     /* Bound at creation, never changed. */
     char *source;    /* source id */
-    char *owner;     /* opaque: "auth:<hex>", "session:<hex>" or "anonymous" */
+    char *owner;     /* "auth:<hex>", "session:<hex>", "admin:<token's name>" or "anonymous" */
     char *session;   /* hex digest of the session id, or "" */
     char *principal; /* what operators see: client name and a short owner digest */
     char *client_name, *client_version; /* as the client called itself, or "" */
-    char *tool;                         /* may hold NUL? no: refused before */
+    char *tool;                         /* without NUL: a name with one was refused */
     char *workflow;                     /* or "" for an accelerated task */
     char *action;   /* the policy outcome it was created under: "approve", "forward" */
     char *decision; /* what decided the call, as JSON for the log and the audit trail; "" once the
@@ -133,8 +133,8 @@ bool task_check(const struct task *task, struct error *error);
  * the result. */
 struct task_change {
     enum task_state to;
-    const char *by; /* who approved, rejected or cancelled; kept only of a pending task's move */
-    const char *reason;
+    const char *by;     /* who approved, rejected or cancelled; kept of a pending task's move */
+    const char *reason; /* kept unless somebody else has decided before */
     const char *status_message;
     int64_t execute_by_ms; /* 0 on approval: TASK_EXECUTE_WITHIN_MS from now */
     enum task_failure failure;

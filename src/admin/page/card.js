@@ -145,11 +145,13 @@ export class Card {
   putOutcome() {
     const { task } = this;
     const line = this.part('.outcome');
-    const verb = { rejected: 'Rejected', cancelled: 'Cancelled' }[task.state] ?? 'Approved';
+    // Who decided may not be who stopped the call later: that is in the message alone.
+    const wasApproved = task.decidedBy && task.executeBy;
+    const verb = wasApproved ? 'Approved' : { rejected: 'Rejected', cancelled: 'Cancelled' }[task.state] ?? 'Approved';
     const said = [];
     if (task.decidedBy) said.push(`${verb} by ${task.decidedBy}${task.decidedAt ? `, ${timeFormat.format(new Date(task.decidedAt))}` : ''}`);
     if (task.reason) said.push(`“${task.reason}”`);
-    const repeats = task.state === 'rejected' || task.state === 'cancelled';
+    const repeats = !wasApproved && (task.state === 'rejected' || task.state === 'cancelled');
     if (task.statusMessage && !(said.length > 0 && repeats)) said.push(task.statusMessage);
     line.hidden = this.isPending || said.length === 0;
     putText(line, said.join(' · '));

@@ -52,6 +52,17 @@ test('approve with a reason: executed, moved to the decided ones', { skip }, asy
   assert.match(await row(taskId).locator('.outcome').textContent(), /Approved by admin.*asked Ada/);
 });
 
+test('a call that is stopped after its approval: who approved it is not taken for who stopped it', { skip }, async (t) => {
+  const { admin, client, row } = await stage(t, { config: { execution: 'on_result' } });
+  const { taskId } = await client.createTask('delete_user');
+  await row(taskId).locator('.reason').fill('asked Ada');
+  await row(taskId).locator('button.approve').click();
+  await admin.inState(taskId, 'approved');
+  await admin.cancel(taskId, 'the wrong one');
+  await row(taskId).getByText('cancelled', { exact: true }).waitFor();
+  assert.match(await row(taskId).locator('.outcome').textContent(), /^Approved by admin, [^·]* · “asked Ada” · Cancelled: the wrong one$/);
+});
+
 test('reject by keyboard alone: never executed', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const { taskId } = await client.createTask('delete_user');

@@ -347,6 +347,33 @@ START_TEST(tasks_are_shown_whole_and_safe)
 }
 END_TEST
 
+START_TEST(a_change_says_who_decided_and_nothing_that_others_did)
+{
+    static const struct {
+        const char *task, *line;
+    } rows[] = {
+        {"{\"id\":\"tg_1\",\"state\":\"approved\",\"tool\":\"pay\",\"decidedBy\":\"ann\","
+         "\"executeBy\":\"2026-01-12T22:35:00.000Z\"}",
+         "tg_1  approved  pay  by ann\n"},
+        {"{\"id\":\"tg_1\",\"state\":\"cancelled\",\"tool\":\"pay\",\"decidedBy\":\"ann\","
+         "\"executeBy\":\"2026-01-12T22:35:00.000Z\"}",
+         "tg_1  cancelled  pay  approved by ann\n"},
+        {"{\"id\":\"tg_1\",\"state\":\"cancelled\",\"tool\":\"pay\",\"decidedBy\":\"bob\","
+         "\"executeBy\":null}",
+         "tg_1  cancelled  pay  by bob\n"},
+        {"{\"id\":\"tg_1\",\"state\":\"completed\",\"tool\":\"pay\",\"decidedBy\":null,"
+         "\"executeBy\":\"2026-01-12T22:35:00.000Z\"}",
+         "tg_1  completed  pay\n"},
+    };
+    struct buffer out;
+    buffer_init(&out);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tasks_append_change(&out, str_from(rows[i].task));
+        expect_text(&out, rows[i].line);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("cli");
@@ -362,6 +389,7 @@ int main(void)
     tcase_add_test(cases, a_wrong_environment_is_exit_2);
     tcase_add_test(cases, nothing_misleads_a_terminal);
     tcase_add_test(cases, tasks_are_shown_whole_and_safe);
+    tcase_add_test(cases, a_change_says_who_decided_and_nothing_that_others_did);
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
     suite_add_tcase(suite, policy_cases());

@@ -240,6 +240,28 @@ START_TEST(ends_explain_themselves)
 }
 END_TEST
 
+START_TEST(a_decision_stays_with_who_made_it)
+{
+    struct task *task = new_task(TASK_PENDING);
+    struct task_change approve = {.to = TASK_APPROVED, .by = "alice", .reason = "fine"};
+    struct task_change cancel = {.to = TASK_CANCELLED, .by = "bob", .reason = "the wrong one"};
+    ck_assert(task_transition(task, &approve, NOW + 5, NULL));
+    ck_assert(task_transition(task, &cancel, NOW + 9, NULL));
+    ck_assert_str_eq(task->decided_by, "alice");
+    ck_assert_str_eq(task->reason, "fine");
+    ck_assert_int_eq(task->decided_ms, NOW + 5);
+    ck_assert_str_eq(task->status_message, "Cancelled: the wrong one");
+    task_unref(task);
+
+    task = new_task(TASK_APPROVED); /* accelerated: nobody has decided */
+    task->accelerated = true;
+    ck_assert(task_transition(task, &cancel, NOW + 9, NULL));
+    ck_assert_str_eq(task->decided_by, "");
+    ck_assert_str_eq(task->reason, "the wrong one");
+    task_unref(task);
+}
+END_TEST
+
 START_TEST(an_accelerated_task_expires_by_its_own_clock)
 {
     struct task *task = new_task(TASK_APPROVED);
@@ -540,6 +562,7 @@ int main(void)
     tcase_add_test(table, approving_what_runs_does_not_run_it_again);
     tcase_add_test(table, what_has_begun_is_not_said_never_to_have_run);
     tcase_add_test(table, ends_explain_themselves);
+    tcase_add_test(table, a_decision_stays_with_who_made_it);
     tcase_add_test(table, an_accelerated_task_expires_by_its_own_clock);
     tcase_add_test(table, incomplete_changes_are_refused_and_leave_the_task);
     tcase_add_test(table, outcomes_are_kept_byte_for_byte);
