@@ -13,6 +13,7 @@ const struct variable environment_table[] = {
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_POLICY_FILE", 0}}, .sets = "cedar.policies", .help = "A file of Cedar policies. If nothing names one, `/etc/thoughtgate/policies.cedar` is read if it exists."},
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_POLICIES", 0}}, .sets = "cedar.policies", .help = "Cedar policies themselves; `THOUGHTGATE_POLICY_FILE` wins over it."},
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_UPSTREAM_CLIENT", 0}}, .default_text = "auto", .help = "`curl` sends every call by libcurl; `auto` only those that are not plain http."},
+    {VARIABLE_ELSEWHERE, {{"RUST_LOG", 0}}, .default_text = "info", .help = "What is logged at least: `debug`, `info`, `warn` or `error`. Anything else counts as `info`."},
     {VARIABLE_UPSTREAM, {{"THOUGHTGATE_UPSTREAM", 0}}, .sets = "sources[].url", .help = "URL of the only source. With several sources it is an error."},
 
     {VARIABLE_NUMBER, {{"THOUGHTGATE_OUTBOUND_PORT", 1}}, AT(proxy_port), RANGE(0, 65535), .default_text = "7467", .help = "Port of the proxy; 0 lets the system choose."},

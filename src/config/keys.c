@@ -112,7 +112,7 @@ const struct key config_keys[] = {
      .help = "Environment variable that holds the header's value."},
 
     {"sources[].expose", "mode", KEY_CHOICE, AT(config_source, expose_mode), .is_required = true, .choices = &expose_modes, .default_text = "all",
-     .help = "`all`, only those of `tools`, or all but those."},
+     .help = "`all`, only those of `tools`, or all but those. Without `expose`: all."},
     {"sources[].expose", "tools", KEY_TEXTS, AT(config_source, expose), .check = check_glob, .rule = "V-009",
      .help = "Globs for `allowlist` and `blocklist`."},
 

@@ -20,7 +20,8 @@ static void write_key(struct buffer *out, const struct key *key)
     char *type = key_type_text(key);
     buffer_append_format(out, "| `%s%s%s` | ", key->parent, *key->parent ? "." : "", key->name);
     write_cell(out, type);
-    if (key->default_text)
+    /* A required key may have a default: for when the whole mapping is left out. */
+    if (key->default_text && !key->is_required)
         buffer_append_format(out, " | `%s` | ", key->default_text);
     else
         buffer_append_text(out, key->is_required ? " | required | " : " | | ");

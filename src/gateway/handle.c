@@ -197,7 +197,7 @@ static void relay_plainly(struct call *call)
     relay_start(call, &options);
 }
 
-/* The modern era's probe: its clients fall back to `initialize` on this (clients.md). */
+/* The modern era's probe: its clients fall back to `initialize` on this. */
 static void answer_discover(struct call *call)
 {
     struct buffer text;

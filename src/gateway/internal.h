@@ -110,12 +110,12 @@ void call_identify(struct call *call);
 /* Loads what is known of the request's session (memory, else store), then goes on; not at
  * all if the client has gone meanwhile. */
 void call_with_facts(struct call *call, call_step next);
-/* Whether the request's session or token owns the task; else it must look unknown. */
 /* Takes over what the store has answered about the request's session. */
 void call_take_facts(struct call *call, const struct store_reply *reply);
+/* Whether the request's session or token owns the task; else it must look unknown. */
 bool call_owns(const struct call *call, const struct task *task);
-/* The answers; each ends the exchange. Errors travel with HTTP 200 (clients.md). A
- * notification has no answer: 202. */
+/* The answers; each ends the exchange. Errors travel with HTTP 200, because clients read them only
+ * there. A notification has no answer: 202. */
 void call_answer(struct call *call, struct str message);
 void call_answer_result(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,

@@ -1,4 +1,4 @@
-/* Writing and reading the audit trail. Source: issue "Operators", design §2. */
+/* Writing and reading the audit trail. */
 #include "audit.h"
 
 #include <stdlib.h>

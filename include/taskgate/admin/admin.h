@@ -29,7 +29,8 @@ struct admin_options {
     /* Of the gateway, on this loop: runs what the control plane calls. NULL: nothing can be
      * called. */
     struct gateway_worker *worker;
-    /* Whether some upstream has answered lately; any state is allowed for readiness. */
+    /* Whether every upstream was reachable when last tried; /ready says so, and is 200 all the
+     * same. NULL: it never is. */
     bool (*upstream_reachable)(void *context);
     void *context;
 };

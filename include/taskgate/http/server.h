@@ -85,7 +85,7 @@ struct loop *http_loop(const struct http_exchange *exchange);
 /* ---- the client goes away ---- */
 /* `gone` runs once if the client leaves before the response is complete; nothing may be
  * sent afterwards and the exchange is invalid when it returns. Not called after a complete
- * response. A client that half-closes counts as gone (libh2o.md). NULL takes it back. */
+ * response. A client that half-closes counts as gone. NULL takes it back. */
 void http_on_gone(struct http_exchange *exchange, loop_callback gone, void *context);
 
 /*

@@ -2,7 +2,7 @@
  * How a task looks on the wire in the legacy era (SEP-1686, up to 2025-11-25): the seed's flat
  * shapes and the published nested ones at once, as a superset that the official SDK clients
  * accept. A later era gets a file of its own beside dialect_legacy.c. Source: seed 002 §6.6,
- * §6.7; clients.md "Task"; contract "Tasks".
+ * §6.7; contract "Tasks"; what those clients demand is in tests/unit/mcp/clients_test.c.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * tools/list, resources/list and prompts/list replies: reading the items, writing the list
  * anew without what is hidden and with `taskSupport` in both spellings (annotations and
  * execution). Everything else stays byte for byte. Source: seed 002 §6.2, F-003; contract
- * "tools/list"; clients.md "tools/list".
+ * "tools/list"; what clients demand: tests/unit/mcp/clients_test.c.
  */
 #pragma once
 
