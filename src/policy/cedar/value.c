@@ -168,8 +168,8 @@ uint64_t value_hash(const struct cedar_value *value)
     case CEDAR_IP:
         hash = value_hash_text(str_slice((const char *)value->ip->bytes, 16)) ^ value->ip->prefix;
         break;
-    default:
-        hash = (uint64_t)value->number;
+    default: /* mixed twice with the seed: once would leave numbers that collide under any seed */
+        hash = value_hash_text(str_slice((const char *)&value->number, sizeof value->number));
     }
     return value_mix(hash + ((uint64_t)value->kind << 56));
 }

@@ -30,6 +30,40 @@ START_TEST(large_sets_are_searched_by_hash)
 }
 END_TEST
 
+/* Undoes hash ^= hash >> shift. */
+static uint64_t unshift(uint64_t hash, unsigned shift)
+{
+    uint64_t result = hash;
+    for (unsigned done = shift; done < 64; done += shift)
+        result = hash ^ (result >> shift);
+    return result;
+}
+
+/* The number that value_mix() made of nothing but itself would take to `hash`. */
+static uint64_t unmix(uint64_t hash)
+{
+    const uint64_t factor = UINT64_C(0xd6e8feb86659fd93);
+    uint64_t inverse = factor;
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - factor * inverse;
+    return unshift(unshift(hash, 29) * inverse, 32);
+}
+
+/* Chosen to fall into one slot of the table that finds doubles, which would be searched from its
+ * beginning for each of them: minutes for the numbers that one call may bring. */
+START_TEST(chosen_numbers_do_not_collide)
+{
+    enum { COUNT = 200000 };
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_value *elements = memory_alloc_array(COUNT, sizeof *elements), set;
+    for (uint64_t i = 0; i < COUNT; i++)
+        elements[i] = cedar_long((int64_t)(unmix(i << 24) - ((uint64_t)CEDAR_LONG << 56)));
+    ck_assert(cedar_set(heap, elements, COUNT, &set));
+    free(elements);
+    cedar_heap_destroy(heap);
+}
+END_TEST
+
 START_TEST(records_are_found_by_name)
 {
     struct cedar_heap *heap = cedar_heap_create();
@@ -114,6 +148,7 @@ Suite *value_suite(void)
     Suite *suite = suite_create("values");
     TCase *tests = tcase_create("values");
     tcase_add_test(tests, large_sets_are_searched_by_hash);
+    tcase_add_test(tests, chosen_numbers_do_not_collide);
     tcase_add_test(tests, records_are_found_by_name);
     tcase_add_test(tests, depth_of_values_is_bounded);
     tcase_add_test(tests, heaps_can_be_reset);
