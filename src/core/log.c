@@ -8,6 +8,8 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 
+#define TEXT_BYTES_MAX ((size_t)16384)
+
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static enum log_level minimum_level = LOG_LEVEL_INFO;
 
@@ -27,6 +29,21 @@ bool log_level_parse(struct str name, enum log_level *level)
     return false;
 }
 
+/* What came with a request may be megabytes, and the loop waits until the line is written. */
+static void append_text(struct buffer *line, struct str text)
+{
+    size_t end = TEXT_BYTES_MAX;
+    if (text.length <= end) {
+        buffer_append_json_string(line, text);
+        return;
+    }
+    while (end > 0 && ((unsigned char)text.bytes[end] & 0xC0) == 0x80)
+        end--; /* between two characters */
+    buffer_append_json_string(line, str_slice(text.bytes, end));
+    line->length--; /* its quote */
+    buffer_append_format(line, "... (%zu bytes)\"", text.length);
+}
+
 static void append_field(struct buffer *line, const struct log_field *field)
 {
     buffer_append_char(line, ',');
@@ -34,7 +51,7 @@ static void append_field(struct buffer *line, const struct log_field *field)
     buffer_append_char(line, ':');
     switch (field->kind) {
     case LOG_FIELD_STR:
-        buffer_append_json_string(line, field->text);
+        append_text(line, field->text);
         break;
     case LOG_FIELD_JSON:
         buffer_append(line, field->text);

@@ -37,6 +37,18 @@ test('a name of megabytes, of nothing but what a rule looks for, holds nobody up
   assert.equal(upstream.calls.length, 2);
 });
 
+test('a word of megabytes makes no line of megabytes in the log', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const client = await connect({ token: 'A' });
+  const long = `${'ab'.repeat(8191)}\u20ac${'c'.repeat(3_000_000)}`;
+  assert.equal((await client.error(long)).code, -32601);
+  const { method } = await gateway.logged(/^Unknown method refused$/);
+  assert.equal(method, `${'ab'.repeat(8191)}... (${Buffer.byteLength(long)} bytes)`, 'cut between two characters');
+  await client.notify('tools/call', { name: `drop_${long}` });
+  await gateway.logged(/^A tools\/call without id was dropped$/);
+  assert.ok(gateway.child.stderr.length < 200_000, `${gateway.child.stderr.length} characters`);
+});
+
 // ---- what was judged is what upstream reads ----
 
 test('a body in another charset or coding than the one it was judged in is refused', async (t) => {
