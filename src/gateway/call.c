@@ -193,6 +193,25 @@ static bool lacks_resources(const struct call *call)
            !last.resources;
 }
 
+static void copy_name(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from ? from : "");
+}
+
+/* Where no session tells which version was negotiated, each request says so itself. */
+static void read_version(const struct call *call, char *version, size_t size)
+{
+    static const char form[] = "dddd-dd-dd";
+    struct str header = http_header(call->exchange, "mcp-protocol-version");
+    bool is_version = header.length == strlen(form);
+    for (size_t i = 0; is_version && i < header.length; i++) {
+        char c = header.bytes[i];
+        is_version = form[i] == 'd' ? c >= '0' && c <= '9' : c == form[i];
+    }
+    if (is_version)
+        snprintf(version, size, "%.*s", STR_ARGS(header));
+}
+
 static void use_source_values(struct call *call)
 {
     struct mcp_capabilities last;
@@ -202,11 +221,7 @@ static void use_source_values(struct call *call)
         .upstream_task_status = last.task_status,
         .upstream_lacks_resources = lacks_resources(call),
     };
-}
-
-static void copy_name(char *to, size_t size, const char *from)
-{
-    snprintf(to, size, "%s", from ? from : "");
+    read_version(call, call->facts.version, sizeof call->facts.version);
 }
 
 static struct session_facts facts_of(const struct call *call, const struct store_session *stored)

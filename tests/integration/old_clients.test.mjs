@@ -5,10 +5,12 @@ import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 
-const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve'], ['drop_*', 'deny']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('drop_table'), tool('read')] }, ...more });
+const TOOLS = [tool('delete_user'), tool('drop_table'), tool('read')];
+const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve'], ['drop_*', 'deny']], approval: workflow('10m'), upstream: { tools: TOOLS }, ...more });
 
 const kinds = {
   'a client that negotiated 2025-06-18': [{ protocol: '2025-06-18', capabilities: {} }, {}],
+  'a client of 2025-06-18 that upstream gives no session': [{ protocol: '2025-06-18', capabilities: {} }, { upstream: { tools: TOOLS, sessions: false } }],
   'a client that the configuration marks tasks: no': [{ name: 'legacy-bot', capabilities: {} }, { config: { clients: [{ match: 'legacy-*', tasks: 'no' }] } }],
 };
 
@@ -40,6 +42,15 @@ for (const [kind, [options, more]] of Object.entries(kinds)) {
     assert.equal(upstream.calls.length, 0);
   });
 }
+
+test('without a session, no version and one that is none say nothing of a client', async (t) => {
+  const { raw } = await stage(t, { upstream: { tools: TOOLS, sessions: false } });
+  const client = raw({ capabilities: {} });
+  for (const version of [undefined, '2025-11-25', '2026-07-28', '1', '2025-06-1x', '2025-06-180']) {
+    const error = await client.error('tools/call', { name: 'delete_user' }, { headers: { 'mcp-protocol-version': version } });
+    assert.equal(error.code, -32009, version);
+  }
+});
 
 test('tasks: yes keeps TaskRequired for a client of any version', async (t) => {
   const { connect } = await stage(t, { config: { clients: [{ match: 'new-in-old-*', tasks: 'yes' }] } });
