@@ -11,6 +11,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/capabilities.h"
 
@@ -43,18 +44,29 @@ static void keep_client(struct call *call, const char *session)
         pseudo_client_touch(call->worker->gateway, str_from(key));
 }
 
-/* The client's own capabilities, and what was declared in its place. */
+static void add_declared(struct buffer *out, const char *key, bool is_declared)
+{
+    if (!is_declared)
+        return;
+    json_add_key(out, key);
+    buffer_append_text(out, "{}");
+}
+
+/* What of the client's capabilities is asked for later, and what was declared in its place. The
+ * rest may be as long as a body, and would stay on the disk for a month. */
 static char *stored_capabilities(const struct call *call)
 {
-    struct str declared = json_member(call->envelope.params, "capabilities");
-    struct buffer text, injected;
+    const struct session_facts *facts = &call->facts;
+    struct buffer text;
     buffer_init(&text);
-    buffer_init(&injected);
-    buffer_append_format(&injected, "{\"elicitation\":%s,\"sampling\":%s}",
-                         call->facts.injected_elicitation ? "true" : "false",
-                         call->facts.injected_sampling ? "true" : "false");
-    json_write_with_member(&text, declared, SESSION_INJECTED, buffer_str(&injected));
-    buffer_finish(&injected);
+    buffer_append_char(&text, '{');
+    add_declared(&text, "tasks", facts->declares_tasks);
+    add_declared(&text, "elicitation", facts->declares_elicitation);
+    add_declared(&text, "sampling", facts->declares_sampling);
+    json_add_key(&text, SESSION_INJECTED);
+    buffer_append_format(&text, "{\"elicitation\":%s,\"sampling\":%s}}",
+                         facts->injected_elicitation ? "true" : "false",
+                         facts->injected_sampling ? "true" : "false");
     return buffer_take(&text, NULL);
 }
 

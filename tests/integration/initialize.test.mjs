@@ -1,5 +1,6 @@
 // The rewriting of `initialize`: what is detected, what is added, and that everything else stays.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import { assertSchema } from './lib/schema.mjs';
 import { scene } from './lib/scene.mjs';
@@ -142,4 +143,19 @@ test("sessionless clients are served by upstream's last capabilities", async (t)
   upstream.capabilities = { tools: {} };
   await connect();
   await until(async () => (await support()) === 'forbidden', 'the last capabilities in force');
+});
+
+test('of what a client declares, what is asked for later is known after a restart, and no more is kept', async (t) => {
+  const { gateway, connect, raw } = await scene(t);
+  const names = async (client) => (await client.result('tools/list')).tools.map((x) => x.name).sort();
+  const clients = [];
+  for (const capabilities of [{ tasks: {} }, { tasks: false }, { elicitation: {}, sampling: {} }, {}]) {
+    clients.push(await connect({ capabilities: { experimental: { long: 'x'.repeat(300_000) }, ...capabilities } }));
+  }
+  const before = await Promise.all(clients.map(names));
+  assert.ok(!before[0].includes('execute_tool') && before[1].includes('execute_tool'));
+  const written = () => ['', '-wal'].map((end) => fs.statSync(`${gateway.storePath}${end}`, { throwIfNoEntry: false })?.size ?? 0).reduce((a, b) => a + b);
+  assert.ok(written() < 600_000, `${written()} bytes`);
+  await gateway.restart();
+  assert.deepEqual(await Promise.all(clients.map(names)), before);
 });
