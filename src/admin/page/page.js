@@ -227,7 +227,6 @@ function explain(card, verb, error) {
   const status = error instanceof ApiError ? error.status : 0;
   if (status === 401) return refuse(error);
   if (status === 409) return card.setProblem(`Too late: ${error.message}.`);
-  if (status === 403) return card.setProblem('Your token may look, but not decide.');
   if (status === 0) return card.setProblem(`It is not known whether this ${verb === 'approve' ? 'approval' : 'rejection'} arrived: the gateway does not answer.`);
   return card.setProblem(`Not done: ${error.message}`);
 }

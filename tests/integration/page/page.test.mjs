@@ -93,6 +93,21 @@ test('arguments are text: no markup runs, no character hides, no digit is lost',
   assert.ok((await shown(page)).includes('<script>alert(2)</script>'));
 });
 
+test('letters written from the right leave each key before its value', { skip }, async (t) => {
+  const { client, row } = await stage(t);
+  const { taskId } = await client.createTask('pay', { אבג: 'דהו', 'to אבג': 'דהו', 'limit אבג': 100, 'in אבג': { 'at אבג': true } });
+  const box = row(taskId).locator('.arguments');
+  await box.waitFor();
+  const places = await box.evaluate((element) =>
+    [...element.querySelectorAll('.json-key')].map((key) => ({ key: key.textContent, left: key.getBoundingClientRect().left - element.getBoundingClientRect().left, right: key.getBoundingClientRect().right, next: key.nextElementSibling?.className === 'json-key' ? Infinity : key.nextElementSibling.getBoundingClientRect().left })),
+  );
+  assert.equal(places.length, 5);
+  for (const { key, left, right, next } of places) {
+    assert.ok(left < 100, `${key} begins its line`);
+    assert.ok(right <= next, `${key} stands before its value`);
+  }
+});
+
 test('names that an agent or an operator chose are text, too', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const { taskId } = await client.createTask('pay<b>\u202e');
@@ -151,9 +166,23 @@ test('a viewer sees, and is told why nothing is decided', { skip }, async (t) =>
   });
   const { taskId } = await client.createTask('delete_user');
   await row(taskId).locator('button.approve').click();
-  await row(taskId).getByText('may look, but not decide').waitFor();
+  await row(taskId).getByText('Not done: this token may not decide: it lacks the role approver').waitFor();
   assert.equal((await admin.task(taskId)).state, 'pending');
   assert.ok(await page.locator('#board').isVisible());
+});
+
+test('who has called is told why the same token does not approve', { skip }, async (t) => {
+  const { admin, row } = await stage(t, {
+    token: 'both-token',
+    config: { admin: { tokens: [{ name: 'both', token_env: 'BOTH', roles: ['caller', 'approver'] }] } },
+    env: { BOTH: 'both-token' },
+  });
+  const called = await admin.as('both-token').post('/api/v1/calls', { tool: 'delete_user', arguments: {} });
+  assert.equal(called.status, 201, called.text);
+  const { id } = called.json;
+  await row(id).locator('button.approve').click();
+  await row(id).getByText('Not done: the token that made this call may not approve it').waitFor();
+  assert.equal((await admin.task(id)).state, 'pending');
 });
 
 test('the token: asked for, kept for the tab, never in the address; signing out forgets it', { skip }, async (t) => {
