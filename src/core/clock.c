@@ -26,6 +26,21 @@ int64_t clock_monotonic_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
+void clock_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+struct timespec clock_monotonic_until(int64_t monotonic_ms)
+{
+    return (struct timespec){.tv_sec = (time_t)(monotonic_ms / 1000),
+                             .tv_nsec = (long)(monotonic_ms % 1000) * 1000000};
+}
+
 const char *clock_format(int64_t wall_ms, char text[CLOCK_TEXT_BYTES])
 {
     int64_t ms = wall_ms % 1000;

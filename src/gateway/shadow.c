@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tally.h"
 #include "taskgate/core/clock.h"
@@ -170,10 +169,8 @@ static void flush_in_time(struct shadow *shadow, int64_t *flushed_ms)
 /* Under the lock; NULL when it is time to flush, or to stop. */
 static struct job *await_job(struct shadow *shadow)
 {
-    struct timespec until;
+    struct timespec until = clock_monotonic_until(clock_monotonic_ms() + TALLY_FLUSH_MS);
     int code = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += TALLY_FLUSH_MS / 1000;
     while (list_is_empty(&shadow->queue) && !shadow->stopping && code != ETIMEDOUT)
         code = pthread_cond_timedwait(&shadow->wake, &shadow->lock, &until);
     return list_is_empty(&shadow->queue) || shadow->stopping ? NULL : take_job(shadow);
@@ -247,7 +244,7 @@ struct shadow *shadow_create(void)
 {
     struct shadow *shadow = memory_alloc(sizeof *shadow);
     pthread_mutex_init(&shadow->lock, NULL);
-    pthread_cond_init(&shadow->wake, NULL);
+    clock_condition_init(&shadow->wake);
     list_init(&shadow->queue);
     shadow->tally = tally_create();
     return shadow;

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "libraries.h"
 #include "taskgate/core/buffer.h"
@@ -15,7 +14,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/snapshot.h"
 
-#define LOOK_EVERY_S 1
+#define LOOK_EVERY_MS 1000
 #define MISSING_LOOKS 4 /* together with that: within the 5 s of a change */
 
 struct reload {
@@ -169,9 +168,7 @@ static void *watch(void *context)
     struct reload *reload = context;
     pthread_mutex_lock(&reload->lock);
     while (!reload->stopping) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += LOOK_EVERY_S;
+        struct timespec until = clock_monotonic_until(clock_monotonic_ms() + LOOK_EVERY_MS);
         if (!reload->asked)
             pthread_cond_timedwait(&reload->wake, &reload->lock, &until);
         bool asked = reload->asked, stopping = reload->stopping;
@@ -196,7 +193,7 @@ struct reload *reload_start(const char *config_path, const struct config *config
     reload->callback = callback;
     reload->context = context;
     pthread_mutex_init(&reload->lock, NULL);
-    pthread_cond_init(&reload->wake, NULL);
+    clock_condition_init(&reload->wake);
     int failure = pthread_create(&reload->thread, NULL, watch, reload);
     if (failure == 0)
         return reload;

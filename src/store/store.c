@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "store_internal.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -16,11 +16,7 @@ static struct store *allocate(void)
     atomic_init(&store->healthy, true);
     atomic_init(&store->pending_count, 0);
     pthread_mutex_init(&store->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&store->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_condition_init(&store->wake);
     store->end = &store->first;
     pending_init(&store->pending);
     store->sweep_at_ms = 0; /* deadlines that passed while nobody was here */

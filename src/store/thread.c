@@ -1,7 +1,6 @@
 /* The store's thread: takes what is queued, commits it, tells it; sweeps; checkpoints. */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "commit.h"
 #include "store_internal.h"
@@ -166,16 +165,10 @@ static void checkpoint(struct store *store)
         store->database.wal_pages > 0 ? clock_monotonic_ms() + CHECKPOINT_LATER_MS : INT64_MAX;
 }
 
-static struct timespec timespec_of(int64_t monotonic_ms)
-{
-    return (struct timespec){.tv_sec = (time_t)(monotonic_ms / 1000),
-                             .tv_nsec = (long)(monotonic_ms % 1000) * 1000000};
-}
-
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */
 static struct operation *take(struct store *store, int64_t until_ms, bool *stopping)
 {
-    struct timespec until = timespec_of(until_ms);
+    struct timespec until = clock_monotonic_until(until_ms);
     pthread_mutex_lock(&store->lock);
     while (!store->first && !store->stopping &&
            pthread_cond_timedwait(&store->wake, &store->lock, &until) != ETIMEDOUT)

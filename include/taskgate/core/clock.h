@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "taskgate/core/str.h"
 
@@ -16,5 +18,9 @@ int64_t clock_now_ms(void);
 /* Milliseconds (microseconds) of a clock that never goes back; its zero has no meaning. */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
+/* Makes a condition whose timed waits go by that clock: by the wall clock, a wait would last an
+ * hour longer when that is set back by one. And the time until which to wait. */
+void clock_condition_init(pthread_cond_t *condition);
+struct timespec clock_monotonic_until(int64_t monotonic_ms);
 /* "2026-01-12T22:30:00.000Z" into `text`; returns it. RFC 3339. */
 const char *clock_format(int64_t wall_ms, char text[CLOCK_TEXT_BYTES]);
