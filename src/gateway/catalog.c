@@ -32,6 +32,7 @@ struct tool_entry {
 };
 
 struct source_entry {
+    char *url; /* of the server that all this is of; NULL when the configuration lacks it */
     struct map *tools;
     bool filled;
     bool has_capabilities;
@@ -80,6 +81,7 @@ static void source_destroy(void *context)
 {
     struct source_entry *entry = context;
     map_destroy(entry->tools, tool_destroy);
+    free(entry->url);
     free(entry);
 }
 
@@ -110,6 +112,16 @@ static struct source_entry *source_of(struct catalog *catalog, struct str source
         map_put(catalog->sources, source, entry);
     }
     return entry;
+}
+
+/* NULL for what another server has answered, which the source had before a reload. */
+static struct source_entry *present_source(struct catalog *catalog,
+                                           const struct config_source *source)
+{
+    struct source_entry *entry = source_of(catalog, str_from(source->id));
+    if (!entry->url)
+        entry->url = memory_copy_text(source->url);
+    return strcmp(entry->url, source->url) == 0 ? entry : NULL;
 }
 
 void catalog_find_tool(struct catalog *catalog, struct str source, struct str name,
@@ -211,10 +223,11 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
     if (!find_digest(catalog, str_from(source->id), tool, digest))
         canonical_digest(tool->raw, digest);
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = source_of(catalog, str_from(source->id));
-    struct tool_entry *known = map_get(entry->tools, tool->name);
-    bool is_discovery = !known && entry->filled;
-    bool fits = tool->name.length <= TOOL_NAME_BYTES && map_count(entry->tools) < SOURCE_TOOLS;
+    struct source_entry *entry = present_source(catalog, source);
+    struct tool_entry *known = entry ? map_get(entry->tools, tool->name) : NULL;
+    bool is_discovery = !known && entry && entry->filled;
+    bool fits =
+        entry && tool->name.length <= TOOL_NAME_BYTES && map_count(entry->tools) < SOURCE_TOOLS;
     if (!known && !fits) {
         pthread_mutex_unlock(&catalog->lock);
         return;
@@ -236,10 +249,12 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
     pthread_mutex_unlock(&catalog->lock);
 }
 
-void catalog_filled(struct catalog *catalog, struct str source)
+void catalog_filled(struct catalog *catalog, const struct config_source *source)
 {
     pthread_mutex_lock(&catalog->lock);
-    source_of(catalog, source)->filled = true;
+    struct source_entry *entry = present_source(catalog, source);
+    if (entry)
+        entry->filled = true;
     pthread_mutex_unlock(&catalog->lock);
 }
 
@@ -252,8 +267,8 @@ bool catalog_is_filled(struct catalog *catalog, struct str source)
     return filled;
 }
 
-/* Under the lock: a source that the configuration has no longer takes its tools with it. */
-static void forget_tools(struct catalog *catalog, struct source_entry *entry)
+/* Under the lock. Nothing of it is known any more. */
+static void forget_server(struct catalog *catalog, struct source_entry *entry)
 {
     size_t position = 0;
     void *value;
@@ -263,9 +278,26 @@ static void forget_tools(struct catalog *catalog, struct source_entry *entry)
             catalog->counts[tool->annotation]--;
     }
     map_destroy(entry->tools, tool_destroy);
-    entry->tools = map_create();
-    entry->filled = false;
-    entry->reachable = true;
+    free(entry->url);
+    *entry = (struct source_entry){.tools = map_create(), .reachable = true};
+}
+
+void catalog_reconfigure(struct catalog *catalog, const struct config *config)
+{
+    pthread_mutex_lock(&catalog->lock);
+    size_t position = 0;
+    struct str id;
+    void *value;
+    while (map_next(catalog->sources, &position, &id, &value)) {
+        struct source_entry *entry = value;
+        const struct config_source *source = config_source_find(config, id);
+        if (!source || (entry->url && strcmp(entry->url, source->url) != 0))
+            forget_server(catalog, entry);
+    }
+    for (size_t i = 0; i < config->source_count; i++)
+        present_source(catalog, &config->sources[i]);
+    publish_counts(catalog);
+    pthread_mutex_unlock(&catalog->lock);
 }
 
 void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapshot)
@@ -275,15 +307,11 @@ void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapsh
     struct str id;
     void *value;
     while (map_next(catalog->sources, &position, &id, &value)) {
-        struct source_entry *entry = value;
+        const struct source_entry *entry = value;
         const struct config_source *source = config_source_find(snapshot->config, id);
-        if (!source) {
-            forget_tools(catalog, entry);
-            continue;
-        }
         size_t at = 0;
         void *tool;
-        while (map_next(entry->tools, &at, NULL, &tool))
+        while (source && map_next(entry->tools, &at, NULL, &tool))
             announce(catalog, snapshot, source, entry, tool, false);
     }
     publish_counts(catalog);
@@ -305,16 +333,23 @@ bool catalog_capabilities(struct catalog *catalog, struct str source,
     return seen;
 }
 
-bool catalog_set_capabilities(struct catalog *catalog, struct str source,
-                              const struct mcp_capabilities *capabilities)
+static bool set_capabilities(struct source_entry *entry,
+                             const struct mcp_capabilities *capabilities)
 {
-    pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = source_of(catalog, source);
     const struct mcp_capabilities *old = &entry->capabilities;
     bool changed = !entry->has_capabilities || old->tasks != capabilities->tasks ||
                    old->task_status != capabilities->task_status;
     entry->has_capabilities = true;
     entry->capabilities = *capabilities;
+    return changed;
+}
+
+bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
+                              const struct mcp_capabilities *capabilities)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = present_source(catalog, source);
+    bool changed = entry && set_capabilities(entry, capabilities);
     pthread_mutex_unlock(&catalog->lock);
     return changed;
 }

@@ -40,8 +40,11 @@ void catalog_find_tool(struct catalog *catalog, struct str source, struct str na
 void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
                       const struct config_source *source, const struct mcp_tool *tool);
 /* The whole list of a source has been seen: tools that come later are discoveries. */
-void catalog_filled(struct catalog *catalog, struct str source);
+void catalog_filled(struct catalog *catalog, const struct config_source *source);
 bool catalog_is_filled(struct catalog *catalog, struct str source);
+/* The configuration in force: of a source that it lacks, or whose server is another one now,
+ * nothing is known any more, and what the other server still answers is not taken. */
+void catalog_reconfigure(struct catalog *catalog, const struct config *config);
 /* Announces every known tool anew under `snapshot` (a reload, or new capabilities). */
 void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapshot);
 
@@ -49,7 +52,7 @@ void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapsh
 bool catalog_capabilities(struct catalog *catalog, struct str source,
                           struct mcp_capabilities *capabilities);
 /* True when they differ from the last ones (a reconnect with other capabilities). */
-bool catalog_set_capabilities(struct catalog *catalog, struct str source,
+bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
                               const struct mcp_capabilities *capabilities);
 
 /* How that changed what was known. */

@@ -78,7 +78,7 @@ static void ask(struct fetch *fetch, const char *method, struct str params,
 static void end(struct fetch *fetch, bool complete)
 {
     if (complete)
-        catalog_filled(fetch->worker->gateway->catalog, str_from(fetch->source->id));
+        catalog_filled(fetch->worker->gateway->catalog, fetch->source);
     if (fetch->own_session)
         own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
     fetch_destroy(fetch);
@@ -165,7 +165,7 @@ static void on_initialized(void *context, const struct ask_reply *reply)
                       upstream.task_status ? "true" : "false");
     log_info(line, LOG_TEXT("source", fetch->source->id));
     free(line);
-    if (catalog_set_capabilities(catalog, str_from(fetch->source->id), &upstream))
+    if (catalog_set_capabilities(catalog, fetch->source, &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
     open_session(fetch, reply);
     ask_page(fetch, STR_EMPTY);
@@ -200,7 +200,7 @@ void fetch_rest(struct call *call, struct str next_cursor)
         fetch->pages = 1;
         ask_page(fetch, next_cursor);
     } else if (is_first_page) {
-        catalog_filled(catalog, str_from(call->source->id));
+        catalog_filled(catalog, call->source);
     }
 }
 

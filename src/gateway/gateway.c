@@ -183,6 +183,7 @@ void gateway_tell_workers(struct gateway *gateway, worker_callback callback, str
 void gateway_reloaded(struct gateway *gateway)
 {
     struct snapshot *snapshot = snapshot_current();
+    catalog_reconfigure(gateway->catalog, snapshot->config);
     catalog_announce_all(gateway->catalog, snapshot);
     snapshot_unref(snapshot);
     gateway_tell_workers(gateway, stream_tell_list_changed, NULL, STR_EMPTY);
@@ -192,6 +193,9 @@ void gateway_reloaded(struct gateway *gateway)
 
 void gateway_fetch_tools(struct gateway_worker *worker)
 {
+    struct snapshot *snapshot = snapshot_current();
+    catalog_reconfigure(worker->gateway->catalog, snapshot->config);
+    snapshot_unref(snapshot);
     fetch_missing(worker);
 }
 

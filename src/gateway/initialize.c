@@ -141,7 +141,7 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
                       upstream.task_status ? "true" : "false");
     log_info(line, LOG_TEXT("source", call->source->id));
     free(line);
-    if (catalog_set_capabilities(catalog, str_from(call->source->id), &upstream))
+    if (catalog_set_capabilities(catalog, call->source, &upstream))
         catalog_announce_all(catalog, call->snapshot);
     if (handshake->session[0])
         keep_session(call, result, &upstream);

@@ -36,7 +36,8 @@ static bool learn_tool(void *context, const struct mcp_tool *tool, enum policy_a
 static void write_key(const struct call *call, struct buffer *key)
 {
     buffer_init(key);
-    buffer_append_format(key, "%s/%s/%s/", call->source->id, call->owner, call->method->name);
+    buffer_append_format(key, "%s/%s/%s/%s/", call->source->id, call->owner, call->method->name,
+                         call->source->url);
     buffer_append(key, call->envelope.cursor.raw);
 }
 

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { configuration, workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
+import { startUpstream, TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 import { toYaml } from './lib/yaml.mjs';
 
@@ -46,6 +47,23 @@ test('a swapped symlink, as of a ConfigMap, is seen within 5 seconds', async (t)
   fs.symlinkSync('v2', path.join(gateway.folder, '..fresh'));
   fs.renameSync(path.join(gateway.folder, '..fresh'), path.join(gateway.folder, '..data'));
   await becomes(client, -32014, 6_000);
+});
+
+test('a source with another url is another server: its tools and capabilities are asked for anew, the old ones are forgotten', async (t) => {
+  const { upstream, gateway, admin, connect, raw } = await scene(t, { upstream: { tools: [tool('read'), tool('gone')] } });
+  const count = async (annotation) => (await admin.metrics())[`thoughtgate_tools_by_annotation{annotation="${annotation}"}`];
+  await until(async () => (await count('forbidden')) === 2, 'the tools of the first server');
+  const keeper = await connect({ token: 'A' });
+  await keeper.result('tools/list');
+  const other = await startUpstream(t, { sessions: false, tools: [tool('run', { support: 'required' })], capabilities: { tools: {}, tasks: TASKS } });
+  gateway.writeConfig({ upstream: other.url });
+  gateway.hangUp();
+  await until(async () => (await count('required')) === 1 && (await count('forbidden')) === 0, 'the tools of the other server');
+  const created = await raw().result('tools/call', { name: 'run', task: {} });
+  assert.match(created.task.taskId, /^up-/, 'what it says of its tool is known without any list');
+  await upstream.stop();
+  await other.stop();
+  assert.equal((await keeper.error('tools/list')).code, -32000, 'a list of the old server is none of the new one');
 });
 
 test('a bad file leaves the old rules in force, says why in /ready and the log, and a good one mends it', async (t) => {
