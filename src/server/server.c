@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ struct worker {
     struct gateway_worker *gateway;
     pthread_t thread;
     bool has_thread;
+    sem_t stopped;   /* its loop runs no more */
+    sem_t dismissed; /* nothing of its loop is left */
 };
 
 struct server {
@@ -280,11 +283,29 @@ static bool take_signals(struct server *server, struct error *error)
     return true;
 }
 
+static void wait_for(sem_t *event)
+{
+    while (sem_wait(event) != 0 && errno == EINTR)
+        ;
+}
+
+/* What a connection has read lies in memory that h2o counts per thread, so the thread outlives
+ * the connections that the end finds open. */
 static void *run_worker(void *context)
 {
     struct worker *worker = context;
     loop_run(worker->loop);
+    sem_post(&worker->stopped);
+    wait_for(&worker->dismissed);
     return NULL;
+}
+
+static bool start_thread(struct worker *worker)
+{
+    sem_init(&worker->stopped, 0, 0);
+    sem_init(&worker->dismissed, 0, 0);
+    worker->has_thread = pthread_create(&worker->thread, NULL, run_worker, worker) == 0;
+    return worker->has_thread;
 }
 
 static bool start(struct server *server, const char *config_path, struct config *config,
@@ -307,9 +328,7 @@ static bool start(struct server *server, const char *config_path, struct config 
     loop_timer_init(&server->uptime, first, on_uptime, server);
     loop_timer_start(&server->uptime, 0);
     for (size_t i = 1; i < server->worker_count; i++) {
-        struct worker *worker = &server->workers[i];
-        worker->has_thread = pthread_create(&worker->thread, NULL, run_worker, worker) == 0;
-        if (!worker->has_thread)
+        if (!start_thread(&server->workers[i]))
             return error_set(error, "a worker thread could not be started");
     }
     return true;
@@ -325,6 +344,19 @@ static void deliver_messages(struct server *server)
     }
 }
 
+static void dismiss_threads(struct server *server)
+{
+    for (size_t i = 0; i < server->worker_count; i++) {
+        struct worker *worker = &server->workers[i];
+        if (!worker->has_thread)
+            continue;
+        sem_post(&worker->dismissed);
+        pthread_join(worker->thread, NULL);
+        sem_destroy(&worker->stopped);
+        sem_destroy(&worker->dismissed);
+    }
+}
+
 static void finish(struct server *server)
 {
     if (server->signal_watch) {
@@ -336,7 +368,7 @@ static void finish(struct server *server)
     stop_loops(server);
     for (size_t i = 0; i < server->worker_count; i++) {
         if (server->workers[i].has_thread)
-            pthread_join(server->workers[i].thread, NULL);
+            wait_for(&server->workers[i].stopped);
     }
     deliver_messages(server); /* while all they speak to is there */
     for (size_t i = 0; i < server->worker_count; i++) {
@@ -360,6 +392,7 @@ static void finish(struct server *server)
         if (server->workers[i].loop)
             loop_destroy(server->workers[i].loop);
     }
+    dismiss_threads(server);
     store_close(server->store);
     gateway_destroy(server->gateway);
     snapshot_install(NULL);

@@ -48,6 +48,15 @@ test('SIGTERM lets a call in flight finish', async (t) => {
   await gateway.stop();
 });
 
+test('calls that hang on every worker when the time to drain is over: cut, and exit 0', async (t) => {
+  const { upstream, gateway, raw } = await scene(t, { upstream: { sessions: false }, config: { workers: 16 }, env: { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '1' } });
+  upstream.handlers['tools/call'] = () => {};
+  const calls = Array.from({ length: 60 }, () => raw().call('tools/call', { name: 'read' }).catch((error) => error));
+  await upstream.received('tools/call', calls.length);
+  await gateway.stop();
+  for (const outcome of await Promise.all(calls)) assert.ok(outcome instanceof Error, JSON.stringify(outcome));
+});
+
 test('SIGTERM ends open GET streams and exits 0 without waiting for them', async (t) => {
   const { gateway, connect } = await stage(t);
   const client = await connect();

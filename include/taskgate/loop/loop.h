@@ -19,8 +19,9 @@ typedef void (*loop_callback)(void *context);
 /* NULL on failure. SIGPIPE is ignored in the process from here on: a peer that leaves is an
  * error of write(), never a signal. */
 struct loop *loop_create(struct error *error);
-/* After loop_run() has returned and everything on the loop is gone. Messages not yet
- * delivered are run first, so that what they own is freed. NULL is allowed. */
+/* After loop_run() has returned and everything on the loop is gone, but before its thread ends:
+ * h2o counts the read buffers of sockets per thread. Messages not yet delivered are run first,
+ * so that what they own is freed. NULL is allowed. */
 void loop_destroy(struct loop *loop);
 /* Runs until loop_stop(); the calling thread becomes the loop's. */
 void loop_run(struct loop *loop);
