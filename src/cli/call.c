@@ -108,8 +108,8 @@ int cli_call(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct option options[] = {
-        {"source", "ID", "the server that has the tool; needed when there are several",
-         &arguments.source, NULL},
+        {"source", "ID", "the server that has the tool, when there are several", &arguments.source,
+         NULL},
         {"ttl", "DURATION", "how long the task may wait for a decision, such as 10m",
          &arguments.ttl, NULL},
         {"wait", "DURATION", "wait for the result for so long, and print it", &arguments.wait,
@@ -117,11 +117,11 @@ int cli_call(int argc, char **argv)
         {"json", NULL, "print JSON", NULL, &arguments.json},
     };
     const struct command command = {
-        .usage = "taskgate call TOOL [JSON] [--source ID] [--ttl DURATION] [--wait DURATION] "
-                 "[--json]",
+        .usage = "taskgate call TOOL [JSON] [--source ID] [--ttl DURATION]\n"
+                 "       [--wait DURATION] [--json]",
         .synopsis =
-            "Calls a tool through a running gateway, under the rules that hold for agents, too,\n"
-            "with a token of the role caller, and prints the task that it has become.",
+            "Calls a tool through a running gateway, under the rules that hold for agents,\n"
+            "too, with a token of the role caller, and prints the task that it has become.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

@@ -59,11 +59,13 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
         buffer_append_format(&text, "%s (%s to decide)", decision->workflow->name, timeout);
         append_row(out, "Workflow", buffer_str(&text));
     }
+    enum policy_annotation with = policy_annotate(decision, true, false, ANNOTATION_FORBIDDEN);
+    enum policy_annotation without = policy_annotate(decision, false, false, ANNOTATION_FORBIDDEN);
     buffer_clear(&text);
-    buffer_append_format(
-        &text, "%s when the server has tasks, %s when it has none",
-        policy_annotation_name(policy_annotate(decision, true, false, ANNOTATION_FORBIDDEN)),
-        policy_annotation_name(policy_annotate(decision, false, false, ANNOTATION_FORBIDDEN)));
+    buffer_append_text(&text, policy_annotation_name(with));
+    if (with != without)
+        buffer_append_format(&text, " when the server has tasks, %s when it has none",
+                             policy_annotation_name(without));
     append_row(out, "Announced", buffer_str(&text));
     append_row(out, "Why", reason);
     buffer_finish(&text);
@@ -136,13 +138,11 @@ int cli_explain(int argc, char **argv)
     const struct option options[] = {
         {"args", "JSON", "the arguments of a call, for the policies behind it", &call.arguments,
          NULL},
-        {"principal", "WHO",
-         "who calls: an owner, or {\"name\", \"client_name\", \"client_version\"}", &call.principal,
-         NULL},
+        {"principal", "WHO", "who calls: an owner, or {\"name\", \"client_name\", …}",
+         &call.principal, NULL},
         {"at", "TIME", "when; else now", &call.at, NULL},
-        {"annotations", "JSON",
-         "what the server says of the tool, such as {\"readOnlyHint\": true}", &call.annotations,
-         NULL},
+        {"annotations", "JSON", "what the server says of it, such as {\"readOnlyHint\": true}",
+         &call.annotations, NULL},
         {"source", "ID", "the server that has the tool, when there are several", &source, NULL},
         {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
         {"json", NULL, "print JSON", NULL, &json},

@@ -79,10 +79,10 @@ int cli_policy_authorize(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate policy authorize --policies FILE --entities FILE --requests FILE",
         .synopsis =
-            "Decides requests by any set of Cedar policies, not only the gateway's own kind. One\n"
-            "line of JSON for each: {\"decision\", \"reason\": the policies that decided, "
-            "\"errors\":\n"
-            "those that could not be evaluated}; policies are called policy0, policy1, … by place.",
+            "Decides requests by any set of Cedar policies, not only the gateway's own kind.\n"
+            "One line of JSON for each: {\"decision\", \"reason\": the policies that decided,\n"
+            "\"errors\": those that could not be evaluated}; policies are called policy0,\n"
+            "policy1, … by place.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };

@@ -66,12 +66,11 @@ int cli_policy_simulate(int argc, char **argv)
     struct choice choice = {0};
     int64_t since_ms = 0;
     const struct option options[] = {
-        {"log", "FILE", "the gateway's log, where it was written to; - is standard input",
-         &choice.log, NULL},
+        {"log", "FILE", "the gateway's log; - is standard input", &choice.log, NULL},
         {"store", "FILE", "its database, or a copy of it: the calls that became tasks",
          &choice.store, NULL},
-        {"config", "FILE", "the changed configuration; else the usual places are searched",
-         &choice.config, NULL},
+        {"config", "FILE", "the changed one; else the usual places are searched", &choice.config,
+         NULL},
         {"since", "TIME", "leave out older calls: a time, or how long ago, such as 7d",
          &choice.since, NULL},
         {"json", NULL, "print JSON", NULL, &choice.json},

@@ -195,8 +195,8 @@ int cli_policy_test(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate policy test DIR [--strict] [--json]",
         .synopsis =
-            "Runs the cases in every *" ENDING " in DIR and below; X" ENDING " tests X.yaml, or\n"
-            "X.cedar, beside it. A case is a call and what shall come of it:\n\n"
+            "Runs the cases in every *" ENDING " in DIR and below; X" ENDING " tests X.yaml,\n"
+            "or X.cedar, beside it. A case is a call and what shall come of it:\n\n"
             "  cases:\n"
             "    - name: a small payment goes through\n"
             "      request: {tool: pay_invoice, arguments: {amount: 99}}\n"
@@ -204,9 +204,9 @@ int cli_policy_test(int argc, char **argv)
             "  request  tool, source, arguments, principal, at, annotations\n"
             "  expect   decision (forward, approve, deny, reject, hidden), rule, workflow,\n"
             "           policies, errors\n\n"
-            "Of a case that fails, what was expected stands behind -, what came behind +. At the\n"
-            "end come the rules and policies that no case has reached. Exit code 1 if a case\n"
-            "fails, 2 if a file is wrong.",
+            "Of a case that fails, what was expected stands behind -, what came behind +. At\n"
+            "the end come the rules and policies that no case has reached. Exit code 1 if a\n"
+            "case fails, 2 if a file is wrong.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

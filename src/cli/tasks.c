@@ -1,6 +1,7 @@
 /* taskgate tasks: list, show, result, approve, reject, cancel, watch, over the admin endpoint. */
 #include "tasks.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,8 +191,8 @@ static int run_result(struct admin_client *client, const struct subcommand *self
 static void write_usage(FILE *out)
 {
     fputs("Usage: taskgate tasks SUBCOMMAND [OPTIONS]\n\n"
-          "Lists, shows and decides the calls that wait for a human, over the admin endpoint\n"
-          "of a running gateway.\n\n",
+          "Lists, shows and decides the calls that wait for a human, over the admin\n"
+          "endpoint of a running gateway.\n\n",
           out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
         const struct subcommand *subcommand = &subcommands[i];
@@ -246,9 +247,10 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     bool has_id = self->with != WITH_NOTHING && self->with != WITH_FILTERS;
     char *usage = memory_format("taskgate tasks %s %s%s[--json]", self->name, self->operands,
                                 *self->operands ? " " : "");
+    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
     const struct command command = {
         .usage = usage,
-        .synopsis = self->help,
+        .synopsis = synopsis,
         .options = sets[self->with].options,
         .option_count = sets[self->with].count,
         .operands_min = has_id,
@@ -256,6 +258,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         .operand_name = "ID",
     };
     enum options_outcome outcome = options_read(&command, argc, argv, &arguments.id);
+    free(synopsis);
     free(usage);
     if (outcome != OPTIONS_READ)
         return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -113,9 +115,18 @@ bool terminal_write(const struct buffer *text)
 
 /* ---- tables ---- */
 
+#define COLUMN_GAP 2
+#define INDENT 1 /* of the second line of a row and those behind it */
+
+static size_t width_of_terminal(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void table_init(struct table *table, size_t columns, const char *const *headings)
 {
-    *table = (struct table){NULL, columns, 0};
+    *table = (struct table){NULL, columns, 0, width_of_terminal()};
     for (size_t i = 0; i < columns; i++)
         table_add(table, str_from(headings[i]));
 }
@@ -136,24 +147,56 @@ static size_t width_of(const struct buffer *cell)
     return width;
 }
 
-void table_write(const struct table *table, struct buffer *out)
+/* Where a column stands, and how wide it is. */
+struct place {
+    size_t line, start, width;
+};
+
+static struct place *lay_out(const struct table *table)
 {
-    size_t *widths = memory_alloc_array(table->columns, sizeof *widths);
+    struct place *places = memory_alloc_array(table->columns, sizeof *places);
     for (size_t i = 0; i < table->count; i++) {
         size_t width = width_of(&table->cells[i]);
-        if (width > widths[i % table->columns])
-            widths[i % table->columns] = width;
+        if (width > places[i % table->columns].width)
+            places[i % table->columns].width = width;
     }
-    for (size_t i = 0; i < table->count; i++) {
-        bool is_last = i % table->columns == table->columns - 1;
-        size_t padding = widths[i % table->columns] - width_of(&table->cells[i]) + 2;
-        buffer_append(out, buffer_str(&table->cells[i]));
-        if (is_last)
+    for (size_t i = 1; i < table->columns; i++) {
+        places[i].line = places[i - 1].line;
+        places[i].start = places[i - 1].start + places[i - 1].width + COLUMN_GAP;
+        if (table->room > 0 && places[i].start + places[i].width > table->room) {
+            places[i].line++;
+            places[i].start = INDENT;
+        }
+    }
+    return places;
+}
+
+/* A line of a row without anything in it is left out, and no line ends in spaces. */
+static void write_row(const struct buffer *cells, const struct place *places, size_t columns,
+                      struct buffer *out)
+{
+    size_t line = 0, at = 0;
+    for (size_t i = 0; i < columns; i++) {
+        if (cells[i].length == 0)
+            continue;
+        if (places[i].line != line) {
             buffer_append_char(out, '\n');
-        else
-            buffer_append_format(out, "%*s", (int)padding, "");
+            line = places[i].line;
+            at = 0;
+        }
+        buffer_append_format(out, "%*s", (int)(places[i].start - at), "");
+        buffer_append(out, buffer_str(&cells[i]));
+        at = places[i].start + width_of(&cells[i]);
     }
-    free(widths);
+    buffer_append_char(out, '\n');
+}
+
+void table_write(const struct table *table, struct buffer *out)
+{
+    struct place *places = lay_out(table);
+    for (size_t i = 0; i < table->count; i += table->columns)
+        write_row(&table->cells[i], places, table->columns, out);
+    free(places);
 }
 
 void table_finish(struct table *table)

@@ -14,10 +14,12 @@ void terminal_append_pretty(struct buffer *out, struct str json, unsigned indent
 /* Writes it all and flushes; false when that failed (said on stderr). */
 bool terminal_write(const struct buffer *text);
 
-/* A table: rows of cells, columns as wide as their widest cell. */
+/* A table: rows of cells, columns as wide as their widest cell. Where that is more than the
+ * terminal has, a row goes on in a further line, indented, from the same column in each row. */
 struct table {
     struct buffer *cells; /* row by row; the first row is the heading */
     size_t columns, count;
+    size_t room; /* columns of the terminal; 0: it is none, and there is room for all */
 };
 void table_init(struct table *table, size_t columns, const char *const *headings);
 void table_add(struct table *table, struct str text); /* made safe */

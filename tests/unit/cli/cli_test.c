@@ -103,6 +103,18 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
 }
 END_TEST
 
+static void fits_into_80_columns(const char *text)
+{
+    size_t column = 0;
+    for (const char *at = text; *at; at++) {
+        if (*at == '\n')
+            column = 0;
+        else
+            column += ((unsigned char)*at & 0xC0) != 0x80;
+        ck_assert_msg(column <= 80, "%s", text);
+    }
+}
+
 START_TEST(help_is_exit_0_on_stdout_alone)
 {
     static const char *const commands[] = {
@@ -113,11 +125,14 @@ START_TEST(help_is_exit_0_on_stdout_alone)
         "tasks list -h",   "tasks watch --help",
         "policy --help",   "policy test --help",
         "policy parse -h", "policy authorize -h",
+        "tasks result -h", "policy simulate -h",
+        "call --help",
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
         ck_assert_str_eq(captured[1], "");
         expect(0, "Usage: taskgate ");
+        fits_into_80_columns(captured[0]);
     }
 }
 END_TEST
@@ -155,9 +170,9 @@ END_TEST
 START_TEST(check_shows_the_rules_in_their_order)
 {
     ck_assert_int_eq(run("check --config CONFIG"), CLI_DONE);
-    expect(0, "0     delete_*       one     approve  default (10m)  \n");
+    expect(0, "0     delete_*       one     approve  default (10m)\n");
     expect(0, "1     drop_*         all     deny     -              nobody drops\n");
-    expect(0, "-     anything else  all     forward  -              \n");
+    expect(0, "-     anything else  all     forward  -\n");
     expect(0, "Announced as required whatever the rules say: special\n");
     ck_assert_int_eq(run("check --json --config CONFIG"), CLI_DONE);
     expect(0,
@@ -347,6 +362,46 @@ START_TEST(tasks_are_shown_whole_and_safe)
 }
 END_TEST
 
+START_TEST(a_table_goes_on_in_further_lines_where_the_terminal_is_narrow)
+{
+    static const char *const headings[] = {"ID", "STATE", "ASKED BY", "REASON"};
+    static const char *const cells[] = {"tg_1", "pending",  "an agent",          "",
+                                        "tg_2", "rejected", "\xC3\xA9t\xC3\xA9", "too late"};
+    static const struct {
+        size_t room;
+        const char *text;
+    } rows[] = {
+        {0, "ID    STATE     ASKED BY  REASON\n"
+            "tg_1  pending   an agent\n"
+            "tg_2  rejected  \xC3\xA9t\xC3\xA9       too late\n"},
+        {34, "ID    STATE     ASKED BY  REASON\n"
+             "tg_1  pending   an agent\n"
+             "tg_2  rejected  \xC3\xA9t\xC3\xA9       too late\n"},
+        {33, "ID    STATE     ASKED BY\n REASON\n"
+             "tg_1  pending   an agent\n"
+             "tg_2  rejected  \xC3\xA9t\xC3\xA9\n too late\n"},
+        {20, "ID    STATE\n ASKED BY  REASON\n"
+             "tg_1  pending\n an agent\n"
+             "tg_2  rejected\n \xC3\xA9t\xC3\xA9       too late\n"},
+        {1, "ID\n STATE\n ASKED BY\n REASON\n"
+            "tg_1\n pending\n an agent\n"
+            "tg_2\n rejected\n \xC3\xA9t\xC3\xA9\n too late\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct table table;
+        struct buffer out;
+        buffer_init(&out);
+        table_init(&table, 4, headings);
+        for (size_t j = 0; j < sizeof cells / sizeof *cells; j++)
+            table_add(&table, str_from(cells[j]));
+        table.room = rows[i].room;
+        table_write(&table, &out);
+        table_finish(&table);
+        expect_text(&out, rows[i].text);
+    }
+}
+END_TEST
+
 START_TEST(a_change_says_who_decided_and_nothing_that_others_did)
 {
     static const struct {
@@ -389,6 +444,7 @@ int main(void)
     tcase_add_test(cases, a_wrong_environment_is_exit_2);
     tcase_add_test(cases, nothing_misleads_a_terminal);
     tcase_add_test(cases, tasks_are_shown_whole_and_safe);
+    tcase_add_test(cases, a_table_goes_on_in_further_lines_where_the_terminal_is_narrow);
     tcase_add_test(cases, a_change_says_who_decided_and_nothing_that_others_did);
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
