@@ -15,13 +15,21 @@
 struct builder {
     const struct report *report;
     yaml_parser_t parser;
+    char *path; /* of the value that comes next, as in "sources[0].url"; "" is the whole */
 };
+
+/* Of the value at hand; of the text itself where `key` is NULL. */
+static void complain_of(const struct builder *builder, const char *key, yaml_mark_t mark,
+                        const char *hint, const char *what)
+{
+    problems_error(builder->report->problems,
+                   source_text_place(builder->report->source, mark.index), key, hint, "%s", what);
+}
 
 static void complain(const struct builder *builder, yaml_mark_t mark, const char *hint,
                      const char *what)
 {
-    problems_error(builder->report->problems,
-                   source_text_place(builder->report->source, mark.index), NULL, hint, "%s", what);
+    complain_of(builder, *builder->path ? builder->path : NULL, mark, hint, what);
 }
 
 /* The reader tells where a byte is bad in bytes. */
@@ -45,7 +53,7 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
     yaml_mark_t mark = parser->problem_mark;
     if (parser->error == YAML_READER_ERROR)
         mark.index = count_characters(builder->report->source, parser->problem_offset);
-    complain(builder, mark, NULL, what);
+    complain_of(builder, NULL, mark, NULL, what);
     free(what);
     return false;
 }
@@ -105,6 +113,18 @@ static struct node *build_next(struct builder *builder, yaml_event_type_t end, i
     return node;
 }
 
+/* The value at `path`, which is taken over. */
+static struct node *build_at(struct builder *builder, char *path, yaml_event_type_t end, int depth,
+                             bool *is_end, size_t *end_index)
+{
+    char *outer = builder->path;
+    builder->path = path;
+    struct node *node = build_next(builder, end, depth, is_end, end_index);
+    builder->path = outer;
+    free(path);
+    return node;
+}
+
 static struct node **grow(struct node **nodes, size_t count)
 {
     return memory_grow_array(nodes, count, sizeof(struct node *));
@@ -117,8 +137,8 @@ static struct node *build_list(struct builder *builder, const yaml_event_t *even
     struct node *list = node_create(NODE_LIST, event);
     for (;;) {
         bool is_end;
-        struct node *item =
-            build_next(builder, YAML_SEQUENCE_END_EVENT, depth, &is_end, &list->end);
+        struct node *item = build_at(builder, memory_format("%s[%zu]", builder->path, list->count),
+                                     YAML_SEQUENCE_END_EVENT, depth, &is_end, &list->end);
         if (is_end)
             return list;
         if (!item) {
@@ -136,11 +156,11 @@ static void add_pair(struct builder *builder, struct node *mapping, struct map *
 {
     struct node *first = map_put(seen, str_from(key->text), key);
     if (first) {
-        char *quoted = problems_quote(key->text);
+        char *path = document_join(builder->path, key->text);
         struct place place = source_text_place(builder->report->source, first->start);
-        report_error(builder->report, key, NULL, "keep one of them",
-                     "the key %s stands here twice, first in line %d", quoted, place.line);
-        free(quoted);
+        report_error(builder->report, key, path, "keep one of them",
+                     "the key stands here twice, first in line %d", place.line);
+        free(path);
         map_put(seen, str_from(key->text), first);
         node_destroy(key);
         node_destroy(value);
@@ -164,7 +184,8 @@ static struct node *build_mapping(struct builder *builder, const yaml_event_t *e
         bool ignored;
         struct node *value = NULL;
         if (key->kind == NODE_TEXT)
-            value = build_next(builder, YAML_NO_EVENT, depth, &ignored, &mapping->end);
+            value = build_at(builder, document_join(builder->path, key->text), YAML_NO_EVENT, depth,
+                             &ignored, &mapping->end);
         else
             report_error(builder->report, key, NULL, NULL, "a key must be text");
         if (!value) {
@@ -213,7 +234,8 @@ static bool expect_end(struct builder *builder)
         if (type == YAML_STREAM_END_EVENT)
             return true;
         if (type == YAML_DOCUMENT_START_EVENT) {
-            complain(builder, mark, "remove the \"---\"", "a second YAML document begins here");
+            complain_of(builder, NULL, mark, "remove the \"---\"",
+                        "a second YAML document begins here");
             return false;
         }
     }
@@ -232,7 +254,7 @@ static struct node *build_stream(struct builder *builder)
             root = build(builder, &event, 0);
         yaml_event_delete(&event);
         if (type == YAML_STREAM_END_EVENT) {
-            complain(builder, mark, builder->report->beginning, "the file is empty");
+            complain_of(builder, NULL, mark, builder->report->beginning, "the file is empty");
             return NULL;
         }
         if (!is_content)
@@ -261,7 +283,8 @@ static void report_missing(const struct report *report, const struct node *root)
 
 struct node *document_parse(const struct report *report)
 {
-    struct builder builder = {.report = report};
+    char whole[] = "";
+    struct builder builder = {.report = report, .path = whole};
     if (!yaml_parser_initialize(&builder.parser))
         memory_exhausted();
     struct str text = buffer_str(&report->source->text);

@@ -108,15 +108,40 @@ static struct config *parse(const struct source_text *source, const struct origi
     return config;
 }
 
+static struct place place_of_bad_byte(struct str text, const char *name)
+{
+    struct place place = {.file = name, .line = 1, .column = 1};
+    size_t end = str_utf8_length(text);
+    for (size_t i = 0; i < end; i++) {
+        if (text.bytes[i] == '\n') {
+            place.line++;
+            place.column = 1;
+        } else if (((unsigned char)text.bytes[i] & 0xC0) != 0x80) {
+            place.column++;
+        }
+    }
+    return place;
+}
+
+/* Some editors begin a file with it. */
+static struct str without_byte_order_mark(struct str text)
+{
+    struct str mark = STR("\xEF\xBB\xBF");
+    if (!str_starts_with(text, mark))
+        return text;
+    return str_slice(text.bytes + mark.length, text.length - mark.length);
+}
+
 /* NULL when anything is wrong; what was read then stands in `problems`. */
 static struct config *parse_text(struct str text, const struct origin *origin,
                                  struct config_problems *problems)
 {
     struct source_text source;
     size_t errors_before = problems->errors;
-    struct place place = {.file = origin->name};
+    text = without_byte_order_mark(text);
     if (!str_is_utf8(text)) {
-        problems_error(problems, place, NULL, "save it as UTF-8", "the file is not UTF-8");
+        problems_error(problems, place_of_bad_byte(text, origin->name), NULL, "save it as UTF-8",
+                       "the file is not UTF-8");
         return NULL;
     }
     source_text_init(&source, text, origin->name, origin->environment);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
 #include "distance.h"
 #include "keys.h"
 #include "scalar.h"
@@ -67,6 +68,16 @@ static const struct choice *find_choice(const struct choices *choices, const cha
     return NULL;
 }
 
+/* To older YAML yes and no are truth values, and what rewrites a file makes true and false of
+ * them. */
+static const struct choice *find_answer(const struct choices *choices, const struct node *node)
+{
+    bool truth;
+    if (!node->is_plain || !parse_bool(str_from(node->text), &truth))
+        return NULL;
+    return find_choice(choices, truth ? "yes" : "no");
+}
+
 static bool read_choice(const struct entry *entry, const struct node *node, unsigned *value)
 {
     const struct choices *choices = entry->key->choices;
@@ -76,6 +87,8 @@ static bool read_choice(const struct entry *entry, const struct node *node, unsi
         return false;
     }
     choice = find_choice(choices, node->text);
+    if (!choice)
+        choice = find_answer(choices, node);
     if (choice) {
         *value = choice->value;
         return true;

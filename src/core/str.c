@@ -138,14 +138,20 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
     return length;
 }
 
-bool str_is_utf8(struct str s)
+size_t str_utf8_length(struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.bytes;
-    for (size_t i = 0; i < s.length;) {
+    size_t i = 0;
+    while (i < s.length) {
         size_t length = utf8_sequence(p + i, s.length - i);
         if (length == 0)
-            return false;
+            break;
         i += length;
     }
-    return true;
+    return i;
+}
+
+bool str_is_utf8(struct str s)
+{
+    return str_utf8_length(s) == s.length;
 }

@@ -60,5 +60,7 @@ bool str_to_u64(struct str s, uint64_t *value);
 /* The decimal digits, in `digits`. */
 struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
 bool str_is_utf8(struct str s);
+/* How many bytes of it are UTF-8, up to the first that is not. */
+size_t str_utf8_length(struct str s);
 /* Keyed with a secret of the process, for hash tables: nobody outside can choose collisions. */
 uint64_t str_hash(struct str s);

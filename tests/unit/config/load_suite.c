@@ -7,6 +7,7 @@
 
 #include "suites.h"
 #include "support.h"
+#include "taskgate/core/memory.h"
 
 START_TEST(minimal_file_gets_the_defaults)
 {
@@ -50,6 +51,39 @@ START_TEST(minimal_file_gets_the_defaults)
     ck_assert_int_eq(config->times.shutdown_timeout_ms, 30000);
     ck_assert_int_eq(config->times.drain_timeout_ms, 25000);
     config_unref(config);
+}
+END_TEST
+
+START_TEST(a_byte_order_mark_is_no_content)
+{
+    char *text = memory_format("\xEF\xBB\xBF%s", minimal);
+    config_unref(expect_load(text, ""));
+    free(text);
+    expect_problems("\xEF\xBB\xBFschema: 2\n",
+                    "t.yaml:1:1: sources: V-010 the key is missing\n"
+                    "t.yaml:1:1: governance: the key is missing\n"
+                    "t.yaml:1:9: schema: schema version 2 is not supported; write schema: 1\n");
+}
+END_TEST
+
+/* As tools leave it that read the file as YAML 1.1 and write it again. */
+START_TEST(answers_may_be_truth_values)
+{
+    char *text = with("clients: [{match: a, tasks: false}, {match: b, tasks: True}, "
+                      "{match: c, tasks: No}, {match: d, tasks: auto}]\n");
+    struct config *config = expect_load(text, "");
+    ck_assert_int_eq(config->clients[0].tasks, CLIENT_TASKS_NO);
+    ck_assert_int_eq(config->clients[1].tasks, CLIENT_TASKS_YES);
+    ck_assert_int_eq(config->clients[2].tasks, CLIENT_TASKS_NO);
+    ck_assert_int_eq(config->clients[3].tasks, CLIENT_TASKS_AUTO);
+    config_unref(config);
+    free(text);
+    text = with("clients: [{match: a, tasks: 'false'}]\nexecution: true\n");
+    expect_problems(text, "t.yaml:9:29: clients[0].tasks: \"false\" is not an answer; it may be "
+                          "auto, yes, no\n"
+                          "t.yaml:10:12: execution: \"true\" is not a time of execution; it may be "
+                          "on_approval, on_result\n");
+    free(text);
 }
 END_TEST
 
@@ -487,6 +521,8 @@ TCase *load_case(void)
     TCase *tests = tcase_create("load");
     tcase_add_test(tests, policies_come_from_the_first_place_that_has_some);
     tcase_add_test(tests, minimal_file_gets_the_defaults);
+    tcase_add_test(tests, a_byte_order_mark_is_no_content);
+    tcase_add_test(tests, answers_may_be_truth_values);
     tcase_add_test(tests, a_thoughtgate_file_loads_unchanged);
     tcase_add_test(tests, keys_of_its_own_are_read);
     tcase_add_test(tests, lookups_find_by_name);

@@ -105,7 +105,7 @@ START_TEST(what_is_wrong_with_both_is_said_at_once)
                             "\"rules\"?\n"
                             "THOUGHTGATE_OUTBOUND_PORT: warning: this is no whole number, the "
                             "variable is ignored\n"
-                            "shadow.yaml:2:1: the key \"schema\" stands here twice, first in "
+                            "shadow.yaml:2:1: schema: the key stands here twice, first in "
                             "line 1; keep one of them\n"
                             "shadow.yaml:6:11: governance.shadow: this file is itself a shadow, "
                             "and a shadow has none of its own; remove the key from this file\n"));
