@@ -57,12 +57,8 @@ bool http_guard_allows_host(const struct http_exchange *exchange, char *const *a
     return false;
 }
 
-bool http_guard_allows_origin(const struct http_exchange *exchange, char *const *allowed,
-                              size_t allowed_count)
+static bool is_allowed_origin(struct str origin, char *const *allowed, size_t allowed_count)
 {
-    struct str origin = http_header(exchange, "origin");
-    if (!origin.bytes)
-        return true;
     for (size_t i = 0; i < allowed_count; i++) {
         if (str_equal_ignore_case(origin, str_from(allowed[i])))
             return true;
@@ -73,4 +69,17 @@ bool http_guard_allows_origin(const struct http_exchange *exchange, char *const 
     bool is_web =
         str_equal_ignore_case(scheme, STR("http")) || str_equal_ignore_case(scheme, STR("https"));
     return is_web && http_guard_is_loopback_name(str_slice(rest.bytes + 2, rest.length - 2));
+}
+
+bool http_guard_allows_origin(const struct http_exchange *exchange, char *const *allowed,
+                              size_t allowed_count)
+{
+    size_t count = http_header_count(exchange);
+    for (size_t i = 0; i < count; i++) {
+        struct http_header header = http_header_at(exchange, i);
+        if (str_equal(header.name, STR("origin")) &&
+            !is_allowed_origin(header.value, allowed, allowed_count))
+            return false;
+    }
+    return true;
 }

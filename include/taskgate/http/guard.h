@@ -15,6 +15,7 @@ bool http_guard_is_loopback_name(struct str authority);
  * `allowed` given, on any connection. Allowed names match with or without their port. */
 bool http_guard_allows_host(const struct http_exchange *exchange, char *const *allowed,
                             size_t allowed_count);
-/* An Origin, when present, must be a loopback one or stand in `allowed`, whole. */
+/* An Origin, when present, must be a loopback one or stand in `allowed`, whole; of several, each.
+ */
 bool http_guard_allows_origin(const struct http_exchange *exchange, char *const *allowed,
                               size_t allowed_count);

@@ -130,6 +130,8 @@ START_TEST(an_origin_is_loopback_or_allowed_as_a_whole)
     expect(&scene, "Host: localhost\r\nOrigin: http:localhost\r\n", "host.");
     expect(&scene, "Host: localhost\r\nOrigin: http://localhost.evil.example\r\n", "host.");
     expect(&scene, "Host: evil.example\r\nOrigin: http://evil.example\r\n", "none.");
+    expect(&scene, "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n",
+           "host.");
     name_count = 3;
     expect(&scene, "Host: localhost\r\nOrigin: https://app.example\r\n", "both.");
     expect(&scene, "Host: localhost\r\nOrigin: null\r\n", "both.");
