@@ -6,6 +6,7 @@
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
+#define PAGE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of what clients wrote; a task at least */
 #define CURSOR_PREFIX "c"
 
 static bool parse_states(struct store_task_query *filter, struct str value, struct error *error)
@@ -141,7 +142,9 @@ static bool parse_parameter(struct task_list_query *query, struct str parameter,
 
 bool query_parse(struct task_list_query *query, struct str text, struct error *error)
 {
-    *query = (struct task_list_query){.filter = {.limit = LIMIT_DEFAULT}};
+    *query = (struct task_list_query){.filter = {.limit = LIMIT_DEFAULT,
+                                                 .most_argument_bytes = SIZE_MAX,
+                                                 .most_bytes = PAGE_BYTES_MAX}};
     buffer_init(&query->decoded);
     /* Decoding only shortens: reserved once, the buffer never moves under the values. */
     buffer_reserve(&query->decoded, text.length);

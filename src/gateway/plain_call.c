@@ -14,6 +14,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
 #include "waiting.h"
 
 /* A task that was to be joined has gone before it could be: the call tries again. */
@@ -250,7 +251,7 @@ static bool is_same(const struct call *call, const struct plain_call *plain,
                     const struct task *task)
 {
     char digest[DIGEST_HEX_BYTES];
-    pseudo_join_digest(str_from(task->tool), task->definition_digest, str_from(task->arguments),
+    pseudo_join_digest(str_from(task->tool), task->definition_digest, task->arguments_digest,
                        digest);
     return strcmp(task->session, call->session) == 0 && call_owns(call, task) &&
            strcmp(digest, plain->digest) == 0;
@@ -314,12 +315,13 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
                             const struct catalog_tool *tool, bool accelerated)
 {
     struct plain_call *plain = memory_alloc(sizeof *plain);
-    struct str arguments = call->envelope.arguments.raw;
+    char arguments_digest[DIGEST_HEX_BYTES];
     plain->gateway = call->worker->gateway;
     plain->decision = *decision;
     plain->tool = *tool;
     plain->accelerated = accelerated;
-    pseudo_join_digest(call_tool(call), tool->digest, arguments, plain->digest);
+    canonical_digest(call->envelope.arguments.raw, arguments_digest);
+    pseudo_join_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
     call->state = plain;
     call->abandoned = abandon;
     verify_then(call, begin);

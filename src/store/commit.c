@@ -1,8 +1,12 @@
 /* Group commit: what waits together is committed together. */
 #include "commit.h"
 
+#include <string.h>
+
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+
+#define MOST_REPLY_BYTES ((size_t)16 * 1024 * 1024)
 
 static bool any_writes(const struct operation *chain)
 {
@@ -76,12 +80,34 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
     }
 }
 
+static size_t bytes_of(const struct task *task)
+{
+    return task->request_length + task->outcome_length + strlen(task->arguments) +
+           strlen(task->tool) + strlen(task->progress_token);
+}
+
+/* What a client has made long is as long in each answer that holds it. */
+static bool is_enough(struct batch *batch, const struct store_reply *reply)
+{
+    if (reply->task)
+        batch->reply_bytes += bytes_of(reply->task);
+    for (size_t i = 0; i < reply->task_count; i++)
+        batch->reply_bytes += bytes_of(reply->tasks[i]);
+    return batch->reply_bytes > MOST_REPLY_BYTES;
+}
+
 bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
-                  struct error *error)
+                  struct operation **rest, struct error *error)
 {
     bool done = begin(store, chain);
-    for (struct operation *operation = chain; done && operation; operation = operation->next)
+    *rest = NULL;
+    for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
+        if (done && is_enough(batch, &operation->reply)) {
+            *rest = operation->next;
+            operation->next = NULL;
+        }
+    }
     if (done && database_simple(&store->database, STATEMENT_COMMIT))
         return true;
     /* Before the rollback, which has a result of its own. */

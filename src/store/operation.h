@@ -19,6 +19,7 @@ struct batch {
     struct database *database;
     struct pending *pending;
     int64_t now_ms;
+    size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */
     size_t event_count, event_capacity;

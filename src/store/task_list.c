@@ -1,5 +1,6 @@
 /* Lists of tasks, newest first, by conditions that vary. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "task_operations.h"
 #include "taskgate/core/buffer.h"
@@ -7,6 +8,7 @@
 
 /* More than can ever be due at once under the default limits. */
 #define EXPIRE_BEFORE_LIST 100000
+#define MOST_BYTES ((size_t)1024 * 1024)
 
 /* The plus keeps SQLite from looking through everybody's tasks in a state, when an index on the
  * holder gives the few that matter. */
@@ -43,12 +45,17 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
     buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
 }
 
-/* No request and no outcome: a page of them could fill the memory. */
+/* No request, no outcome, and no arguments but those that are asked for: a page of them could fill
+ * the memory. */
 static void append_query(struct buffer *sql, const struct store_task_query *query)
 {
     const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
-    buffer_append_text(sql, "SELECT " TASK_COLUMNS ", task_request.arguments FROM task"
-                            " JOIN task_request ON task_request.task = task.sequence"
+    const char *arguments = query->most_argument_bytes == 0
+                                ? "''"
+                                : "iif(length(CAST(task_request.arguments AS BLOB)) <= :bytes,"
+                                  " task_request.arguments, '')";
+    buffer_append_format(sql, "SELECT " TASK_COLUMNS ", %s FROM task", arguments);
+    buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
                             " WHERE task.sequence IN (");
     if (by_owner || !by_session)
         append_page(sql, query, by_owner ? "owner = :owner" : NULL);
@@ -86,8 +93,14 @@ static sqlite3_stmt *prepare(struct batch *batch, const struct store_task_query 
     bind_named_text(statement, ":source", query->source);
     bind_named_text(statement, ":tool", query->tool);
     bind_named_number(statement, ":before", query->before_sequence);
+    bind_named_number(statement, ":bytes", (int64_t)(query->most_argument_bytes & INT64_MAX));
     bind_named_number(statement, ":limit", (int64_t)query->limit + 1); /* one more: has_more */
     return statement;
+}
+
+static size_t bytes_of(const struct task *task)
+{
+    return strlen(task->arguments) + strlen(task->tool) + strlen(task->progress_token);
 }
 
 static bool run_list(struct batch *batch, struct operation *operation)
@@ -99,15 +112,17 @@ static bool run_list(struct batch *batch, struct operation *operation)
     sqlite3_stmt *row = prepare(batch, query);
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
+    size_t bytes = 0, most_bytes = query->most_bytes > 0 ? query->most_bytes : MOST_BYTES;
     int code = SQLITE_DONE;
     while (row && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        if (reply->task_count == query->limit) {
+        if (reply->task_count == query->limit || bytes > most_bytes) {
             reply->has_more = true;
             code = SQLITE_DONE;
             break;
         }
         reply->sequences[reply->task_count] = sqlite3_column_int64(row, 0);
         reply->tasks[reply->task_count++] = task_rows_read(row);
+        bytes += bytes_of(reply->tasks[reply->task_count - 1]);
     }
     bool prepared = row != NULL;
     sqlite3_finalize(row);

@@ -120,12 +120,14 @@ static void plan(struct store *store, const struct batch *batch)
     }
 }
 
-static bool run_chain(struct store *store, struct operation *chain, struct error *error)
+/* One transaction. */
+static bool run_batch(struct store *store, struct operation *chain, struct operation **rest,
+                      struct error *error)
 {
     struct batch batch = {
         .database = &store->database, .pending = &store->pending, .sweep_again_ms = INT64_MAX};
     sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
-    bool done = commit_batch(store, chain, &batch, error);
+    bool done = commit_batch(store, chain, &batch, rest, error);
     bool wrote = sqlite3_total_changes64(store->database.handle) != changes_before;
     note_health(store, done, wrote, error);
     if (done) {
@@ -137,6 +139,17 @@ static bool run_chain(struct store *store, struct operation *chain, struct error
     publish(store, chain, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);
+    return done;
+}
+
+static bool run_chain(struct store *store, struct operation *chain, struct error *error)
+{
+    bool done = true;
+    while (chain) {
+        struct operation *rest;
+        done = run_batch(store, chain, &rest, error) && done;
+        chain = rest;
+    }
     return done;
 }
 

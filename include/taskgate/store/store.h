@@ -53,7 +53,7 @@ struct store_delivery;
 struct store_reply {
     enum store_status status;
     struct task *task;   /* get, create, change: the task as it is now (also on conflict) */
-    struct task **tasks; /* list: newest first; without request and outcome text */
+    struct task **tasks; /* list: newest first; without request, outcome, and long arguments */
     size_t task_count;
     int64_t *sequences; /* list: the row number of each task, for the next page */
     bool has_more;      /* list: there are older ones */
@@ -111,6 +111,10 @@ struct store_task_query {
     bool without_promoted;
     int64_t before_sequence; /* only rows older than this; 0: from the newest */
     size_t limit;
+    /* Arguments longer than this are left out: "" in the answer, which no arguments are. */
+    size_t most_argument_bytes;
+    /* Of all that clients wrote on a page: it ends there, with has_more; 0: 1 MiB. */
+    size_t most_bytes;
 };
 void store_task_list(struct store *store, const struct store_task_query *query,
                      struct store_call call);

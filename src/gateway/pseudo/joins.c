@@ -7,7 +7,6 @@
 
 #include "client_internal.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/json/canonical.h"
 
 #define MOST_JOINS 200
 
@@ -18,14 +17,12 @@ struct join {
     bool is_undelivered;
 };
 
-void pseudo_join_digest(struct str tool, const char *definition_digest, struct str arguments,
-                        char digest[DIGEST_HEX_BYTES])
+void pseudo_join_digest(struct str tool, const char *definition_digest,
+                        const char *arguments_digest, char digest[DIGEST_HEX_BYTES])
 {
-    char of_arguments[DIGEST_HEX_BYTES];
     struct buffer text;
-    canonical_digest(arguments, of_arguments);
     buffer_init(&text);
-    buffer_append_format(&text, "%s/%s/", definition_digest, of_arguments);
+    buffer_append_format(&text, "%s/%s/", definition_digest, arguments_digest);
     buffer_append(&text, tool);
     digest_sha256_hex(buffer_str(&text), digest);
     buffer_finish(&text);

@@ -16,8 +16,8 @@ struct pseudo_join {
 
 /* What makes two calls the same: tool, its definition, and arguments in their canonical form, in
  * which numbers stay as they were written. */
-void pseudo_join_digest(struct str tool, const char *definition_digest, struct str arguments,
-                        char digest[DIGEST_HEX_BYTES]);
+void pseudo_join_digest(struct str tool, const char *definition_digest,
+                        const char *arguments_digest, char digest[DIGEST_HEX_BYTES]);
 /* The task of such a call; false when there is none. */
 bool pseudo_join_find(struct gateway *gateway, struct str key, const char *digest,
                       char id[TASK_ID_BYTES], bool *is_undelivered);

@@ -69,7 +69,7 @@ void pseudo_write_task(struct buffer *out, const struct task *task)
     json_add_time(out, "lastUpdatedAt", task->updated_ms);
     json_add_text(out, "server", task->source);
     json_add_text(out, "toolName", task->tool);
-    if (strlen(task->arguments) <= MOST_ARGUMENT_BYTES)
+    if (task->arguments[0] && strlen(task->arguments) <= MOST_ARGUMENT_BYTES)
         buffer_append_format(out, ",\"toolArgs\":%s", task->arguments);
     json_add_text(out, "status", pseudo_status(task->state));
     add_status_message(out, "statusMessage", task);
@@ -110,6 +110,7 @@ void pseudo_list(struct call *call, unsigned states, store_callback callback)
         .source = str_from(call->source->id),
         .states = states,
         .limit = PSEUDO_MOST_LISTED,
+        .most_argument_bytes = MOST_ARGUMENT_BYTES,
     };
     struct store_reply nothing = {.status = STORE_OK};
     if (is_anonymous)

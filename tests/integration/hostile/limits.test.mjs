@@ -1,9 +1,12 @@
 // At each limit: a clear refusal, nothing of it upstream, and what was there before goes on.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import { sample } from '../lib/admin.mjs';
+import { workflow } from '../lib/gateway.mjs';
 import { socketTo } from '../lib/http.mjs';
 import { defer } from '../lib/lifetime.mjs';
+import { scene } from '../lib/scene.mjs';
 import { until } from '../lib/wait.mjs';
 import { bytes, call, head, hostileScene, lives } from './stage.mjs';
 
@@ -149,4 +152,27 @@ test('request rate of a principal: others at the same address are not held up', 
   assert.equal(await reached(stage, 'requests_per_second_per_principal'), refused.length);
   for (let i = 0; i < 5; i++) assert.ok(await modest.result('tools/call', { name: 'read' }));
   await until(async () => (await greedy.send('tools/call', { name: 'read' })).status === 200, 'to be served again');
+});
+
+test('lists of long calls, asked for by many at once, do not fill the memory', async (t) => {
+  const { gateway, connect, admin } = await scene(t, { rules: [['*', 'approve']], approval: workflow('10m') });
+  const client = await connect({ token: 'A' });
+  const text = 'x'.repeat(3_000_000);
+  const ids = [];
+  for (let i = 0; i < 20; i++) ids.unshift((await client.createTask('read', { text, i })).taskId);
+  const most = () => Number(/VmHWM:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${gateway.child.pid}/status`, 'utf8'))[1]) * 1024;
+  const before = most();
+  const lists = await Promise.all(Array.from({ length: 30 }, () => client.result('tasks/list')));
+  for (const { tasks } of lists) assert.deepEqual(tasks.map((x) => x.taskId), ids);
+  assert.ok(most() - before < 300_000_000, `${most() - before} bytes more`); // 1.8 GB if each list brought what it does not show
+  // Operators see the arguments, on pages that end before they are too long.
+  const seen = [];
+  for (let cursor = ''; cursor !== null; ) {
+    const page = await admin.list({ ...(cursor && { cursor }) });
+    assert.ok(page.tasks.length > 0 && page.tasks.length < 10, `${page.tasks.length} on a page`);
+    for (const task of page.tasks) assert.equal(task.arguments.text.length, text.length);
+    seen.push(...page.tasks.map((x) => x.id));
+    cursor = page.nextCursor;
+  }
+  assert.deepEqual(seen, ids);
 });

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -53,7 +54,7 @@ START_TEST(pages_are_complete_newest_first_and_end)
         task_unref(task);
     }
     static const size_t sizes[] = {20, 20, 5};
-    struct store_task_query query = {.limit = 20};
+    struct store_task_query query = {.limit = 20, .most_argument_bytes = 100};
     unsigned seen = 0;
     for (unsigned page = 0; page < 3; page++) {
         struct answer answer = {0};
@@ -77,6 +78,77 @@ START_TEST(pages_are_complete_newest_first_and_end)
     answer_finish(&answer);
     for (unsigned i = 0; i < 45; i++)
         free(ids[i]);
+}
+END_TEST
+
+/* What a client has made long must not be multiplied by asking for lists of it. */
+START_TEST(long_arguments_are_left_out_and_long_pages_end_early)
+{
+    static const char brief[] = "{\"name\":\"prod\"}";
+    struct buffer large = {0};
+    buffer_append_text(&large, "{\"x\":\"");
+    for (int i = 0; i < 40000; i++)
+        buffer_append_text(&large, "\xC3\xA9"); /* two bytes, one character */
+    buffer_append_text(&large, "\"}");
+    char *whole = memory_copy_str(buffer_str(&large));
+    for (unsigned i = 0; i < 6; i++) {
+        struct task *task = new_task("a");
+        if (i % 2)
+            task_set_text(&task->arguments, buffer_str(&large));
+        task_unref(create_task(&bench, task));
+    }
+    const struct {
+        size_t most_argument_bytes, most_bytes, listed;
+        const char *newest, *second;
+    } cases[] = {
+        {0, 0, 6, "", ""},
+        {sizeof brief - 1, 0, 6, "", brief},
+        {sizeof brief - 2, 0, 6, "", ""},
+        {large.length - 1, 0, 6, "", brief},
+        {large.length, 0, 6, NULL, brief},
+        {SIZE_MAX, 1, 1, NULL, NULL},
+        {SIZE_MAX, large.length + 100, 3, NULL, brief},
+        {SIZE_MAX, 10 * large.length, 6, NULL, brief},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct answer answer = {0};
+        list_tasks(&bench,
+                   &(struct store_task_query){.limit = 20,
+                                              .most_argument_bytes = cases[i].most_argument_bytes,
+                                              .most_bytes = cases[i].most_bytes},
+                   &answer);
+        ck_assert_uint_eq(answer.task_count, cases[i].listed);
+        ck_assert_int_eq(answer.has_more, cases[i].listed < 6);
+        ck_assert_str_eq(answer.tasks[0]->arguments, cases[i].newest ? cases[i].newest : whole);
+        if (cases[i].second)
+            ck_assert_str_eq(answer.tasks[1]->arguments, cases[i].second);
+        answer_finish(&answer);
+    }
+    free(whole);
+    buffer_finish(&large);
+}
+END_TEST
+
+/* More is asked for at once than one transaction may answer: each gets its answer all the same. */
+START_TEST(answers_that_are_large_together_come_one_after_the_other)
+{
+    enum { ASKED = 64 };
+    struct answer answers[ASKED] = {{0}};
+    struct task *task = new_task("a");
+    char *body = memory_alloc(1000001);
+    memset(body, 'x', 1000000);
+    task_set_request(task, str_slice(body, 1000000));
+    struct task *created = create_task(&bench, task);
+    for (unsigned i = 0; i < ASKED; i++)
+        store_task_get(bench.store, str_from(created->id), bench_call(bench.loop, &answers[i]));
+    for (unsigned i = 0; i < ASKED; i++) {
+        bench_wait(bench.loop, &answers[i]);
+        ck_assert_int_eq(answers[i].status, STORE_OK);
+        ck_assert_uint_eq(answers[i].task->request_length, 1000000);
+        answer_finish(&answers[i]);
+    }
+    task_unref(created);
+    free(body);
 }
 END_TEST
 
@@ -312,6 +384,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, pages_are_complete_newest_first_and_end);
+    tcase_add_test(tests, long_arguments_are_left_out_and_long_pages_end_early);
+    tcase_add_test(tests, answers_that_are_large_together_come_one_after_the_other);
     tcase_add_test(tests, conditions_combine);
     tcase_add_test(tests, sessions_survive_are_replaced_and_end);
     tcase_add_test(tests, pairs_are_of_both_digests);
