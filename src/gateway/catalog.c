@@ -20,6 +20,8 @@
 /* What is remembered of one source; tools beyond it are judged and relayed all the same. */
 #define SOURCE_TOOLS 20000
 #define TOOL_NAME_BYTES 1024
+#define LOOK_AGAIN_MS 5000
+#define FETCH_AGAIN_MS 1000
 
 struct tool_entry {
     char *name;
@@ -35,6 +37,10 @@ struct source_entry {
     char *url; /* of the server that all this is of; NULL when the configuration lacks it */
     struct map *tools;
     bool filled;
+    bool stale;         /* filled, and upstream may have other tools now */
+    bool fetching;      /* the gateway itself is at it */
+    int64_t fetched_ms; /* monotonic: when that last began */
+    int64_t looked_ms;  /* monotonic: when a call last had the list fetched; 0: never */
     bool has_capabilities;
     struct mcp_capabilities capabilities;
     bool reachable; /* when last tried */
@@ -258,6 +264,60 @@ void catalog_filled(struct catalog *catalog, const struct config_source *source)
     pthread_mutex_unlock(&catalog->lock);
 }
 
+enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
+                                       int64_t now_ms)
+{
+    enum catalog_fetch fetch = CATALOG_FETCH_NOW;
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = present_source(catalog, source);
+    if (!entry || (entry->filled && !entry->stale)) {
+        fetch = CATALOG_FETCH_NONE;
+    } else if (entry->fetching || (entry->stale && now_ms - entry->fetched_ms < FETCH_AGAIN_MS)) {
+        fetch = CATALOG_FETCH_LATER;
+    } else {
+        entry->fetching = true;
+        entry->stale = false; /* what happens from now on makes it stale again */
+        entry->fetched_ms = now_ms;
+    }
+    pthread_mutex_unlock(&catalog->lock);
+    return fetch;
+}
+
+void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = present_source(catalog, source);
+    if (entry) {
+        entry->fetching = false;
+        entry->filled = entry->filled || complete;
+        entry->stale = entry->stale || !complete;
+    }
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+void catalog_set_stale(struct catalog *catalog, struct str source)
+{
+    pthread_mutex_lock(&catalog->lock);
+    source_of(catalog, source)->stale = true;
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_look_is_due(struct catalog *catalog, struct str source, int64_t now_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    const struct source_entry *entry = source_of(catalog, source);
+    bool due = entry->looked_ms == 0 || now_ms - entry->looked_ms >= LOOK_AGAIN_MS;
+    pthread_mutex_unlock(&catalog->lock);
+    return due;
+}
+
+void catalog_looked(struct catalog *catalog, struct str source, int64_t now_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    source_of(catalog, source)->looked_ms = now_ms;
+    pthread_mutex_unlock(&catalog->lock);
+}
+
 bool catalog_is_filled(struct catalog *catalog, struct str source)
 {
     pthread_mutex_lock(&catalog->lock);
@@ -376,6 +436,8 @@ enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str so
     struct source_entry *entry = source_of(catalog, source);
     bool changed = !entry->tried || entry->reachable != reachable;
     enum catalog_change change = change_of(entry, reachable);
+    if (change == CATALOG_RECONNECTED)
+        entry->stale = true;
     bool all = true;
     size_t position = 0;
     void *value;

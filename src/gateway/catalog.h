@@ -42,6 +42,18 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
 /* The whole list of a source has been seen: tools that come later are discoveries. */
 void catalog_filled(struct catalog *catalog, const struct config_source *source);
 bool catalog_is_filled(struct catalog *catalog, struct str source);
+/* What the gateway is to do about the source's list. It may be known; or is not, or upstream may
+ * have another by now, and then one alone fetches it until catalog_end_fetch(). */
+enum catalog_fetch { CATALOG_FETCH_NONE, CATALOG_FETCH_NOW, CATALOG_FETCH_LATER };
+enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
+                                       int64_t now_ms);
+void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete);
+/* Upstream may have other tools now. */
+void catalog_set_stale(struct catalog *catalog, struct str source);
+/* Whether a call of a tool that is not known may have the list fetched: not again at once, for
+ * names can be made up. Times are monotonic. */
+bool catalog_look_is_due(struct catalog *catalog, struct str source, int64_t now_ms);
+void catalog_looked(struct catalog *catalog, struct str source, int64_t now_ms);
 /* The configuration in force: of a source that it lacks, or whose server is another one now,
  * nothing is known any more, and what the other server still answers is not taken. */
 void catalog_reconfigure(struct catalog *catalog, const struct config *config);

@@ -12,6 +12,7 @@
 #include "taskgate/mcp/lists.h"
 
 #define RETRY_MS 5000
+#define CALL_WAITS_MS 5000 /* a call is not held longer for what is said of its tool */
 
 /* One walk over the pages of one source. It lives as long as its ask. */
 struct fetch {
@@ -19,13 +20,18 @@ struct fetch {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct headers headers;
-    bool own_session; /* opened here, so closed here */
+    bool is_own;       /* the gateway's, who told the catalogue that it has begun */
+    bool own_session;  /* opened here, so closed here */
+    struct call *call; /* who waits for it, or NULL */
+    call_step next;
     int64_t pages;
     int64_t deadline_ms; /* monotonic */
 };
 
 static void fetch_destroy(struct fetch *fetch)
 {
+    if (fetch->call)
+        call_unref(fetch->call);
     headers_finish(&fetch->headers);
     snapshot_unref(fetch->snapshot);
     free(fetch);
@@ -33,7 +39,10 @@ static void fetch_destroy(struct fetch *fetch)
 
 static void drop(void *context)
 {
-    fetch_destroy(context);
+    struct fetch *fetch = context;
+    if (fetch->is_own)
+        catalog_end_fetch(fetch->worker->gateway->catalog, fetch->source, false);
+    fetch_destroy(fetch);
 }
 
 static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
@@ -74,13 +83,27 @@ static void ask(struct fetch *fetch, const char *method, struct str params,
     buffer_finish(&id);
 }
 
+static void try_again_later(struct gateway_worker *worker)
+{
+    if (!loop_timer_is_running(&worker->fetch_timer))
+        loop_timer_start(&worker->fetch_timer, RETRY_MS);
+}
+
 /* The gateway's own session is not left behind at upstream. */
 static void end(struct fetch *fetch, bool complete)
 {
-    if (complete)
-        catalog_filled(fetch->worker->gateway->catalog, fetch->source);
+    struct catalog *catalog = fetch->worker->gateway->catalog;
+    struct str source = str_from(fetch->source->id);
+    if (fetch->is_own)
+        catalog_end_fetch(catalog, fetch->source, complete);
+    else if (complete)
+        catalog_filled(catalog, fetch->source);
     if (fetch->own_session)
         own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
+    if (fetch->call)
+        catalog_looked(catalog, source, clock_monotonic_ms());
+    if (fetch->call && fetch->call->exchange)
+        fetch->next(fetch->call);
     fetch_destroy(fetch);
 }
 
@@ -102,6 +125,9 @@ static void on_page(void *context, const struct ask_reply *reply)
     if (!mcp_tools_read(result, learn, fetch)) {
         log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
                  LOG_NUMBER("status", reply->status));
+        /* A server that says that it has no tools will say so again. */
+        if (fetch->is_own && reply->message.length == 0)
+            try_again_later(fetch->worker);
         end(fetch, false);
         return;
     }
@@ -129,12 +155,6 @@ static void ask_page(struct fetch *fetch, struct str cursor)
 
 /* ---- the gateway's own session ---- */
 
-static void try_again_later(struct gateway_worker *worker)
-{
-    if (!loop_timer_is_running(&worker->fetch_timer))
-        loop_timer_start(&worker->fetch_timer, RETRY_MS);
-}
-
 static void open_session(struct fetch *fetch, const struct ask_reply *reply)
 {
     own_session_opened(&fetch->headers, reply);
@@ -156,7 +176,7 @@ static void on_initialized(void *context, const struct ask_reply *reply)
                  LOG_TEXT("source", fetch->source->id), LOG_NUMBER("status", reply->status));
         if (!wants_login)
             try_again_later(fetch->worker);
-        fetch_destroy(fetch);
+        end(fetch, false);
         return;
     }
     mcp_capabilities_detect(result, &upstream);
@@ -179,9 +199,16 @@ void fetch_missing(void *context)
     const struct config *config = snapshot->config;
     for (size_t i = 0; i < config->source_count; i++) {
         const struct config_source *source = &config->sources[i];
-        if (!source->enabled || catalog_is_filled(worker->gateway->catalog, str_from(source->id)))
+        if (!source->enabled)
+            continue;
+        enum catalog_fetch todo =
+            catalog_begin_fetch(worker->gateway->catalog, source, clock_monotonic_ms());
+        if (todo == CATALOG_FETCH_LATER)
+            try_again_later(worker);
+        if (todo != CATALOG_FETCH_NOW)
             continue;
         struct fetch *fetch = fetch_create(worker, snapshot, source);
+        fetch->is_own = true;
         own_session_begin(&fetch->headers, source);
         ask(fetch, "initialize", own_session_params(), &callbacks);
     }
@@ -202,6 +229,40 @@ void fetch_rest(struct call *call, struct str next_cursor)
     } else if (is_first_page) {
         catalog_filled(catalog, call->source);
     }
+}
+
+bool fetch_is_due(const struct call *call)
+{
+    return catalog_look_is_due(call->worker->gateway->catalog, str_from(call->source->id),
+                               clock_monotonic_ms());
+}
+
+bool fetch_then(struct call *call, call_step next)
+{
+    struct gateway_worker *worker = call->worker;
+    if (!fetch_is_due(call))
+        return false;
+    struct fetch *fetch = fetch_create(worker, call->snapshot, call->source);
+    int64_t latest_ms = clock_monotonic_ms() + CALL_WAITS_MS;
+    if (fetch->deadline_ms > latest_ms)
+        fetch->deadline_ms = latest_ms;
+    headers_from_request(&fetch->headers, call->exchange, call->source);
+    fetch->call = call_ref(call);
+    fetch->next = next;
+    ask_page(fetch, STR_EMPTY);
+    return true;
+}
+
+void fetch_soon(struct gateway *gateway)
+{
+    if (gateway->worker_count > 0 && !atomic_load(&gateway->shutting_down))
+        loop_post(gateway->workers[0]->loop, fetch_missing, gateway->workers[0]);
+}
+
+void fetch_changed(struct gateway *gateway, struct str source)
+{
+    catalog_set_stale(gateway->catalog, source);
+    fetch_soon(gateway);
 }
 
 void fetch_stop(struct gateway_worker *worker)

@@ -12,5 +12,16 @@ void fetch_missing(void *worker);
 /* A client has been given a page: fetches what follows it with the client's own session, if
  * the source's tools are not yet known. */
 void fetch_rest(struct call *call, struct str next_cursor);
+/* For a call of a tool that no list had: fetches the whole list with the client's own session,
+ * then goes on, unless the client has gone meanwhile. What upstream says of the tool decides how
+ * it may be run, and what policies see (seed 002 F-003.3). False, and nothing is done, when
+ * another call had it fetched within five seconds. */
+bool fetch_then(struct call *call, call_step next);
+bool fetch_is_due(const struct call *call);
+/* Upstream has come back, or the configuration has changed: fetches what is missing, on the
+ * first worker's loop. Any thread. */
+void fetch_soon(struct gateway *gateway);
+/* Upstream has said that its tools have changed. Any thread. */
+void fetch_changed(struct gateway *gateway, struct str source);
 /* Forgets the next try; for the end. */
 void fetch_stop(struct gateway_worker *worker);

@@ -187,8 +187,7 @@ void gateway_reloaded(struct gateway *gateway)
     catalog_announce_all(gateway->catalog, snapshot);
     snapshot_unref(snapshot);
     gateway_tell_workers(gateway, stream_tell_list_changed, NULL, STR_EMPTY);
-    if (gateway->worker_count > 0)
-        loop_post(gateway->workers[0]->loop, fetch_missing, gateway->workers[0]);
+    fetch_soon(gateway);
 }
 
 void gateway_fetch_tools(struct gateway_worker *worker)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ask.h"
+#include "fetch.h"
 #include "pseudo/client.h"
 #include "stream.h"
 #include "taskgate/json/text.h"
@@ -108,6 +109,8 @@ static void take_notification(const struct interim_origin *origin, struct str me
     } else if (str_equal(method, STR("notifications/message"))) {
         take_log(origin, message);
     } else {
+        if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
+            fetch_changed(gateway, str_from(origin->source->id));
         if (origin->task)
             gateway_tell_workers(gateway, stream_tell_owner, origin->task, message);
         pseudo_client_notification(gateway, str_from(origin->key), str_from(origin->source->id),

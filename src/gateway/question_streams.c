@@ -2,6 +2,7 @@
  * client's place: it is taken out before the client sees it. */
 #include <stdlib.h>
 
+#include "fetch.h"
 #include "interim.h"
 #include "pseudo/client.h"
 #include "pseudo/tools.h"
@@ -174,6 +175,8 @@ static void keep_notification(struct call *call, struct str method, struct str m
     char key[PSEUDO_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), params = json_member(message, "params");
+    if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
+        fetch_changed(gateway, source);
     if (!is_get_stream(call) || !pseudo_serves(call) ||
         str_equal(method, STR("notifications/progress")))
         return;

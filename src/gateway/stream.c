@@ -168,7 +168,7 @@ void stream_tell_list_changed(struct gateway_worker *worker, struct task *unused
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         tell_message(LIST_ENTRY(node, struct stream, node),
-                     STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"));
+                     STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_TOOLS_CHANGED "\"}"));
     }
 }
 

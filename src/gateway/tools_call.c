@@ -5,6 +5,7 @@
 
 #include "consult.h"
 #include "decided.h"
+#include "fetch.h"
 #include "plain_call.h"
 #include "promotion.h"
 #include "pseudo/tools.h"
@@ -195,6 +196,20 @@ static void answer_route(struct call *call, const struct judgement *judgement,
     }
 }
 
+static void judge_upstreams(struct call *call);
+
+/* Nobody has listed the tool yet, and what upstream says of it counts: that it runs as a task
+ * only, and what policies are to know. True when the call goes on once the list is there. */
+static bool waits_for_list(struct call *call, const struct judgement *judgement)
+{
+    const struct policy *policy = call->snapshot->policy;
+    struct policy_decision decision;
+    if (judgement->tool.known || !policy_is_visible(policy, call->source, judgement->request.name))
+        return false;
+    policy_decide(policy, &judgement->request, &decision);
+    return decision.action != ACTION_DENY && fetch_then(call, judge_upstreams);
+}
+
 /* Who can be told that the task field is missing is told so before any policy is asked (seed
  * 002 F-004, F-005). */
 static void judge_upstreams(struct call *call)
@@ -206,6 +221,8 @@ static void judge_upstreams(struct call *call)
     bool has_task = call->envelope.task.raw.length > 0;
     bool upstream_tasks = call->facts.upstream_tasks;
     find_facts(call, &judgement);
+    if (waits_for_list(call, &judgement))
+        return;
     if (!passes_rules(call, &judgement))
         return;
     enum policy_annotation announced =
@@ -265,6 +282,15 @@ static void judge_silent(struct call *call)
     call_answer(call, STR_EMPTY);
 }
 
+/* Of a tool that no list had: whether upstream may run it as a task only. */
+static bool may_need_task(const struct call *call)
+{
+    struct mcp_capabilities upstream;
+    return catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
+                                &upstream) &&
+           upstream.tasks && fetch_is_due(call);
+}
+
 /* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding
  * can come of it, so neither is looked up. True when the call is on its way. */
 static bool goes_straight_up(struct call *call)
@@ -282,7 +308,7 @@ static bool goes_straight_up(struct call *call)
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), name, &tool);
     if (tool.has_own && tool.own == ANNOTATION_REQUIRED)
         return false;
-    if (!tool.known && pseudo_tool_called(call))
+    if (!tool.known && (pseudo_tool_called(call) || may_need_task(call)))
         return false;
     count_decision(ACTION_FORWARD);
     forward_plainly(call, &request, &decision);

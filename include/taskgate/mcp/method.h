@@ -8,6 +8,9 @@
 
 #include "taskgate/core/str.h"
 
+/* What a server sends when its tools are others than before. */
+#define MCP_TOOLS_CHANGED "notifications/tools/list_changed"
+
 enum mcp_treatment {
     MCP_RELAY, /* as it is */
     MCP_INITIALIZE,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../fetch.h"
 #include "client.h"
 #include "taskgate/json/members.h"
 #include "tasks.h"
@@ -81,6 +82,8 @@ void pseudo_tell_reachable(struct gateway *gateway, struct str source, bool reac
         [CATALOG_RECONNECTED] = PSEUDO_SERVER_RECONNECTED,
     };
     enum catalog_change change = catalog_set_reachable(gateway->catalog, source, reachable);
+    if (change == CATALOG_RECONNECTED)
+        fetch_soon(gateway);
     if (change != CATALOG_UNCHANGED)
         pseudo_source_event(gateway, events[change], source, STR("{}"));
 }

@@ -192,6 +192,50 @@ START_TEST(all_are_reachable_unless_one_is_known_not_to_be)
 }
 END_TEST
 
+START_TEST(one_alone_fetches_what_is_not_known_or_may_have_changed)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    const struct config_source *source = &snapshot->config->sources[0],
+                               other = {.id = "other", .url = "http://127.0.0.1:2/mcp"};
+    struct str up = STR("up");
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 1000), CATALOG_FETCH_NOW);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 1001), CATALOG_FETCH_LATER);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, &other, 1001), CATALOG_FETCH_NOW);
+    catalog_end_fetch(catalog, source, true);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 9000), CATALOG_FETCH_NONE);
+    catalog_set_stale(catalog, up);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 1999), CATALOG_FETCH_LATER);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 2000), CATALOG_FETCH_NOW);
+    catalog_set_stale(catalog, up); /* while it is fetched: that may have come too late */
+    catalog_end_fetch(catalog, source, true);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 3000), CATALOG_FETCH_NOW);
+    catalog_end_fetch(catalog, source, false);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 4000), CATALOG_FETCH_NOW);
+    catalog_end_fetch(catalog, source, true);
+    catalog_set_reachable(catalog, up, true);
+    catalog_set_reachable(catalog, up, false);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 9000), CATALOG_FETCH_NONE);
+    ck_assert_int_eq(catalog_set_reachable(catalog, up, true), CATALOG_RECONNECTED);
+    ck_assert_int_eq(catalog_begin_fetch(catalog, source, 9000), CATALOG_FETCH_NOW);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(calls_look_for_a_tool_once_in_five_seconds)
+{
+    struct catalog *catalog = catalog_create();
+    ck_assert(catalog_look_is_due(catalog, STR("up"), 1));
+    catalog_looked(catalog, STR("up"), 1000);
+    ck_assert(!catalog_look_is_due(catalog, STR("up"), 5999));
+    ck_assert(catalog_look_is_due(catalog, STR("other"), 5999));
+    ck_assert(catalog_look_is_due(catalog, STR("up"), 6000));
+    catalog_destroy(catalog);
+}
+END_TEST
+
 TCase *catalog_tests(void)
 {
     TCase *tests = tcase_create("catalog");
@@ -202,5 +246,7 @@ TCase *catalog_tests(void)
     tcase_add_test(tests, a_kept_list_is_found_by_its_own_key_until_it_is_replaced);
     tcase_add_test(tests, kept_lists_are_bounded_in_number_and_bytes_and_the_oldest_go);
     tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
+    tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
+    tcase_add_test(tests, calls_look_for_a_tool_once_in_five_seconds);
     return tests;
 }
