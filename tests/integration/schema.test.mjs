@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { assertSchema, schemaMissing } from './lib/schema.mjs';
+import { assertSchema, methodsOf, schemaMissing } from './lib/schema.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
 
@@ -15,6 +15,19 @@ const stage = (t, more = {}) =>
     upstream: { capabilities: { tools: {}, tasks: TASKS, notifications: { tasks: { status: true } } }, tools: [tool('delete_user'), tool('drop_table'), tool('read', { support: 'optional' })], ...more.upstream },
     ...more.gateway,
   });
+
+test('a client may send what the schema says, and nothing that is a server\'s', options, async (t) => {
+  const { admin, raw } = await stage(t);
+  const client = raw();
+  await client.connect();
+  const theirs = [...methodsOf('ClientRequest'), ...methodsOf('ClientNotification')];
+  assert.ok(theirs.length >= 20, `only ${theirs.length} methods`);
+  const refused = async (method) => (await client.send(method, {})).message.error?.data?.error_type === 'method_not_found';
+  for (const method of methodsOf('ClientRequest')) assert.equal(await refused(method), false, method);
+  for (const method of methodsOf('ClientNotification')) await client.post(JSON.stringify({ jsonrpc: '2.0', method, params: {} }));
+  assert.equal(Object.keys(await admin.metrics()).filter((name) => name.includes('method_not_found')).length, 0, 'none of them is unknown');
+  for (const method of [...methodsOf('ServerRequest'), ...methodsOf('ServerNotification')].filter((name) => !theirs.includes(name))) assert.equal(await refused(method), true, method);
+});
 
 test('results', options, async (t) => {
   const { admin, raw } = await stage(t);

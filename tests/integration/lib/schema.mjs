@@ -17,6 +17,12 @@ export const schemaMissing = fs.existsSync(SCHEMA_PATH)
   ? false
   : `the MCP schema ${SCHEMA_PATH} is absent; set TASKGATE_MCP_SCHEMA to validate messages`;
 
+/** The methods of a union of messages, such as ClientRequest. */
+export function methodsOf(definition) {
+  const { $defs } = JSON.parse(fs.readFileSync(SCHEMA_PATH, 'utf8'));
+  return $defs[definition].anyOf.map(({ $ref }) => $defs[$ref.split('/').at(-1)].properties.method.const);
+}
+
 let ajv;
 function validator(definition) {
   if (!ajv) {

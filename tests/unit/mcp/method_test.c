@@ -47,7 +47,7 @@ static const struct {
     {"", MCP_UNKNOWN, false},
 };
 
-START_TEST(the_table_has_the_schema_and_nothing_else)
+START_TEST(each_method_has_its_treatment)
 {
     const struct mcp_method *method = mcp_method_find(str_from(rows[_i].name));
     ck_assert_msg(method->treatment == rows[_i].treatment, "%s", rows[_i].name);
@@ -68,7 +68,7 @@ Suite *method_suite(void)
 {
     Suite *suite = suite_create("method");
     TCase *tests = tcase_create("method");
-    tcase_add_loop_test(tests, the_table_has_the_schema_and_nothing_else, 0,
+    tcase_add_loop_test(tests, each_method_has_its_treatment, 0,
                         (int)(sizeof rows / sizeof rows[0]));
     tcase_add_test(tests, a_nul_does_not_end_a_name);
     suite_add_tcase(suite, tests);
