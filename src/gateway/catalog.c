@@ -6,16 +6,12 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
-#include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
 
-#define KEPT_LISTS 1000
-#define KEPT_LIST_BYTES ((size_t)1024 * 1024) /* a longer list is not kept */
-#define KEPT_LISTS_BYTES ((size_t)64 * 1024 * 1024)
 #define KEPT_RAW_BYTES ((size_t)2048) /* a tool with more text is digested each time it comes */
 /* What is remembered of one source; tools beyond it are judged and relayed all the same. */
 #define SOURCE_TOOLS 20000
@@ -49,19 +45,9 @@ struct source_entry {
     int64_t connected_ms; /* wall clock: since when it is reachable */
 };
 
-struct kept_list {
-    struct list node;           /* in catalog.recent, the oldest first */
-    char key[DIGEST_HEX_BYTES]; /* clients make up cursors of any length */
-    char *result;
-    size_t length;
-};
-
 struct catalog {
     pthread_mutex_t lock;
     struct map *sources;
-    struct map *lists;
-    struct list recent;
-    size_t kept_bytes;
     long counts[3]; /* visible tools by annotation */
 };
 
@@ -70,8 +56,6 @@ struct catalog *catalog_create(void)
     struct catalog *catalog = memory_alloc(sizeof *catalog);
     pthread_mutex_init(&catalog->lock, NULL);
     catalog->sources = map_create();
-    catalog->lists = map_create();
-    list_init(&catalog->recent);
     return catalog;
 }
 
@@ -91,19 +75,11 @@ static void source_destroy(void *context)
     free(entry);
 }
 
-static void kept_destroy(void *context)
-{
-    struct kept_list *kept = context;
-    free(kept->result);
-    free(kept);
-}
-
 void catalog_destroy(struct catalog *catalog)
 {
     if (!catalog)
         return;
     map_destroy(catalog->sources, source_destroy);
-    map_destroy(catalog->lists, kept_destroy);
     pthread_mutex_destroy(&catalog->lock);
     free(catalog);
 }
@@ -471,49 +447,4 @@ bool catalog_all_reachable(struct catalog *catalog)
         all = all && ((struct source_entry *)value)->reachable;
     pthread_mutex_unlock(&catalog->lock);
     return all;
-}
-
-/* ---- kept lists ---- */
-
-/* Under the lock. Takes it off its list alone: the map has lost it already. */
-static void drop_kept(struct catalog *catalog, struct kept_list *kept)
-{
-    catalog->kept_bytes -= kept->length;
-    list_remove(&kept->node);
-    kept_destroy(kept);
-}
-
-void catalog_keep_list(struct catalog *catalog, struct str key, struct str result)
-{
-    if (result.length > KEPT_LIST_BYTES)
-        return;
-    struct kept_list *kept = memory_alloc(sizeof *kept);
-    digest_sha256_hex(key, kept->key);
-    kept->result = memory_copy_str(result);
-    kept->length = result.length;
-    pthread_mutex_lock(&catalog->lock);
-    struct kept_list *old = map_put(catalog->lists, str_from(kept->key), kept);
-    list_append(&catalog->recent, &kept->node);
-    catalog->kept_bytes += kept->length;
-    if (old)
-        drop_kept(catalog, old);
-    while (map_count(catalog->lists) > KEPT_LISTS || catalog->kept_bytes > KEPT_LISTS_BYTES) {
-        old = LIST_ENTRY(catalog->recent.next, struct kept_list, node);
-        map_remove(catalog->lists, str_from(old->key));
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was dropped is in no list */
-        drop_kept(catalog, old);
-    }
-    pthread_mutex_unlock(&catalog->lock);
-}
-
-bool catalog_kept_list(struct catalog *catalog, struct str key, struct buffer *result)
-{
-    char digest[DIGEST_HEX_BYTES];
-    digest_sha256_hex(key, digest);
-    pthread_mutex_lock(&catalog->lock);
-    struct kept_list *kept = map_get(catalog->lists, str_from(digest));
-    if (kept)
-        buffer_append(result, str_slice(kept->result, kept->length));
-    pthread_mutex_unlock(&catalog->lock);
-    return kept != NULL;
 }

@@ -1,15 +1,13 @@
 /*
  * The catalogue: what is known of each source's upstream. Its tools (own annotation, digest of
- * the definition, what they are announced as), its last capabilities, whether it answers, and
- * the lists that its owners fetched, for when it fails (seed 002 F-002, F-007, NF-002.2).
- * Shared by all workers behind one short lock. Any thread.
+ * the definition, what they are announced as), its last capabilities, and whether it answers
+ * (seed 002 F-002, F-007). Shared by all workers behind one short lock. Any thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
 #include "taskgate/gateway/snapshot.h"
@@ -81,7 +79,3 @@ bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *s
 /* Whether every source was reachable when last tried; true before the first attempt is known
  * to have failed. */
 bool catalog_all_reachable(struct catalog *catalog);
-
-/* The lists of owners: `key` tells method, owner and cursor apart. Bounded; the oldest goes. */
-void catalog_keep_list(struct catalog *catalog, struct str key, struct str result);
-bool catalog_kept_list(struct catalog *catalog, struct str key, struct buffer *result);

@@ -28,6 +28,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->store = store;
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
+    gateway->kept_lists = kept_lists_create();
     gateway->rate = rate_create();
     gateway->principal_rate = rate_create();
     gateway->detached = quota_create();
@@ -51,6 +52,7 @@ void gateway_destroy(struct gateway *gateway)
     quota_destroy(gateway->detached);
     rate_destroy(gateway->rate);
     rate_destroy(gateway->principal_rate);
+    kept_lists_destroy(gateway->kept_lists);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);

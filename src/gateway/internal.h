@@ -17,6 +17,7 @@
 #include "taskgate/upstream/upstream.h"
 
 #include "catalog.h"
+#include "kept_lists.h"
 #include "rate.h"
 #include "sessions.h"
 
@@ -28,6 +29,7 @@ struct gateway {
     struct store *store;
     struct sessions *sessions;
     struct catalog *catalog;
+    struct kept_lists *kept_lists;
     struct rate *rate, *principal_rate;
     struct quota *detached; /* calls that go on without their client (promotion_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */

@@ -45,7 +45,7 @@ static void keep(const struct call *call, struct str result)
 {
     struct buffer key;
     write_key(call, &key);
-    catalog_keep_list(call->worker->gateway->catalog, buffer_str(&key), result);
+    kept_lists_put(call->worker->gateway->kept_lists, buffer_str(&key), result);
     buffer_finish(&key);
 }
 
@@ -129,7 +129,7 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
     write_key(call, &key);
     buffer_init(&kept);
     buffer_init(&result);
-    bool found = catalog_kept_list(call->worker->gateway->catalog, buffer_str(&key), &kept);
+    bool found = kept_lists_get(call->worker->gateway->kept_lists, buffer_str(&key), &kept);
     if (found) {
         log_warn("Upstream failed, the list is the one fetched before",
                  LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));

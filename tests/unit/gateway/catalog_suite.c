@@ -1,4 +1,4 @@
-/* What is known of tools, and the lists kept for bad times. */
+/* What is known of tools and of those who have them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,61 +123,6 @@ START_TEST(no_more_tools_are_remembered_than_fit)
 }
 END_TEST
 
-static bool has_list(struct catalog *catalog, const char *key, const char *text)
-{
-    struct buffer result = {0};
-    bool found = catalog_kept_list(catalog, str_from(key), &result);
-    ck_assert(!found || str_equal(buffer_str(&result), str_from(text)));
-    buffer_finish(&result);
-    return found;
-}
-
-START_TEST(a_kept_list_is_found_by_its_own_key_until_it_is_replaced)
-{
-    struct catalog *catalog = catalog_create();
-    ck_assert(!has_list(catalog, "a", ""));
-    catalog_keep_list(catalog, STR("a"), STR("one"));
-    catalog_keep_list(catalog, STR("b"), STR("two"));
-    ck_assert(has_list(catalog, "a", "one"));
-    ck_assert(has_list(catalog, "b", "two"));
-    catalog_keep_list(catalog, STR("a"), STR("three"));
-    ck_assert(has_list(catalog, "a", "three"));
-    ck_assert(!has_list(catalog, "", ""));
-    catalog_destroy(catalog);
-}
-END_TEST
-
-START_TEST(kept_lists_are_bounded_in_number_and_bytes_and_the_oldest_go)
-{
-    struct catalog *catalog = catalog_create();
-    char key[32];
-    for (int i = 0; i < 1001; i++) {
-        snprintf(key, sizeof key, "k%d", i);
-        catalog_keep_list(catalog, str_from(key), STR("x"));
-    }
-    ck_assert(!has_list(catalog, "k0", "x"));
-    ck_assert(has_list(catalog, "k1", "x"));
-    ck_assert(has_list(catalog, "k1000", "x"));
-    size_t length = (size_t)1024 * 1024;
-    char *big = memory_alloc(length + 1);
-    catalog_keep_list(catalog, STR("too big"), str_slice(big, length + 1));
-    ck_assert(!has_list(catalog, "too big", ""));
-    for (int i = 0; i < 64; i++) {
-        snprintf(key, sizeof key, "big%d", i);
-        memset(big, 'x', length);
-        catalog_keep_list(catalog, str_from(key), str_slice(big, length));
-    }
-    ck_assert(!has_list(catalog, "k1000", "x"));
-    ck_assert(has_list(catalog, "big0", big));
-    catalog_keep_list(catalog, STR("one more"), STR("y"));
-    ck_assert(!has_list(catalog, "big0", big));
-    ck_assert(has_list(catalog, "big1", big));
-    ck_assert(has_list(catalog, "one more", "y"));
-    free(big);
-    catalog_destroy(catalog);
-}
-END_TEST
-
 START_TEST(all_are_reachable_unless_one_is_known_not_to_be)
 {
     struct catalog *catalog = catalog_create();
@@ -243,8 +188,6 @@ TCase *catalog_tests(void)
     tcase_add_test(tests, a_tool_is_known_by_its_definition_whatever_the_order_of_its_members);
     tcase_add_test(tests, tools_are_counted_by_what_they_are_announced_as);
     tcase_add_test(tests, no_more_tools_are_remembered_than_fit);
-    tcase_add_test(tests, a_kept_list_is_found_by_its_own_key_until_it_is_replaced);
-    tcase_add_test(tests, kept_lists_are_bounded_in_number_and_bytes_and_the_oldest_go);
     tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
     tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
     tcase_add_test(tests, calls_look_for_a_tool_once_in_five_seconds);

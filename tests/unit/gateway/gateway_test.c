@@ -10,6 +10,7 @@ int main(void)
     Suite *suite = suite_create("gateway");
     suite_add_tcase(suite, cursor_tests());
     suite_add_tcase(suite, headers_tests());
+    suite_add_tcase(suite, kept_lists_tests());
     suite_add_tcase(suite, questions_tests());
     suite_add_tcase(suite, quota_tests());
     suite_add_tcase(suite, rate_tests());

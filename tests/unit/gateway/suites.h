@@ -7,6 +7,7 @@
 
 TCase *cursor_tests(void);
 TCase *headers_tests(void);
+TCase *kept_lists_tests(void);
 TCase *questions_tests(void);
 TCase *quota_tests(void);
 TCase *rate_tests(void);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "catalog.h"
+#include "kept_lists.h"
 #include "question_table.h"
 #include "quota.h"
 #include "rate.h"
@@ -21,6 +22,7 @@ enum { THREADS = 4, ROUNDS = 400 };
 struct shared {
     struct sessions *sessions;
     struct catalog *catalog;
+    struct kept_lists *kept_lists;
     struct rate *rate;
     struct quota *quota;
     int allowed; /* atomic */
@@ -65,8 +67,8 @@ static void use_catalog(struct shared *shared, struct str name, int round)
     catalog_put_tool(shared->catalog, snapshot, &snapshot->config->sources[0], &tool);
     catalog_find_tool(shared->catalog, STR("up"), name, &known);
     ck_assert(known.known);
-    catalog_keep_list(shared->catalog, name, STR("list"));
-    catalog_kept_list(shared->catalog, name, &kept);
+    kept_lists_put(shared->kept_lists, name, STR("list"));
+    kept_lists_get(shared->kept_lists, name, &kept);
     catalog_set_reachable(shared->catalog, STR("up"), round % 2 == 0);
     if (round % 50 == 0) {
         snapshot_install(make_snapshot()); /* a reload */
@@ -98,6 +100,7 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
 {
     struct shared shared = {.sessions = sessions_create(),
                             .catalog = catalog_create(),
+                            .kept_lists = kept_lists_create(),
                             .rate = rate_create(),
                             .quota = quota_create()};
     pthread_t threads[THREADS];
@@ -111,6 +114,7 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     ck_assert(!quota_has(shared.quota, STR("few")));
     quota_destroy(shared.quota);
     rate_destroy(shared.rate);
+    kept_lists_destroy(shared.kept_lists);
     catalog_destroy(shared.catalog);
     sessions_destroy(shared.sessions);
     metrics_finish();
