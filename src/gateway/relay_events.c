@@ -4,6 +4,7 @@
 #include "relay_internal.h"
 #include "relay_rewrite.h"
 #include "stream.h"
+#include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 
 /* An event longer than this passes in pieces instead of being held until it is whole. */
@@ -49,9 +50,12 @@ static bool rewrite_data(struct relay *relay, struct str data, struct buffer *me
 {
     if (!relay_rewrites(&relay->options) || data.length == 0)
         return false;
-    if (relay_rewrite(relay->call, &relay->options, data, message))
+    bool is_too_large = data.length > (size_t)relay->call->snapshot->config->limits.result_bytes;
+    if (is_too_large)
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+    if (!is_too_large && relay_rewrite(relay->call, &relay->options, data, message))
         return true;
-    if (json_check(data, NULL) && json_type(data) != JSON_ARRAY)
+    if (!is_too_large && json_check(data, NULL) && json_type(data) != JSON_ARRAY)
         return false;
     /* What cannot be read cannot be filtered; a client might read it all the same. Nor are batches
      * read, which no server has a reason to send. */

@@ -73,6 +73,16 @@ test('result_bytes: a larger result is failed with -32002, not cut and not kept'
   }
 });
 
+for (const replyAs of ['json', 'sse']) {
+  test(`result_bytes: a larger list is -32002 (${replyAs})`, async (t) => {
+    const { upstream, connect } = await stage(t, { upstream: { replyAs, tools: [tool('read', { description: 'd'.repeat(3000) })] }, config: { limits: { result_bytes: 2000 } } });
+    const client = await connect();
+    assert.equal((await client.error('tools/list')).code, -32002);
+    upstream.tools = [tool('read')];
+    assert.ok((await client.result('tools/list')).tools.some(({ name }) => name === 'read'));
+  });
+}
+
 test('a large result within the limit is stored and returned whole', async (t) => {
   const { upstream, admin, connect } = await stage(t);
   const client = await connect();
