@@ -17,6 +17,7 @@
 #define SOURCE_TOOLS 20000
 #define TOOL_NAME_BYTES 1024
 #define LOOK_AGAIN_MS 5000
+#define LOOKS 64
 #define FETCH_AGAIN_MS 1000
 
 struct tool_entry {
@@ -29,6 +30,14 @@ struct tool_entry {
     enum policy_annotation annotation;
 };
 
+/* When a call of whom last had the list fetched, by the owner's hash. One's look is none of
+ * another's: to a stranger upstream may say nothing. Where there are too many the oldest is
+ * forgotten, and its owner looks again. */
+struct look {
+    uint64_t owner;
+    int64_t at_ms; /* monotonic; 0: never */
+};
+
 struct source_entry {
     char *url; /* of the server that all this is of; NULL when the configuration lacks it */
     struct map *tools;
@@ -36,7 +45,8 @@ struct source_entry {
     bool stale;         /* filled, and upstream may have other tools now */
     bool fetching;      /* the gateway itself is at it */
     int64_t fetched_ms; /* monotonic: when that last began */
-    int64_t looked_ms;  /* monotonic: when a call last had the list fetched; 0: never */
+    struct look looks[LOOKS];
+    unsigned next_look;
     bool has_capabilities;
     struct mcp_capabilities capabilities;
     bool reachable; /* when last tried */
@@ -278,19 +288,27 @@ void catalog_set_stale(struct catalog *catalog, struct str source)
     pthread_mutex_unlock(&catalog->lock);
 }
 
-bool catalog_look_is_due(struct catalog *catalog, struct str source, int64_t now_ms)
+bool catalog_look_is_due(struct catalog *catalog, struct str source, struct str owner,
+                         int64_t now_ms)
 {
+    bool due = true;
+    uint64_t hash = str_hash(owner);
     pthread_mutex_lock(&catalog->lock);
     const struct source_entry *entry = source_of(catalog, source);
-    bool due = entry->looked_ms == 0 || now_ms - entry->looked_ms >= LOOK_AGAIN_MS;
+    for (size_t i = 0; i < LOOKS; i++) {
+        const struct look *look = &entry->looks[i];
+        if (look->at_ms > 0 && look->owner == hash && now_ms - look->at_ms < LOOK_AGAIN_MS)
+            due = false;
+    }
     pthread_mutex_unlock(&catalog->lock);
     return due;
 }
 
-void catalog_looked(struct catalog *catalog, struct str source, int64_t now_ms)
+void catalog_looked(struct catalog *catalog, struct str source, struct str owner, int64_t now_ms)
 {
     pthread_mutex_lock(&catalog->lock);
-    source_of(catalog, source)->looked_ms = now_ms;
+    struct source_entry *entry = source_of(catalog, source);
+    entry->looks[entry->next_look++ % LOOKS] = (struct look){str_hash(owner), now_ms};
     pthread_mutex_unlock(&catalog->lock);
 }
 

@@ -48,10 +48,11 @@ enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct con
 void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete);
 /* Upstream may have other tools now. */
 void catalog_set_stale(struct catalog *catalog, struct str source);
-/* Whether a call of a tool that is not known may have the list fetched: not again at once, for
- * names can be made up. Times are monotonic. */
-bool catalog_look_is_due(struct catalog *catalog, struct str source, int64_t now_ms);
-void catalog_looked(struct catalog *catalog, struct str source, int64_t now_ms);
+/* Whether a call of a tool that is not known may have the list fetched for its owner: not again at
+ * once, for names can be made up. Times are monotonic. */
+bool catalog_look_is_due(struct catalog *catalog, struct str source, struct str owner,
+                         int64_t now_ms);
+void catalog_looked(struct catalog *catalog, struct str source, struct str owner, int64_t now_ms);
 /* The configuration in force: of a source that it lacks, or whose server is another one now,
  * nothing is known any more, and what the other server still answers is not taken. */
 void catalog_reconfigure(struct catalog *catalog, const struct config *config);

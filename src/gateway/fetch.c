@@ -101,7 +101,7 @@ static void end(struct fetch *fetch, bool complete)
     if (fetch->own_session)
         own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
     if (fetch->call)
-        catalog_looked(catalog, source, clock_monotonic_ms());
+        catalog_looked(catalog, source, str_from(fetch->call->owner), clock_monotonic_ms());
     if (fetch->call && fetch->call->exchange)
         fetch->next(fetch->call);
     fetch_destroy(fetch);
@@ -231,10 +231,11 @@ void fetch_rest(struct call *call, struct str next_cursor)
     }
 }
 
-bool fetch_is_due(const struct call *call)
+bool fetch_is_due(struct call *call)
 {
+    call_identify(call);
     return catalog_look_is_due(call->worker->gateway->catalog, str_from(call->source->id),
-                               clock_monotonic_ms());
+                               str_from(call->owner), clock_monotonic_ms());
 }
 
 bool fetch_then(struct call *call, call_step next)

@@ -15,9 +15,9 @@ void fetch_rest(struct call *call, struct str next_cursor);
 /* For a call of a tool that no list had: fetches the whole list with the client's own session,
  * then goes on, unless the client has gone meanwhile. What upstream says of the tool decides how
  * it may be run, and what policies see (seed 002 F-003.3). False, and nothing is done, when
- * another call had it fetched within five seconds. */
+ * another call of its owner had it fetched within five seconds. */
 bool fetch_then(struct call *call, call_step next);
-bool fetch_is_due(const struct call *call);
+bool fetch_is_due(struct call *call);
 /* Upstream has come back, or the configuration has changed: fetches what is missing, on the
  * first worker's loop. Any thread. */
 void fetch_soon(struct gateway *gateway);

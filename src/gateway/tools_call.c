@@ -283,7 +283,7 @@ static void judge_silent(struct call *call)
 }
 
 /* Of a tool that no list had: whether upstream may run it as a task only. */
-static bool may_need_task(const struct call *call)
+static bool may_need_task(struct call *call)
 {
     struct mcp_capabilities upstream;
     return catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),

@@ -86,6 +86,18 @@ test('names that are made up have no list fetched again and again, and a denied 
   assert.equal(lists(upstream), 1);
 });
 
+test('a look that upstream refuses a stranger takes nobody else’s away', async (t) => {
+  const file = path.join(temporaryFolder(t), 'policies.cedar');
+  const action = 'action == ThoughtGate::Action::"Forward"';
+  fs.writeFileSync(file, `permit(principal, ${action}, resource);\nforbid(principal, ${action}, resource) when { context.annotations has destructiveHint && context.annotations.destructiveHint };\n`);
+  const { upstream, connect, raw } = await unlisted(t, { tools: [tool('wipe', { annotations: { destructiveHint: true } })], rules: [{ match: '*', action: 'policy', policy_id: 'all' }], config: { cedar: { policies: [file] } }, upstream: { capabilities: { tools: {} }, sessions: false, authorize: (recorded) => (recorded.headers.authorization === 'Bearer A' ? undefined : 401) } });
+  await raw({ token: 'nobody' }).send('tools/call', { name: 'no_such_tool', task: {} });
+  assert.equal(lists(upstream), 1);
+  const client = await connect({ token: 'A' });
+  assert.equal((await client.error('tools/call', { name: 'wipe', task: {} })).code, -32003);
+  assert.equal(upstream.calls.length, 0);
+});
+
 test('an upstream that will not list its tools holds no call back for good', async (t) => {
   const { upstream, connect } = await unlisted(t, { env: { THOUGHTGATE_TOOLS_FETCH_TIMEOUT_MS: '200' } });
   upstream.handlers['tools/list'] = () => {}; // never answered

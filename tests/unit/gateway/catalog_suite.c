@@ -169,14 +169,23 @@ START_TEST(one_alone_fetches_what_is_not_known_or_may_have_changed)
 }
 END_TEST
 
-START_TEST(calls_look_for_a_tool_once_in_five_seconds)
+START_TEST(an_owners_calls_look_for_a_tool_once_in_five_seconds)
 {
     struct catalog *catalog = catalog_create();
-    ck_assert(catalog_look_is_due(catalog, STR("up"), 1));
-    catalog_looked(catalog, STR("up"), 1000);
-    ck_assert(!catalog_look_is_due(catalog, STR("up"), 5999));
-    ck_assert(catalog_look_is_due(catalog, STR("other"), 5999));
-    ck_assert(catalog_look_is_due(catalog, STR("up"), 6000));
+    struct str up = STR("up"), owner = STR("auth:a");
+    ck_assert(catalog_look_is_due(catalog, up, owner, 1));
+    catalog_looked(catalog, up, owner, 1000);
+    ck_assert(!catalog_look_is_due(catalog, up, owner, 5999));
+    ck_assert(catalog_look_is_due(catalog, up, STR("auth:b"), 5999));
+    ck_assert(catalog_look_is_due(catalog, STR("other"), owner, 5999));
+    ck_assert(catalog_look_is_due(catalog, up, owner, 6000));
+    for (int i = 0; i < 1000; i++) { /* so many are not remembered, and look again */
+        char stranger[24];
+        snprintf(stranger, sizeof stranger, "auth:%d", i);
+        catalog_looked(catalog, up, str_from(stranger), 1001);
+    }
+    ck_assert(catalog_look_is_due(catalog, up, owner, 1002));
+    ck_assert(!catalog_look_is_due(catalog, up, STR("auth:999"), 1002));
     catalog_destroy(catalog);
 }
 END_TEST
@@ -190,6 +199,6 @@ TCase *catalog_tests(void)
     tcase_add_test(tests, no_more_tools_are_remembered_than_fit);
     tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
     tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
-    tcase_add_test(tests, calls_look_for_a_tool_once_in_five_seconds);
+    tcase_add_test(tests, an_owners_calls_look_for_a_tool_once_in_five_seconds);
     return tests;
 }
