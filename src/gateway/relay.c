@@ -73,6 +73,7 @@ bool relay_detach(struct call *call, struct relay_taken *taken)
         .splitter = relay->splitter,
         .started_ms = relay->started_ms,
     };
+    relay_find_last_id(relay, &taken->last_id);
     if (taken->is_stream)
         http_on_drained(call->exchange, NULL, NULL);
     upstream_call_resume(relay->upstream);

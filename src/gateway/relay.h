@@ -52,6 +52,7 @@ struct relay_taken {
     bool is_stream;               /* an event stream has begun, and has been passed on so far; */
     struct buffer received;       /* but for these bytes; the taker's */
     struct sse_splitter splitter; /* that has seen them */
+    struct buffer last_id;        /* of what went down last, if that had one; the taker's */
     int64_t started_ms;
 };
 /* Takes it off a call under way, which others will answer; on the client's stream when that has

@@ -45,6 +45,18 @@ bool relay_is_answered(const struct relay *relay)
     return false;
 }
 
+void relay_find_last_id(const struct relay *relay, struct buffer *id)
+{
+    struct str rest = buffer_str(&relay->glimpse), line;
+    while (rest.length > 0) {
+        str_cut(rest, '\n', &line, &rest);
+        if (!str_starts_with(line, STR("id:")))
+            continue;
+        buffer_clear(id);
+        buffer_append(id, str_trim(str_slice(line.bytes + 3, line.length - 3)));
+    }
+}
+
 /* The data of one event, or what stands in its place: false when it goes down as it came. */
 static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
 {

@@ -47,3 +47,6 @@ void relay_end_events(struct relay *relay);
  * way down. When in doubt it was not: a second answer is ignored by clients, none is waited
  * for. */
 bool relay_is_answered(const struct relay *relay);
+/* The `id` of what went down last, as far as a look there tells; an earlier event's is as good,
+ * for behind it upstream says more again than is needed. */
+void relay_find_last_id(const struct relay *relay, struct buffer *id);

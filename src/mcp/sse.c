@@ -64,10 +64,18 @@ static bool has_nul(struct str s)
     return false;
 }
 
+static void read_retry(struct sse_event *event, struct str value)
+{
+    uint64_t milliseconds;
+    if (str_to_u64(value, &milliseconds) && milliseconds <= INT64_MAX)
+        event->retry_ms = (int64_t)milliseconds;
+}
+
 void sse_event_read(struct sse_event *event, struct str raw)
 {
     event->name = event->id = STR_EMPTY;
     event->has_data = false;
+    event->retry_ms = -1;
     buffer_init(&event->data);
 
     struct str rest = skip_prelude(raw), line, field, value;
@@ -77,6 +85,8 @@ void sse_event_read(struct sse_event *event, struct str raw)
             event->name = value;
         } else if (str_equal(field, STR("id")) && !has_nul(value)) {
             event->id = value;
+        } else if (str_equal(field, STR("retry"))) {
+            read_retry(event, value);
         } else if (str_equal(field, STR("data"))) {
             if (event->has_data)
                 buffer_append_char(&event->data, '\n');

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
@@ -32,6 +33,7 @@ struct sse_event {
     struct str id;      /* `id:`; bytes == NULL when there is none */
     struct buffer data; /* data lines joined by LF */
     bool has_data;
+    int64_t retry_ms; /* `retry:`, -1 when there is none */
 };
 /* Reads one whole event (its lines, with or without the closing empty line). `name` and `id`
  * point into `raw`. Finish it in any case. */

@@ -206,6 +206,24 @@ START_TEST(an_id_that_is_there_but_empty_is_told_from_none)
 }
 END_TEST
 
+START_TEST(a_retry_is_a_number_of_milliseconds_or_none)
+{
+    static const struct {
+        const char *raw;
+        int64_t retry_ms;
+    } rows[] = {
+        {"data: a\n\n", -1},   {"retry: 0\n\n", 0},    {"retry:2500\ndata: a\n", 2500},
+        {"retry: -1\n\n", -1}, {"retry: 1.5\n\n", -1}, {"retry: 99999999999999999999\n\n", -1},
+        {"retry\n\n", -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sse_event event;
+        sse_event_read(&event, str_from(rows[i].raw));
+        ck_assert_msg(event.retry_ms == rows[i].retry_ms, "%s", rows[i].raw);
+        sse_event_finish(&event);
+    }
+}
+END_TEST
+
 START_TEST(an_event_ends_at_its_empty_line)
 {
     struct sse_event event;
@@ -310,6 +328,7 @@ Suite *sse_suite(void)
     tcase_add_test(tests, boundaries_are_reported_where_they_are);
     tcase_add_test(tests, a_cr_ends_an_event_without_waiting_for_more);
     tcase_add_test(tests, an_id_that_is_there_but_empty_is_told_from_none);
+    tcase_add_test(tests, a_retry_is_a_number_of_milliseconds_or_none);
     tcase_add_test(tests, an_event_ends_at_its_empty_line);
     tcase_add_test(tests, events_are_written_so_that_nothing_can_be_injected);
     tcase_add_test(tests, replacing_data_keeps_all_other_lines);
