@@ -1,4 +1,4 @@
-/* Durations as people write them. */
+/* Durations as people write them. Any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -29,6 +29,6 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
 void buffer_append_json_string(struct buffer *buffer, struct str s);
 /* A view of the content, valid until the next change. */
 struct str buffer_str(const struct buffer *buffer);
-/* Gives the bytes away, NUL-terminated (the NUL is not counted); the buffer is empty
- * afterwards. */
+/* Gives the bytes away, NUL-terminated (the NUL is not counted), for the caller to free; the
+ * buffer is empty afterwards. */
 char *buffer_take(struct buffer *buffer, size_t *length);

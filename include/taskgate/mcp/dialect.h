@@ -3,6 +3,8 @@
  * shapes and the published nested ones at once, as a superset that the official SDK clients
  * accept. A later era gets a file of its own beside dialect_legacy.c. Source: seed 002 §6.6,
  * §6.7; contract "Tasks"; what those clients demand is in tests/unit/mcp/clients_test.c.
+ *
+ * Writers append to a buffer of the caller's. Any thread; nothing is owned.
  */
 #pragma once
 

@@ -3,6 +3,8 @@
  * anew without what is hidden and with `taskSupport` in both spellings (annotations and
  * execution). Everything else stays byte for byte. Source: seed 002 §6.2, F-003; contract
  * "tools/list"; what clients demand: tests/unit/mcp/clients_test.c.
+ *
+ * Any thread; nothing is owned.
  */
 #pragma once
 

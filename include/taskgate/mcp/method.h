@@ -1,6 +1,6 @@
 /*
  * The closed table of methods: what a client may send, and what the gateway does with it.
- * Source: the 2025-11-25 schema, seed 002, contract "Proxy".
+ * Source: the 2025-11-25 schema, seed 002, contract "Proxy". Any thread.
  */
 #pragma once
 
