@@ -41,6 +41,18 @@ static size_t count_characters(const struct source_text *source, size_t bytes)
     return count;
 }
 
+/* The parser says only that such a character begins nothing, and an editor shows it as spaces. */
+static bool is_tab(const struct source_text *source, size_t index)
+{
+    size_t character = 0, at = 0;
+    for (; at < source->text.length; at++) {
+        bool is_start = ((unsigned char)source->text.bytes[at] & 0xC0) != 0x80;
+        if (is_start && character++ == index)
+            break;
+    }
+    return at < source->text.length && source->text.bytes[at] == '\t';
+}
+
 static bool next_event(struct builder *builder, yaml_event_t *event)
 {
     yaml_parser_t *parser = &builder->parser;
@@ -53,7 +65,8 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
     yaml_mark_t mark = parser->problem_mark;
     if (parser->error == YAML_READER_ERROR)
         mark.index = count_characters(builder->report->source, parser->problem_offset);
-    complain_of(builder, NULL, mark, NULL, what);
+    bool has_tab = is_tab(builder->report->source, mark.index);
+    complain_of(builder, NULL, mark, has_tab ? "indent with spaces: here is a tab" : NULL, what);
     free(what);
     return false;
 }

@@ -332,6 +332,9 @@ static const struct finding appended[] = {
      "scalar\n"},
     {"store: {path: \"a\\0b\"}\n", "t.yaml:9:15: store.path: the value holds a NUL character\n"},
     {"# \x01\n", "t.yaml:9:3: this is not YAML: control characters are not allowed\n"},
+    {"# \xC3\xA9\nclients:\n\t- match: a\n",
+     "t.yaml:11:1: this is not YAML: found character that cannot start any token, while scanning "
+     "for the next token; indent with spaces: here is a tab\n"},
 };
 
 START_TEST(a_finding_behind_a_valid_file)
