@@ -7,7 +7,7 @@
 #define PING_SILENCE_MS 10000
 #define PING_MOST_BYTES ((size_t)256 * 1024)
 
-/* 401, 403 and 404 come down as they are, with what tells the client how to log in. */
+/* A refusal comes down as it is (401, 403, 404, …), with what tells the client how to log in. */
 static void answer_refusal(struct call *call, const struct ask_reply *reply)
 {
     struct http_exchange *exchange = call->exchange;
