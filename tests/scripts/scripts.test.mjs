@@ -89,7 +89,6 @@ test('scripts/call says what to do', options, async (t) => {
   const foreign = await run(t, ['scripts/call', '--result', 'tg_unknown'], { TASKGATE_RUN_DIR: temporaryFolder(t) });
   assert.equal(foreign.status, 1);
   assert.match(foreign.stderr, /only its own session may read it/);
-  assert.equal((await run(t, ['scripts/call', '--help'])).status, 0);
 });
 
 test('scripts/run and scripts/test say what is wrong with their command lines', async (t) => {
@@ -99,8 +98,15 @@ test('scripts/run and scripts/test say what is wrong with their command lines', 
     assert.equal(wrong.status, 2, words.join(' '));
     assert.match(wrong.stdout + wrong.stderr, new RegExp(`${script}: .*(see scripts/run --help|see above)`));
   }
-  assert.equal((await run(t, ['scripts/run', '--help'])).status, 0);
-  assert.equal((await run(t, ['scripts/test', '--help'])).status, 0);
+});
+
+test('the help of each script is on stdout, and fits into a terminal', async (t) => {
+  for (const script of ['run', 'call', 'test']) {
+    const { status, stdout, stderr } = await run(t, [`scripts/${script}`, '--help']);
+    assert.deepEqual([status, stderr], [0, ''], script);
+    assert.match(stdout, new RegExp(`^Usage: scripts/${script} `));
+    for (const line of stdout.split('\n')) assert.ok([...line].length <= 80, line);
+  }
 });
 
 /** scripts/run on free ports, when it has printed its guide. */
