@@ -79,6 +79,7 @@ bool curl_request_prepare(struct curl_call *call, const struct upstream_request 
         return false;
     SET(easy, CURLOPT_HTTPHEADER, call->request_headers);
     SET(easy, CURLOPT_URL, request->url); /* copied */
+    SET(easy, CURLOPT_PATH_AS_IS, 1L);
     set_method(easy, request, call->is_post);
 
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -83,6 +83,32 @@ static void keep_addresses(struct http1_lookup *lookup, const struct addrinfo *f
         lookup->error = "no address";
 }
 
+static bool has(const struct http1_addresses *addresses, const struct http1_address *wanted)
+{
+    for (size_t i = 0; i < addresses->count; i++) {
+        const struct http1_address *address = &addresses->items[i];
+        if (address->length == wanted->length &&
+            memcmp(&address->any, &wanted->any, wanted->length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "localhost" is this machine, over both protocols, also where the resolver knows but one of them
+ * or has never heard of it (RFC 6761 §6.3). */
+static void add_loopback(struct http1_lookup *lookup)
+{
+    static const struct str loopback[] = {STR("127.0.0.1"), STR("::1")};
+    struct http1_addresses *addresses = &lookup->addresses;
+    for (size_t i = 0; i < 2; i++) {
+        struct http1_address address;
+        http1_address_read(&address, loopback[i], lookup->port);
+        if (addresses->count < HTTP1_MAX_ADDRESSES && !has(addresses, &address))
+            addresses->items[addresses->count++] = address;
+    }
+    lookup->error = NULL;
+}
+
 static void *look_up(void *context)
 {
     struct http1_lookup *lookup = context;
@@ -96,6 +122,8 @@ static void *look_up(void *context)
     } else {
         lookup->error = gai_strerror(code);
     }
+    if (str_equal_ignore_case(str_from(lookup->host), STR("localhost")))
+        add_loopback(lookup);
 
     pthread_mutex_lock(&lookup->lock);
     bool is_cancelled = lookup->is_cancelled;

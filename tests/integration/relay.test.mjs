@@ -595,6 +595,26 @@ test('the url of a source is used as it is, and THOUGHTGATE_UPSTREAM replaces th
   assert.deepEqual([...new Set(replaced.requests.map((r) => r.path))], ['/deep/path?tenant=7']);
 });
 
+for (const client of ['auto', 'curl']) {
+  test(`odd parts of a url reach the server as they are written (${client})`, async (t) => {
+    const upstream = await startUpstream(t, { sessions: false });
+    const target = '/a/./b/../mcp//x?q=%7e&r=/../';
+    const gateway = await startGateway(t, { upstream: `http://127.0.0.1:${upstream.port}${target}`, env: { THOUGHTGATE_UPSTREAM_CLIENT: client } });
+    await exchange(gateway.url, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(CALL) });
+    assert.deepEqual([...new Set(upstream.requests.map((r) => r.path))], [target]);
+  });
+
+  for (const address of ['127.0.0.1', '::1']) {
+    test(`localhost is a server on ${address}, whatever the resolver says (${client})`, async (t) => {
+      const upstream = await startUpstream(t, { sessions: false, address }).catch((error) => error);
+      if (upstream.code === 'EADDRNOTAVAIL' || upstream.code === 'EAFNOSUPPORT') return t.skip(`this machine has no ${address}`);
+      const gateway = await startGateway(t, { upstream: `http://LocalHost:${upstream.port}/mcp`, env: { THOUGHTGATE_UPSTREAM_CLIENT: client } });
+      const answer = await exchange(gateway.url, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(CALL) });
+      assert.equal((await answer.json()).result.content[0].text, 'did read');
+    });
+  }
+}
+
 test("static headers of a source go upstream, over the client's own", async (t) => {
   const { upstream, connect } = await scene(t, { source: { headers: { 'X-Api-Key': { env: 'UP_KEY' } } }, env: { UP_KEY: 's3cret' } });
   const client = await connect();

@@ -26,7 +26,8 @@ export async function startUpstream(t, options) {
 }
 
 export class Upstream {
-  constructor({ tools = [tool('read'), tool('write')], capabilities = { tools: { listChanged: true } }, sessions = true, replyAs = 'json', pageSize = 0, authorize, handlers = {} } = {}) {
+  constructor({ tools = [tool('read'), tool('write')], capabilities = { tools: { listChanged: true } }, sessions = true, replyAs = 'json', pageSize = 0, authorize, handlers = {}, address = '127.0.0.1' } = {}) {
+    this.address = address; // that it listens on
     this.tools = tools;
     this.capabilities = capabilities; // sent by the next `initialize`
     this.sessions = sessions; // hand out session ids?
@@ -50,7 +51,7 @@ export class Upstream {
     this.server = http.createServer((request, response) => this.receive(request, response));
     this.server.keepAliveTimeout = 120_000;
     this.server.on('connection', (socket) => socket.setNoDelay(true));
-    await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
+    await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, this.address, resolve));
     this.port = this.server.address().port;
   }
 
