@@ -177,7 +177,8 @@ void task_create_from_call(struct call *call, const struct policy_decision *deci
 /* A new task, bound to the call; nothing of it is stored yet. */
 struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
                                const struct catalog_tool *tool, bool accelerated);
-/* The store did not take it. */
+/* The store did not take it. The log is told in any case, the client if it is there. */
+void task_create_log_refused(const struct call *call, enum store_status status);
 void task_create_answer_refused(struct call *call, enum store_status status);
 
 /* ---- gateway.c ---- */

@@ -11,7 +11,6 @@
 #include "pseudo/tasks.h"
 #include "pseudo/tools.h"
 #include "task_bind.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
@@ -136,7 +135,7 @@ static void on_created(void *context, const struct store_reply *reply)
         }
     } else {
         struct pseudo_join join = {str_from(commitment->key), commitment->digest, commitment->id};
-        log_warn("Task refused", LOG_NUMBER("store_status", reply->status));
+        task_create_log_refused(call, reply->status);
         pseudo_join_forget(call->worker->gateway, &join);
         execution_forget(call->worker, str_from(commitment->id));
         if (call->exchange)

@@ -70,6 +70,14 @@ void task_create_answer_refused(struct call *call, enum store_status status)
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
+void task_create_log_refused(const struct call *call, enum store_status status)
+{
+    const char *reason = status == STORE_LIMIT_PRINCIPAL ? "limits.pending_per_principal"
+                         : status == STORE_LIMIT_TOTAL   ? "limits.pending_total"
+                                                         : "the store has failed";
+    log_warn("Task refused", LOG_TEXT("source", call->source->id), LOG_TEXT("reason", reason));
+}
+
 static void on_created(void *context, const struct store_reply *reply)
 {
     struct pending_create *create = context;
@@ -80,7 +88,7 @@ static void on_created(void *context, const struct store_reply *reply)
         if (call->exchange)
             answer_created(call, task, create->rule);
     } else {
-        log_warn("Task refused", LOG_NUMBER("store_status", reply->status));
+        task_create_log_refused(call, reply->status);
         execution_forget(call->worker, str_from(create->id));
         if (call->exchange)
             task_create_answer_refused(call, reply->status);

@@ -14,11 +14,13 @@ function assertBusy(error) {
 }
 
 test('pending_per_principal: the next create is -32013 with retry_after; others are not touched', async (t) => {
-  const { admin, connect } = await stage(t, { config: { limits: { pending_per_principal: 2 } } });
+  const { gateway, admin, connect } = await stage(t, { config: { limits: { pending_per_principal: 2 } } });
   const [one, two] = [await connect({ token: 'A' }), await connect({ token: 'B' })];
   const first = await one.createTask('delete_user');
   await one.createTask('delete_user');
   assertBusy(await one.error('tools/call', { name: 'delete_user', task: {} }));
+  const said = await gateway.logged(({ msg }) => msg === 'Task refused');
+  assert.deepEqual([said.source, said.reason], ['up', 'limits.pending_per_principal']);
   await two.createTask('delete_user');
   assert.equal((await admin.list()).tasks.length, 3);
   await admin.reject(first.taskId);
