@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "execution_internal.h"
+#include "fetch.h"
 #include "interim.h"
 #include "pseudo/client.h"
 #include "task_bind.h"
@@ -382,10 +383,44 @@ static void refuse(struct execution *execution, enum jsonrpc_error error)
     finish(execution);
 }
 
+/* Whether the call is still what was approved; then nothing goes up before the commit. */
+static void try_to_execute(struct execution *execution)
+{
+    enum jsonrpc_error error;
+    if (!execution_check(execution, &error)) {
+        refuse(execution, error);
+        return;
+    }
+    struct task_change change = {.to = TASK_EXECUTING};
+    execution->references++;
+    store_task_change(execution->worker->gateway->store, str_from(execution->id), &change,
+                      &gateway_actor,
+                      (struct store_call){execution->worker->loop, on_executing, execution});
+}
+
+static void take_rules_in_force(struct execution *execution)
+{
+    snapshot_unref(execution->snapshot);
+    execution->snapshot = snapshot_current();
+    execution->source =
+        config_source_find(execution->snapshot->config, str_from(execution->task->source));
+}
+
+static void on_looked(void *context)
+{
+    struct execution *execution = context;
+    if (!execution->dropped && atomic_load(&execution->worker->gateway->shutting_down)) {
+        rest(execution);
+    } else if (!execution->dropped) {
+        take_rules_in_force(execution);
+        try_to_execute(execution);
+    }
+    unref(execution); /* NOLINT(clang-analyzer-unix.Malloc): the fetch's own reference */
+}
+
 static void begin(struct execution *execution, struct task *task)
 {
     struct gateway *gateway = execution->worker->gateway;
-    enum jsonrpc_error error;
     if (execution->running || atomic_load(&gateway->shutting_down))
         return;
     loop_timer_stop(&execution->timer);
@@ -395,17 +430,15 @@ static void begin(struct execution *execution, struct task *task)
     atomic_fetch_add(&gateway->in_flight, 1);
     task_unref(execution->task);
     execution->task = task_ref(task);
-    snapshot_unref(execution->snapshot);
-    execution->snapshot = snapshot_current();
-    execution->source = config_source_find(execution->snapshot->config, str_from(task->source));
-    if (!execution_check(execution, &error)) {
-        refuse(execution, error);
+    take_rules_in_force(execution);
+    if (!execution_must_look(execution)) {
+        try_to_execute(execution);
         return;
     }
-    struct task_change change = {.to = TASK_EXECUTING};
+    execution->has_looked = true;
     execution->references++;
-    store_task_change(gateway->store, str_from(task->id), &change, &gateway_actor,
-                      (struct store_call){execution->worker->loop, on_executing, execution});
+    fetch_with(execution->worker, execution->snapshot, execution->source, &execution->credentials,
+               on_looked, execution);
 }
 
 void execution_offer(const struct call *call, struct task *task, bool wants_result)

@@ -20,6 +20,20 @@ static bool request_is_intact(const struct task *task)
     return intact;
 }
 
+/* After a restart, and where upstream lists its tools to its users only, nothing is known that the
+ * tool of the approval could be compared with. */
+bool execution_must_look(const struct execution *execution)
+{
+    const struct task *task = execution->task;
+    struct catalog_tool tool;
+    if (execution->own_session || execution->has_looked || !execution->source ||
+        !task->definition_digest[0])
+        return false;
+    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source),
+                      str_from(task->tool), &tool);
+    return !tool.known;
+}
+
 bool execution_check(const struct execution *execution, enum jsonrpc_error *error)
 {
     const struct task *task = execution->task;

@@ -24,12 +24,16 @@ struct fetch {
     bool own_session;  /* opened here, so closed here */
     struct call *call; /* who waits for it, or NULL */
     call_step next;
+    loop_callback done; /* or who else does, or NULL */
+    void *done_context;
     int64_t pages;
     int64_t deadline_ms; /* monotonic */
 };
 
 static void fetch_destroy(struct fetch *fetch)
 {
+    if (fetch->done)
+        fetch->done(fetch->done_context);
     if (fetch->call)
         call_unref(fetch->call);
     headers_finish(&fetch->headers);
@@ -238,20 +242,38 @@ bool fetch_is_due(struct call *call)
                                str_from(call->owner), clock_monotonic_ms());
 }
 
-bool fetch_then(struct call *call, call_step next)
+static struct fetch *create_for_call(struct gateway_worker *worker, struct snapshot *snapshot,
+                                     const struct config_source *source)
 {
-    struct gateway_worker *worker = call->worker;
-    if (!fetch_is_due(call))
-        return false;
-    struct fetch *fetch = fetch_create(worker, call->snapshot, call->source);
+    struct fetch *fetch = fetch_create(worker, snapshot, source);
     int64_t latest_ms = clock_monotonic_ms() + CALL_WAITS_MS;
     if (fetch->deadline_ms > latest_ms)
         fetch->deadline_ms = latest_ms;
+    return fetch;
+}
+
+bool fetch_then(struct call *call, call_step next)
+{
+    if (!fetch_is_due(call))
+        return false;
+    struct fetch *fetch = create_for_call(call->worker, call->snapshot, call->source);
     headers_from_request(&fetch->headers, call->exchange, call->source);
     fetch->call = call_ref(call);
     fetch->next = next;
     ask_page(fetch, STR_EMPTY);
     return true;
+}
+
+void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                const struct config_source *source, const struct headers *headers,
+                loop_callback done, void *context)
+{
+    struct fetch *fetch = create_for_call(worker, snapshot, source);
+    for (size_t i = 0; i < headers->count; i++)
+        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
+    fetch->done = done;
+    fetch->done_context = context;
+    ask_page(fetch, STR_EMPTY);
 }
 
 void fetch_soon(struct gateway *gateway)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "headers.h"
 #include "internal.h"
 
 /* Starts a fetch for every enabled source whose tools are not yet known. A loop_callback:
@@ -18,6 +19,11 @@ void fetch_rest(struct call *call, struct str next_cursor);
  * another call of its owner had it fetched within five seconds. */
 bool fetch_then(struct call *call, call_step next);
 bool fetch_is_due(struct call *call);
+/* For an approved call of a tool that no list has had since the start: the same with the headers of
+ * that call. `done` runs once, later, on the worker's loop. */
+void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                const struct config_source *source, const struct headers *headers,
+                loop_callback done, void *context);
 /* Upstream has come back, or the configuration has changed: fetches what is missing, on the
  * first worker's loop. Any thread. */
 void fetch_soon(struct gateway *gateway);

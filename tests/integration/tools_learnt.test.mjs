@@ -158,6 +158,19 @@ test('upstream comes back with another definition of an approved tool: -32012, t
     await client.result('ping');
   }));
 
+test('the gateway was away while an approved tool changed, at an upstream that lists its tools to its users only: -32012', async (t) => {
+  const { upstream, admin, gateway, connect } = await unlisted(t, { rules: [{ match: 'delete_*', action: 'approve', execution: 'on_result' }], tools: [tool('delete_user'), tool('delete_file')], upstream: { sessions: false, capabilities: { tools: {} } } });
+  const client = await connect({ token: 'A' });
+  const [changed, same] = [await client.createTask('delete_user'), await client.createTask('delete_file')];
+  for (const { taskId } of [changed, same]) await admin.approve(taskId);
+  upstream.tools = [...CHANGED, tool('delete_file')];
+  await gateway.restart();
+  const error = await client.error('tasks/result', { taskId: changed.taskId });
+  assert.deepEqual([error.code, error.data.error_type], [-32012, 'transform_drift']);
+  assert.equal(upstream.calls.length, 0);
+  assert.ok((await client.result('tasks/result', { taskId: same.taskId })).content);
+});
+
 test('upstream says that its tools have changed: -32012, though no client listed them', (t) =>
   drifts(t, async ({ upstream }, client) => {
     const stream = await client.listen();
