@@ -26,7 +26,9 @@ struct tool_entry {
     char *raw; /* what tool.digest is of, byte for byte; NULL when that is too long to keep */
     size_t raw_length;
     bool announced; /* `annotation` has been logged */
-    bool visible;   /* and counted, under `annotation` */
+    bool visible;
+    bool gone;     /* the last whole list was without it */
+    uint64_t seen; /* as source_entry.seen when a list last had it */
     enum policy_annotation annotation;
 };
 
@@ -45,6 +47,9 @@ struct source_entry {
     bool stale;         /* filled, and upstream may have other tools now */
     bool fetching;      /* the gateway itself is at it */
     int64_t fetched_ms; /* monotonic: when that last began */
+    uint64_t seen;      /* how many tools lists have had */
+    uint64_t reader;    /* the hash of who began to read a list from its first page, … */
+    uint64_t read_from; /* … and `seen` then */
     struct look looks[LOOKS];
     unsigned next_look;
     bool has_capabilities;
@@ -159,6 +164,11 @@ static void log_annotation(const char *tool, const struct policy_decision *decis
     free(line);
 }
 
+static bool is_counted(const struct tool_entry *tool)
+{
+    return tool->announced && tool->visible && !tool->gone;
+}
+
 /* Under the lock. What the tool is to be announced as; logs and counts what has changed. */
 static void announce(struct catalog *catalog, const struct snapshot *snapshot,
                      const struct config_source *source, const struct source_entry *entry,
@@ -173,15 +183,26 @@ static void announce(struct catalog *catalog, const struct snapshot *snapshot,
         policy_annotate(&decision, upstream_tasks, tool->tool.has_own, tool->tool.own);
     if (tool->announced && tool->visible == visible && tool->annotation == annotation)
         return;
-    if (tool->announced && tool->visible)
+    if (is_counted(tool))
         catalog->counts[tool->annotation]--;
-    if (visible)
-        catalog->counts[annotation]++;
     if (visible || !tool->announced)
         log_annotation(tool->name, &decision, upstream_tasks, annotation, source->id, is_discovery);
     tool->announced = true;
     tool->visible = visible;
     tool->annotation = annotation;
+    if (is_counted(tool))
+        catalog->counts[annotation]++;
+}
+
+/* Under the lock. A tool that has gone stays known, for upstream may still run it, but is not
+ * counted. */
+static void set_gone(struct catalog *catalog, struct tool_entry *tool, bool gone)
+{
+    if (is_counted(tool))
+        catalog->counts[tool->annotation]--;
+    tool->gone = gone;
+    if (is_counted(tool))
+        catalog->counts[tool->annotation]++;
 }
 
 /* Lists mostly bring the same bytes as before, and so the same digest. Other bytes are
@@ -236,7 +257,39 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
                                         .hints = tool->hints};
     memcpy(known->tool.digest, digest, sizeof digest);
     keep_raw(known, tool->raw);
+    known->seen = ++entry->seen;
+    set_gone(catalog, known, false);
     announce(catalog, snapshot, source, entry, known, is_discovery);
+    publish_counts(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+void catalog_begin_list(struct catalog *catalog, const struct config_source *source,
+                        struct str reader)
+{
+    uint64_t hash = str_hash(reader);
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = present_source(catalog, source);
+    if (entry) {
+        entry->reader = hash;
+        entry->read_from = entry->seen;
+    }
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+void catalog_end_list(struct catalog *catalog, const struct config_source *source,
+                      struct str reader)
+{
+    uint64_t hash = str_hash(reader);
+    size_t position = 0;
+    void *value;
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = present_source(catalog, source);
+    while (entry && entry->reader == hash && map_next(entry->tools, &position, NULL, &value)) {
+        struct tool_entry *tool = value;
+        if (tool->seen <= entry->read_from)
+            set_gone(catalog, tool, true);
+    }
     publish_counts(catalog);
     pthread_mutex_unlock(&catalog->lock);
 }
@@ -328,7 +381,7 @@ static void forget_server(struct catalog *catalog, struct source_entry *entry)
     void *value;
     while (map_next(entry->tools, &position, NULL, &value)) {
         const struct tool_entry *tool = value;
-        if (tool->announced && tool->visible)
+        if (is_counted(tool))
             catalog->counts[tool->annotation]--;
     }
     map_destroy(entry->tools, tool_destroy);

@@ -37,6 +37,13 @@ void catalog_find_tool(struct catalog *catalog, struct str source, struct str na
  * that was not there when the catalogue was first filled. */
 void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
                       const struct config_source *source, const struct mcp_tool *tool);
+/* A list from its first page to its last, with tools put in between: what nobody has put meanwhile
+ * is upstream's no longer, and not counted until it is put again. Of several who read at once the
+ * one who began last is listened to. "" is the gateway itself. */
+void catalog_begin_list(struct catalog *catalog, const struct config_source *source,
+                        struct str reader);
+void catalog_end_list(struct catalog *catalog, const struct config_source *source,
+                      struct str reader);
 /* The whole list of a source has been seen: tools that come later are discoveries. */
 void catalog_filled(struct catalog *catalog, const struct config_source *source);
 bool catalog_is_filled(struct catalog *catalog, struct str source);

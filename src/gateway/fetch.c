@@ -137,6 +137,8 @@ static void on_page(void *context, const struct ask_reply *reply)
     }
     struct str next = mcp_next_cursor(result);
     if (next.length == 0) {
+        if (fetch->is_own)
+            catalog_end_list(fetch->worker->gateway->catalog, fetch->source, STR_EMPTY);
         end(fetch, true);
     } else if (++fetch->pages >= fetch->snapshot->config->times.tools_max_pages) {
         log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
@@ -192,6 +194,7 @@ static void on_initialized(void *context, const struct ask_reply *reply)
     if (catalog_set_capabilities(catalog, fetch->source, &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
     open_session(fetch, reply);
+    catalog_begin_list(catalog, fetch->source, STR_EMPTY);
     ask_page(fetch, STR_EMPTY);
 }
 

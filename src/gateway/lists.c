@@ -49,6 +49,20 @@ static void keep(const struct call *call, struct str result)
     buffer_finish(&key);
 }
 
+static void learn_list(struct call *call, struct str result)
+{
+    struct catalog *catalog = call->worker->gateway->catalog;
+    bool is_first_page = call->envelope.cursor.raw.length == 0;
+    bool is_last_page = mcp_next_cursor(result).length == 0;
+    if (is_first_page)
+        catalog_begin_list(catalog, call->source, str_from(call->owner));
+    if (!mcp_tools_read(result, learn_tool, call))
+        log_warn("Upstream's tools/list has no list of tools",
+                 LOG_TEXT("source", call->source->id));
+    else if (is_last_page)
+        catalog_end_list(catalog, call->source, str_from(call->owner));
+}
+
 /* The gateway's own come behind upstream's, on the last page. */
 static void write_tools(struct call *call, struct str result, struct buffer *out)
 {
@@ -69,9 +83,7 @@ static void write_tools(struct call *call, struct str result, struct buffer *out
 static void rewrite_tools(struct call *call, struct str result, struct buffer *out)
 {
     keep(call, result);
-    if (!mcp_tools_read(result, learn_tool, call))
-        log_warn("Upstream's tools/list has no list of tools",
-                 LOG_TEXT("source", call->source->id));
+    learn_list(call, result);
     write_tools(call, result, out);
     fetch_rest(call, mcp_next_cursor(result));
 }

@@ -166,6 +166,30 @@ test('tools_by_annotation counts visible tools, summed over sources', async (t) 
   }, 'one required and two forbidden tools');
 });
 
+for (const pageSize of [0, 2]) {
+  test(`tools_by_annotation counts no tool that upstream lists no longer (${pageSize || 'all'} a page)`, async (t) => {
+    const { upstream, admin, connect } = await scene(t, { upstream: { tools: [...TOOLS, tool('delete_all')], pageSize }, rules: RULES });
+    const counts = async (expected) => {
+      const samples = await admin.metrics();
+      return ['required', 'forbidden'].map((annotation) => sample(samples, 'thoughtgate_tools_by_annotation', { annotation })).join() === expected;
+    };
+    await until(() => counts('2,3'), 'two required and three forbidden tools');
+    const client = await connect();
+    const list = async () => {
+      for (let cursor; ;) {
+        const page = await client.result('tools/list', cursor ? { cursor } : {});
+        if (!(cursor = page.nextCursor)) return;
+      }
+    };
+    upstream.tools = upstream.tools.filter(({ name }) => name !== 'delete_all' && name !== 'other');
+    await list();
+    assert.ok(await counts('1,2'), 'two are gone');
+    upstream.tools.push(tool('other'));
+    await list();
+    assert.ok(await counts('1,3'), 'one is back');
+  });
+}
+
 test('a new tool is annotated on demand, with a warning, and can be called at once', async (t) => {
   const { upstream, gateway, connect } = await scene(t, { rules: RULES });
   const client = await connect();

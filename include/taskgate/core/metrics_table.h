@@ -33,7 +33,7 @@ METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts t
 METRIC_ROW(PSEUDO_CALLS, COUNTER, "pseudo_tool_calls_total", "tool", "Calls of the tools that the gateway itself offers.")
 METRIC_ROW(PSEUDO_WAITS, COUNTER, "pseudo_waits_total", "kind,outcome", "Calls of clients without tasks that were held, by how the wait ended.")
 METRIC_ROW(PSEUDO_CLIENTS, GAUGE, "pseudo_clients", "", "Clients without tasks for which events are kept.")
-METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport, over all sources.")
+METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport, over all sources; of each those of its last whole list.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
 METRIC_ROW(CEDAR_POLICIES_LOADED, GAUGE, "cedar_policies_loaded", "", "Cedar policies in force.")
 METRIC_ROW(CONNECTIONS_ACTIVE, GAUGE, "connections_active", "transport", "Open client connections.")

@@ -94,6 +94,35 @@ START_TEST(tools_are_counted_by_what_they_are_announced_as)
 }
 END_TEST
 
+START_TEST(a_tool_that_a_whole_list_lacks_is_known_but_not_counted)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of(RULES);
+    const struct config_source *source = &snapshot->config->sources[0];
+    struct catalog_tool tool;
+    catalog_begin_list(catalog, source, STR("a"));
+    put(catalog, snapshot, STR("read"), "{}");
+    put(catalog, snapshot, STR("write"), "{}");
+    catalog_end_list(catalog, source, STR("a"));
+    expect_count("forbidden", "2");
+    catalog_begin_list(catalog, source, STR("a"));
+    put(catalog, snapshot, STR("read"), "{}");
+    catalog_end_list(catalog, source, STR("b")); /* who began elsewhere */
+    expect_count("forbidden", "2");
+    catalog_end_list(catalog, source, STR("a"));
+    expect_count("forbidden", "1");
+    catalog_find_tool(catalog, STR("up"), STR("write"), &tool);
+    ck_assert(tool.known && tool.digest[0]);
+    catalog_announce_all(catalog, snapshot);
+    expect_count("forbidden", "1");
+    put(catalog, snapshot, STR("write"), "{}");
+    expect_count("forbidden", "2");
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
 START_TEST(no_more_tools_are_remembered_than_fit)
 {
     struct catalog *catalog = catalog_create();
@@ -196,6 +225,7 @@ TCase *catalog_tests(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_tool_is_known_by_its_definition_whatever_the_order_of_its_members);
     tcase_add_test(tests, tools_are_counted_by_what_they_are_announced_as);
+    tcase_add_test(tests, a_tool_that_a_whole_list_lacks_is_known_but_not_counted);
     tcase_add_test(tests, no_more_tools_are_remembered_than_fit);
     tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
     tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
