@@ -77,12 +77,6 @@ void admin_announce_shut_down(struct admin *admin)
     results_end_all(admin);
 }
 
-void admin_shut_down(struct admin *admin, loop_callback idle, void *context)
-{
-    admin_announce_shut_down(admin);
-    http_server_drain(admin->server, idle, context);
-}
-
 void admin_close(struct admin *admin)
 {
     admin->closed = true;

@@ -20,17 +20,6 @@ const char *config_action_name(enum config_action action)
     return action_names[action];
 }
 
-bool config_action_parse(struct str name, enum config_action *action)
-{
-    for (size_t i = 0; i < sizeof action_names / sizeof *action_names; i++) {
-        if (str_equal(name, str_from(action_names[i]))) {
-            *action = (enum config_action)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *config_notify_event_name(enum config_notify_event event)
 {
     switch (event) {

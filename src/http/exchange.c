@@ -166,8 +166,3 @@ int64_t http_received_ms(const struct http_exchange *exchange)
 {
     return exchange->received_ms;
 }
-
-struct loop *http_loop(const struct http_exchange *exchange)
-{
-    return exchange->connection->server->loop;
-}

@@ -6,32 +6,32 @@
 /* ClientRequest and ClientNotification of the 2025-11-25 schema, and the question a client of
  * the next era opens with. A method that is not here is not relayed. */
 static const struct mcp_method methods[] = {
-    {"tools/call", MCP_TOOLS_CALL, false},
-    {"tools/list", MCP_TOOLS_LIST, false},
-    {"tasks/get", MCP_TASKS_GET, false},
-    {"tasks/result", MCP_TASKS_RESULT, false},
-    {"tasks/cancel", MCP_TASKS_CANCEL, false},
-    {"tasks/list", MCP_TASKS_LIST, false},
-    {"ping", MCP_RELAY, false},
-    {"initialize", MCP_INITIALIZE, false},
-    {"resources/list", MCP_RESOURCES_LIST, false},
-    {"resources/templates/list", MCP_RESOURCES_TEMPLATES_LIST, false},
-    {"resources/read", MCP_GATED_URI, false},
-    {"resources/subscribe", MCP_GATED_URI, false},
-    {"resources/unsubscribe", MCP_RESOURCES_UNSUBSCRIBE, false},
-    {"prompts/list", MCP_PROMPTS_LIST, false},
-    {"prompts/get", MCP_GATED_NAME, false},
-    {"logging/setLevel", MCP_RELAY, false},
-    {"completion/complete", MCP_RELAY, false},
-    {"server/discover", MCP_SERVER_DISCOVER, false},
-    {"notifications/initialized", MCP_RELAY, true},
-    {"notifications/cancelled", MCP_RELAY, true},
-    {"notifications/progress", MCP_RELAY, true},
-    {"notifications/roots/list_changed", MCP_RELAY, true},
-    {"notifications/tasks/status", MCP_RELAY, true},
+    {"tools/call", MCP_TOOLS_CALL},
+    {"tools/list", MCP_TOOLS_LIST},
+    {"tasks/get", MCP_TASKS_GET},
+    {"tasks/result", MCP_TASKS_RESULT},
+    {"tasks/cancel", MCP_TASKS_CANCEL},
+    {"tasks/list", MCP_TASKS_LIST},
+    {"ping", MCP_RELAY},
+    {"initialize", MCP_INITIALIZE},
+    {"resources/list", MCP_RESOURCES_LIST},
+    {"resources/templates/list", MCP_RESOURCES_TEMPLATES_LIST},
+    {"resources/read", MCP_GATED_URI},
+    {"resources/subscribe", MCP_GATED_URI},
+    {"resources/unsubscribe", MCP_RESOURCES_UNSUBSCRIBE},
+    {"prompts/list", MCP_PROMPTS_LIST},
+    {"prompts/get", MCP_GATED_NAME},
+    {"logging/setLevel", MCP_RELAY},
+    {"completion/complete", MCP_RELAY},
+    {"server/discover", MCP_SERVER_DISCOVER},
+    {"notifications/initialized", MCP_RELAY},
+    {"notifications/cancelled", MCP_RELAY},
+    {"notifications/progress", MCP_RELAY},
+    {"notifications/roots/list_changed", MCP_RELAY},
+    {"notifications/tasks/status", MCP_RELAY},
 };
 
-static const struct mcp_method unknown = {"", MCP_UNKNOWN, false};
+static const struct mcp_method unknown = {"", MCP_UNKNOWN};
 
 const struct mcp_method *mcp_method_find(struct str name)
 {

@@ -45,9 +45,6 @@ void admin_set_config_error(struct admin *admin, const char *message);
 /* From now on /ready is 503 and event streams end; everything else is still answered, so that
  * probes and operators can look on while the proxy drains. On the loop. */
 void admin_announce_shut_down(struct admin *admin);
-/* As admin_announce_shut_down(), and nothing new is accepted. `idle` runs on the loop once the
- * last connection is closed. */
-void admin_shut_down(struct admin *admin, loop_callback idle, void *context);
 /* Before store_stop(), once the loop has stopped: whatever is asked from now on is answered 503,
  * and the store is left alone. */
 void admin_close(struct admin *admin);

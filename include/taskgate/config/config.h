@@ -20,11 +20,10 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
-/* What a rule says; seed 002 §5.3. ACTION_POLICY is for the engine that decides by attributes. */
+/* What a rule says; seed 002 §5.3. ACTION_POLICY: Cedar policies decide. */
 enum config_action { ACTION_FORWARD, ACTION_APPROVE, ACTION_DENY, ACTION_POLICY };
 /* "forward", "approve", "deny", "policy". */
 const char *config_action_name(enum config_action action);
-bool config_action_parse(struct str name, enum config_action *action);
 
 enum config_expose_mode { EXPOSE_ALL, EXPOSE_ALLOWLIST, EXPOSE_BLOCKLIST };
 enum config_execution { EXECUTION_ON_APPROVAL, EXECUTION_ON_RESULT };

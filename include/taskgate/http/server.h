@@ -80,7 +80,6 @@ struct str http_header(const struct http_exchange *exchange, const char *name);
 size_t http_header_count(const struct http_exchange *exchange);
 struct http_header http_header_at(const struct http_exchange *exchange, size_t index);
 int64_t http_received_ms(const struct http_exchange *exchange); /* monotonic */
-struct loop *http_loop(const struct http_exchange *exchange);
 
 /* ---- the client goes away ---- */
 /* `gone` runs once if the client leaves before the response is complete; nothing may be

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 
 #include "taskgate/core/str.h"
 
@@ -33,7 +32,6 @@ enum mcp_treatment {
 struct mcp_method {
     const char *name;
     enum mcp_treatment treatment;
-    bool is_notification;
 };
 
 /* Never NULL: an unknown method gets the MCP_UNKNOWN row. */

@@ -9,49 +9,47 @@
 static const struct {
     const char *name;
     enum mcp_treatment treatment;
-    bool is_notification;
 } rows[] = {
-    {"initialize", MCP_INITIALIZE, false},
-    {"ping", MCP_RELAY, false},
-    {"tools/list", MCP_TOOLS_LIST, false},
-    {"tools/call", MCP_TOOLS_CALL, false},
-    {"resources/list", MCP_RESOURCES_LIST, false},
-    {"resources/templates/list", MCP_RESOURCES_TEMPLATES_LIST, false},
-    {"resources/read", MCP_GATED_URI, false},
-    {"resources/subscribe", MCP_GATED_URI, false},
-    {"resources/unsubscribe", MCP_RESOURCES_UNSUBSCRIBE, false},
-    {"prompts/list", MCP_PROMPTS_LIST, false},
-    {"prompts/get", MCP_GATED_NAME, false},
-    {"logging/setLevel", MCP_RELAY, false},
-    {"completion/complete", MCP_RELAY, false},
-    {"tasks/get", MCP_TASKS_GET, false},
-    {"tasks/result", MCP_TASKS_RESULT, false},
-    {"tasks/cancel", MCP_TASKS_CANCEL, false},
-    {"tasks/list", MCP_TASKS_LIST, false},
-    {"server/discover", MCP_SERVER_DISCOVER, false},
-    {"notifications/initialized", MCP_RELAY, true},
-    {"notifications/cancelled", MCP_RELAY, true},
-    {"notifications/progress", MCP_RELAY, true},
-    {"notifications/roots/list_changed", MCP_RELAY, true},
-    {"notifications/tasks/status", MCP_RELAY, true},
+    {"initialize", MCP_INITIALIZE},
+    {"ping", MCP_RELAY},
+    {"tools/list", MCP_TOOLS_LIST},
+    {"tools/call", MCP_TOOLS_CALL},
+    {"resources/list", MCP_RESOURCES_LIST},
+    {"resources/templates/list", MCP_RESOURCES_TEMPLATES_LIST},
+    {"resources/read", MCP_GATED_URI},
+    {"resources/subscribe", MCP_GATED_URI},
+    {"resources/unsubscribe", MCP_RESOURCES_UNSUBSCRIBE},
+    {"prompts/list", MCP_PROMPTS_LIST},
+    {"prompts/get", MCP_GATED_NAME},
+    {"logging/setLevel", MCP_RELAY},
+    {"completion/complete", MCP_RELAY},
+    {"tasks/get", MCP_TASKS_GET},
+    {"tasks/result", MCP_TASKS_RESULT},
+    {"tasks/cancel", MCP_TASKS_CANCEL},
+    {"tasks/list", MCP_TASKS_LIST},
+    {"server/discover", MCP_SERVER_DISCOVER},
+    {"notifications/initialized", MCP_RELAY},
+    {"notifications/cancelled", MCP_RELAY},
+    {"notifications/progress", MCP_RELAY},
+    {"notifications/roots/list_changed", MCP_RELAY},
+    {"notifications/tasks/status", MCP_RELAY},
     /* What only a server may send, what does not exist, what is nearly a method. */
-    {"elicitation/create", MCP_UNKNOWN, false},
-    {"sampling/createMessage", MCP_UNKNOWN, false},
-    {"roots/list", MCP_UNKNOWN, false},
-    {"notifications/message", MCP_UNKNOWN, false},
-    {"notifications/tools/list_changed", MCP_UNKNOWN, false},
-    {"tasks/update", MCP_UNKNOWN, false},
-    {"Tools/call", MCP_UNKNOWN, false},
-    {"tools/call ", MCP_UNKNOWN, false},
-    {"tools/cal", MCP_UNKNOWN, false},
-    {"", MCP_UNKNOWN, false},
+    {"elicitation/create", MCP_UNKNOWN},
+    {"sampling/createMessage", MCP_UNKNOWN},
+    {"roots/list", MCP_UNKNOWN},
+    {"notifications/message", MCP_UNKNOWN},
+    {"notifications/tools/list_changed", MCP_UNKNOWN},
+    {"tasks/update", MCP_UNKNOWN},
+    {"Tools/call", MCP_UNKNOWN},
+    {"tools/call ", MCP_UNKNOWN},
+    {"tools/cal", MCP_UNKNOWN},
+    {"", MCP_UNKNOWN},
 };
 
 START_TEST(each_method_has_its_treatment)
 {
     const struct mcp_method *method = mcp_method_find(str_from(rows[_i].name));
     ck_assert_msg(method->treatment == rows[_i].treatment, "%s", rows[_i].name);
-    ck_assert_msg(method->is_notification == rows[_i].is_notification, "%s", rows[_i].name);
     if (method->treatment != MCP_UNKNOWN)
         ck_assert_str_eq(method->name, rows[_i].name);
 }
