@@ -4,7 +4,6 @@
  */
 #pragma once
 
-
 #include "taskgate/core/str.h"
 
 /* What a server sends when its tools are others than before. */
