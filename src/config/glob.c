@@ -239,6 +239,26 @@ static bool extend(const struct token *wildcard, struct str *from)
     return true;
 }
 
+/* Moves `from` to the next place where the wildcard may end, itself first, that the text after it
+ * allows: a name may be as long as a body. A literal begins with no byte that could stand within
+ * a character. false: there is none. */
+static bool seek(const struct glob *glob, size_t after_wildcard, struct str *from)
+{
+    const struct token *next = &glob->tokens[after_wildcard];
+    if (glob->tokens[after_wildcard - 1].kind != TOKEN_ANY_RUN || next->kind != TOKEN_LITERAL)
+        return true;
+    const char *literal = glob->literals.bytes + next->start, *found;
+    if (from->length < next->length)
+        return false;
+    if (after_wildcard + 1 < glob->count)
+        found = memmem(from->bytes, from->length, literal, next->length);
+    else
+        found = from->bytes + from->length - next->length; /* only the end will do */
+    if (found)
+        *from = advance(*from, (size_t)(found - from->bytes));
+    return found != NULL;
+}
+
 /* Only the last wildcard ever needs another try: whatever an earlier one could give up, the
  * last one, having begun at its leftmost place, can take as well. */
 bool glob_matches(const struct glob *glob, struct str subject)
@@ -257,13 +277,16 @@ bool glob_matches(const struct glob *glob, struct str subject)
             wildcard = token;
             after_wildcard = i;
             retry = subject;
+            if (!seek(glob, i, &retry))
+                return false;
+            subject = retry;
             continue;
         }
         if (token && match_fixed(glob, token, &subject)) {
             i++;
             continue;
         }
-        if (!wildcard || !extend(wildcard, &retry))
+        if (!wildcard || !extend(wildcard, &retry) || !seek(glob, after_wildcard, &retry))
             return false;
         subject = retry;
         i = after_wildcard;

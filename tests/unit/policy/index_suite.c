@@ -173,6 +173,32 @@ START_TEST(a_long_name_of_a_rules_own_literals_is_no_work)
 }
 END_TEST
 
+/* Nor one that has the literal of each of many rules. */
+START_TEST(a_long_name_of_all_rules_literals_is_no_work)
+{
+    struct glob *globs[RULES];
+    struct buffer name = {0};
+    size_t found;
+    for (int i = 0; i < RULES; i++) {
+        char pattern[64];
+        snprintf(pattern, sizeof pattern, i % 2 ? "*_tool%d" : "*_tool%d*_end", i);
+        globs[i] = glob_compile(str_from(pattern), NULL);
+        buffer_append_format(&name, "_tool%d", i);
+    }
+    for (int i = 0; i < 4000000; i++)
+        buffer_append_char(&name, 'x');
+    struct index *index = index_create(globs, RULES);
+    ck_assert(!index_first(index, buffer_str(&name), NULL, &found));
+    buffer_append_text(&name, "_tool7");
+    ck_assert(index_first(index, buffer_str(&name), NULL, &found));
+    ck_assert_uint_eq(found, 7);
+    buffer_finish(&name);
+    index_destroy(index);
+    for (int i = 0; i < RULES; i++)
+        glob_destroy(globs[i]);
+}
+END_TEST
+
 /* Both ways of looking give the same: what is remembered of a long name loses none of its globs. */
 START_TEST(a_long_name_is_decided_as_a_walk_does)
 {
@@ -210,6 +236,7 @@ TCase *index_case(void)
     tcase_add_test(tests, names_may_hold_any_byte);
     tcase_add_test(tests, a_thousand_rules_are_not_walked);
     tcase_add_test(tests, a_long_name_of_a_rules_own_literals_is_no_work);
+    tcase_add_test(tests, a_long_name_of_all_rules_literals_is_no_work);
     tcase_add_test(tests, a_long_name_is_decided_as_a_walk_does);
     return tests;
 }
