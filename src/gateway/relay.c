@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "pseudo/tell.h"
 #include "relay_rewrite.h"
 #include "stream.h"
@@ -202,6 +203,25 @@ static void note_reachable(struct call *call)
     snprintf(worker->reachable_source, sizeof worker->reachable_source, "%s", call->source->id);
 }
 
+/* Whoever asks nothing hears of a server's end by their GET stream alone. A stream may break off
+ * for less, so the server is asked whether it is there. */
+static void look_after_upstream(const struct call *call)
+{
+    struct headers headers;
+    struct buffer body = {0}, id = {0};
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    ask_write_request(&body, &id, "ping", STR_EMPTY);
+    const struct ask_options options = {.source = call->source,
+                                        .snapshot = call->snapshot,
+                                        .headers = &headers,
+                                        .body = buffer_str(&body)};
+    ask_tell(call->worker, &options);
+    buffer_finish(&id);
+    buffer_finish(&body);
+    headers_finish(&headers);
+}
+
 /* Whether a success says that upstream has looked at session and token: metadata is for
  * everybody, and a notification may be taken unread. `initialize` looks at no session; it says
  * that upstream serves whoever has none only when it opens none either. */
@@ -381,6 +401,8 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         if (relay->mode == RELAY_WAITING) {
             call->worker->reachable_until_ms = 0;
             pseudo_tell_reachable(call->worker->gateway, source, false);
+        } else if (relay->options.open_stream) {
+            look_after_upstream(call);
         }
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
             fail(relay, relay_failure_of(result));

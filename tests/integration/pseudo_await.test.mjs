@@ -133,6 +133,20 @@ test('a server that cannot be reached wakes it, and its return as well', async (
   assert.deepEqual((await again).triggers, event('server_reconnected'));
 });
 
+test('a server that goes while nothing is asked wakes whoever has a GET stream open; a stream that ends for less does not', async (t) => {
+  const { connect, upstream, admin } = await stage(t);
+  const c = await connect(client);
+  await c.listen();
+  const waiting = awaitActivity(c);
+  await held(admin, 2);
+  for (const stream of upstream.getStreams) stream.cut();
+  await upstream.received((r) => r.isGatewaysOwn && r.rpc?.method === 'ping');
+  await c.listen();
+  await held(admin, 2);
+  await upstream.stop();
+  assert.deepEqual((await waiting).triggers, [{ type: 'server_disconnected', server: 'up' }]);
+});
+
 test('what happened before the call is told at once', async (t) => {
   const { connect, admin } = await stage(t);
   const c = await connect(client);
