@@ -14,6 +14,8 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/elicitation.h"
+#include "taskgate/mcp/sampling.h"
 #include "waiting.h"
 
 /* A form is checked and shown on a loop; a conversation is only passed on. */
@@ -370,8 +372,22 @@ static void take(const struct question_origin *origin, enum question_kind kind, 
     destroy(kept);
 }
 
+static bool is_well_formed(enum question_kind kind, struct str params, struct error *error)
+{
+    return kind == QUESTION_ELICITATION ? elicitation_check_request(params, error)
+                                        : sampling_check_request(params, error);
+}
+
+static void refuse(const struct question_origin *origin, struct str id, struct str why)
+{
+    respond(origin->worker, origin, id,
+            &(struct question_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
+                                        .error_message = why});
+}
+
 void questions_take(const struct question_origin *origin, struct str message)
 {
+    struct error error = {""};
     enum question_kind kind = QUESTION_ELICITATION;
     struct str id = json_member(message, "id");
     char *method = json_string_text(json_member(message, "method"), NULL);
@@ -382,10 +398,9 @@ void questions_take(const struct question_origin *origin, struct str message)
     if (!origin->audience->can[kind] || !has_key)
         decline(origin, kind, id);
     else if (message.length > most)
-        respond(origin->worker, origin, id,
-                &(struct question_response){
-                    .error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
-                    .error_message = STR("The request is larger than the gateway keeps")});
+        refuse(origin, id, STR("The request is larger than the gateway keeps"));
+    else if (!is_well_formed(kind, json_member(message, "params"), &error))
+        refuse(origin, id, str_from(error.message));
     else
         take(origin, kind, message);
 }

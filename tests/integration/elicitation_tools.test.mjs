@@ -261,6 +261,24 @@ test('after a restart the session is still answered for, by its first call, too'
   assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
 });
 
+for (const [what, request, problem] of [
+  ['elicitation without params', { method: 'elicitation/create' }, 'params must be an object'],
+  ['elicitation without a message', { method: 'elicitation/create', params: { requestedSchema: PARTY.requestedSchema } }, 'params.message must be a string'],
+  ['elicitation without a form', { method: 'elicitation/create', params: { message: '?' } }, 'params.requestedSchema must be an object'],
+  ['sampling without messages', { method: 'sampling/createMessage', params: { maxTokens: 1 } }, 'params.messages must be an array'],
+]) {
+  test(`${what} is -32602 to the server, and nobody is asked: in a plain call, in one that execute_tool makes, and in a task`, async (t) => {
+    const s = await stage(t, asks({ id: 'bad', ...request }), { rules: [['book_later', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('book_dinner'), tool('book_later')] } });
+    const client = await plain(s), asked = await s.connect({ capabilities: { tasks: {}, elicitation: {}, sampling: {} } });
+    const refused = [{ error: { code: -32602, message: problem } }];
+    assert.deepEqual((await run(client, 'book_dinner')).structuredContent.answers, refused);
+    assert.deepEqual((await run(client, 'execute_tool', { server: 'up', tool: 'book_dinner' })).structuredContent.answers, refused);
+    const { taskId } = await asked.createTask('book_later');
+    await s.admin.approve(taskId);
+    assert.deepEqual((await asked.result('tasks/result', { taskId })).structuredContent.answers, refused);
+  });
+}
+
 test('upstream asks without end: so many wait, the rest is refused at once, and so is what is too large', async (t) => {
   const s = await stage(t);
   const client = await plain(s);

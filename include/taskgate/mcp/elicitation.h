@@ -19,6 +19,10 @@ bool elicitation_action_parse(struct str value, enum elicitation_action *action)
 /* Whether `params` of elicitation/create ask for a visit to a URL in place of a form. */
 bool elicitation_is_url(struct str params);
 
+/* Whether `params` of elicitation/create ask for something: a message, and with it a form, or a
+ * URL and an id. What a form may hold is not looked at. false: `error` names the member. */
+bool elicitation_check_request(struct str params, struct error *error);
+
 /* Whether `content` (JSON text, empty when absent) answers the form `schema` (JSON text): an
  * object of texts, numbers, booleans and lists of texts, with everything that is required, each
  * value of its type, length, format, range or choice. Members that the form does not name are

@@ -2,6 +2,7 @@
 #include "mcp_test.h"
 
 #include "taskgate/mcp/elicitation.h"
+#include "taskgate/mcp/sampling.h"
 
 #define FORM(members) "{\"type\":\"object\",\"properties\":{" members "}}"
 
@@ -160,6 +161,54 @@ START_TEST(a_visit_is_told_from_a_form)
 }
 END_TEST
 
+typedef bool (*request_check)(struct str params, struct error *error);
+
+static const struct {
+    request_check check;
+    const char *params, *problem; /* NULL: it asks for something */
+} requests[] = {
+    {elicitation_check_request, "{\"message\":\"?\",\"requestedSchema\":{}}", NULL},
+    {elicitation_check_request, "{\"mode\":\"form\",\"message\":\"\",\"requestedSchema\":{}}",
+     NULL},
+    {elicitation_check_request,
+     "{\"mode\":\"url\",\"message\":\"?\",\"url\":\"https://a\",\"elicitationId\":\"1\"}", NULL},
+    {elicitation_check_request, "", "params must be an object"},
+    {elicitation_check_request, "[]", "params must be an object"},
+    {elicitation_check_request, "{\"requestedSchema\":{}}", "params.message must be a string"},
+    {elicitation_check_request, "{\"message\":\"?\"}", "params.requestedSchema must be an object"},
+    {elicitation_check_request, "{\"message\":\"?\",\"requestedSchema\":\"x\"}",
+     "params.requestedSchema must be an object"},
+    {elicitation_check_request, "{\"message\":\"?\",\"mode\":\"x\"}",
+     "params.mode must be form or url"},
+    {elicitation_check_request, "{\"message\":\"?\",\"mode\":\"url\",\"elicitationId\":\"1\"}",
+     "params.url must be a string"},
+    {elicitation_check_request, "{\"message\":\"?\",\"mode\":\"url\",\"url\":\"https://a\"}",
+     "params.elicitationId must be a string"},
+    {sampling_check_request, "{\"messages\":[],\"maxTokens\":1}", NULL},
+    {sampling_check_request,
+     "{\"messages\":[{\"role\":\"user\",\"content\":{}},{\"role\":\"assistant\",\"content\":[]}],"
+     "\"maxTokens\":1}",
+     NULL},
+    {sampling_check_request, "", "params must be an object"},
+    {sampling_check_request, "{\"maxTokens\":1}", "params.messages must be an array"},
+    {sampling_check_request, "{\"messages\":[]}", "params.maxTokens must be a number"},
+    {sampling_check_request,
+     "{\"messages\":[{\"role\":\"system\",\"content\":{}}],\"maxTokens\":1}",
+     "each of params.messages must have a role and content"},
+    {sampling_check_request,
+     "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"maxTokens\":1}",
+     "each of params.messages must have a role and content"},
+};
+
+START_TEST(a_request_asks_for_something_or_is_told_why_not)
+{
+    struct error error = {""};
+    bool asks = requests[_i].check(str_from(requests[_i].params), &error);
+    ck_assert_msg(asks == !requests[_i].problem, "%s", requests[_i].params);
+    ck_assert_str_eq(error.message, asks ? "" : requests[_i].problem);
+}
+END_TEST
+
 Suite *elicitation_suite(void)
 {
     Suite *suite = suite_create("elicitation");
@@ -167,6 +216,8 @@ Suite *elicitation_suite(void)
     tcase_add_loop_test(cases, an_answer_fits_the_form_or_is_told_why_not, 0,
                         sizeof answers / sizeof *answers);
     tcase_add_loop_test(cases, formats_are_told_apart, 0, sizeof formats / sizeof *formats);
+    tcase_add_loop_test(cases, a_request_asks_for_something_or_is_told_why_not, 0,
+                        sizeof requests / sizeof *requests);
     tcase_add_test(cases, actions_are_three_words);
     tcase_add_test(cases, a_visit_is_told_from_a_form);
     suite_add_tcase(suite, cases);

@@ -1,0 +1,13 @@
+/*
+ * Sampling (2025-11-25): what a server wants a model to write. Any thread; nothing is owned.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+/* Whether `params` of sampling/createMessage are a conversation and say how long the answer may be.
+ * false: `error` names the member. */
+bool sampling_check_request(struct str params, struct error *error);
