@@ -67,7 +67,8 @@ test(`${SESSIONS} sessions, each with a working task, a pending elicitation and 
     await each(clients, async (client, n) => {
       const { structuredContent } = await callTool(client, 'execute_tool', { server: 'up', tool: 'ask', args: { id: `q-${round}-${n}` }, timeout_ms: 200 });
       tasks[n] = structuredContent.proxy_task.task_id;
-      await callTool(client, 'get_notifications'); // whatever is to be told is told
+      // Whatever is to be told is told; the question may come after the promotion.
+      await until(async () => (await callTool(client, 'get_elicitations')).structuredContent.elicitations.length === 1, 'the question', { deadline: 60_000 });
     });
     const waiting = clients.map((client) => callTool(client, 'await_activity', { timeout_ms: 280_000 }).then((answer) => answer.structuredContent));
     await until(async () => (await gauge('active_requests')) >= SESSIONS, 'all wait', { deadline: 60_000 });
