@@ -230,7 +230,10 @@ static const struct node *make_get(struct parser *parser, uint32_t offset,
 static const struct node *parse_dot(struct parser *parser, const struct node *target)
 {
     struct token name = parser->token;
-    if (!parser_expect(parser, TOKEN_WORD, "an attribute or a method"))
+    const char *expected = name.kind == TOKEN_NUMBER
+                               ? "an attribute or a method; for a fraction write decimal(\"1.5\")"
+                               : "an attribute or a method";
+    if (!parser_expect(parser, TOKEN_WORD, expected))
         return NULL;
     if (parser->token.kind == TOKEN_OPEN_PARENTHESIS)
         return parse_method(parser, &name, target);

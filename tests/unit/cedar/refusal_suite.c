@@ -63,6 +63,9 @@ START_TEST(heads_are_strict)
          "1:5: unexpected \")\"; expected the annotation's value"},
         {"# c\npermit(principal, action, resource);", "1:1: unexpected \"#\""},
         {HEAD " when {};", "1:43: unexpected \"}\"; expected an operand"},
+        {HEAD " when {1.5 < 2};",
+         "1:45: unexpected \"5\"; expected an attribute or a method; for a "
+         "fraction write decimal(\"1.5\")"},
         {HEAD " if { true };", "1:37: unexpected \"if\"; expected \"when\""},
         {HEAD "\n  when true;", "2:8: unexpected \"true\"; expected \"{\""},
         {HEAD " when { true ;", "1:49: unexpected \";\"; expected \"}\" or an operator"},
