@@ -26,7 +26,9 @@ function nodesOf({ text, kind }) {
 
 /** Replaces the content of `element` by pieces of json.js. */
 function putPieces(element, pieces) {
-  element.replaceChildren(...pieces.flatMap(nodesOf));
+  const content = document.createDocumentFragment();
+  for (const piece of pieces) content.append(...nodesOf(piece));
+  element.replaceChildren(content);
 }
 
 const putText = (element, text) => putPieces(element, visiblePieces(text ?? ''));

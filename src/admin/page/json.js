@@ -81,18 +81,41 @@ const PIECES = new RegExp(`(${HIDDEN.source})`, 'u');
 const escapeUnit = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 const escapeCharacter = (character) => character.split('').map(escapeUnit).join('');
 
+// A browser takes seconds for as many elements, and an agent decides how many there are: what has
+// more pieces becomes one, so that no call keeps operators from the others.
+const MOST_PIECES = 20_000;
+
 /** Text as pieces {text, kind}: 'text', or 'escape' for a character made visible. */
 export function visiblePieces(text) {
-  return text
+  const pieces = text
     .split(PIECES)
     .filter((piece) => piece !== '')
     .map((piece) => (HIDDEN.test(piece) ? { text: escapeCharacter(piece), kind: 'escape' } : { text: piece, kind: 'text' }));
+  return pieces.length <= MOST_PIECES ? pieces : [{ text: pieces.map((piece) => piece.text).join(''), kind: 'text' }];
+}
+
+/**
+ * A value as pieces {text, kind} whose texts, joined, are the same JSON, indented. Kinds: key,
+ * string, number, literal, escape, mark, and break (an empty text where a line may end). Beyond
+ * MOST_PIECES it is a single text on one line, in which nothing but ASCII stands as itself.
+ */
+export function jsonPieces(value) {
+  const pieces = [];
+  return addValue(pieces, value, '') ? pieces : [{ text: asciiJson(value), kind: 'text' }];
+}
+
+// Each adds to `pieces`, and returns false, having stopped somewhere, when they are too many.
+function addValue(pieces, value, indent) {
+  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent);
+  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent);
+  if (typeof value === 'string') return addString(pieces, value, 'string');
+  pieces.push(value instanceof JsonNumber ? { text: value.text, kind: 'number' } : { text: String(value), kind: 'literal' });
+  return pieces.length <= MOST_PIECES;
 }
 
 // A string in its quotes. JSON.stringify() escapes what JSON must; the rest of the hidden
 // characters follow. A line break is shown as \n and as a break.
-function stringPieces(text, kind) {
-  const pieces = [];
+function addString(pieces, text, kind) {
   for (const part of JSON.stringify(text).split(/(\\u[0-9a-f]{4}|\\.)/)) {
     if (part.startsWith('\\')) {
       pieces.push({ text: part, kind: part === '\\"' || part === '\\\\' ? kind : 'escape' });
@@ -100,31 +123,28 @@ function stringPieces(text, kind) {
     } else {
       for (const piece of visiblePieces(part)) pieces.push(piece.kind === 'text' ? { text: piece.text, kind } : piece);
     }
+    if (pieces.length > MOST_PIECES) return false;
   }
-  return pieces;
+  return true;
 }
 
-/**
- * A value as pieces {text, kind} whose texts, joined, are the same JSON, indented. Kinds: key,
- * string, number, literal, escape, mark, and break (an empty text where a line may end).
- */
-export function jsonPieces(value, indent = '') {
-  if (value instanceof JsonNumber) return [{ text: value.text, kind: 'number' }];
-  if (typeof value === 'string') return stringPieces(value, 'string');
-  if (Array.isArray(value)) return listPieces(value.map((item) => ['', item]), '[', ']', indent);
-  if (value instanceof JsonObject) return listPieces(value.members, '{', '}', indent);
-  return [{ text: String(value), kind: 'literal' }];
-}
-
-function listPieces(members, open, close, indent) {
-  if (members.length === 0) return [{ text: open + close, kind: 'mark' }];
+function addMembers(pieces, members, open, close, indent) {
   const deeper = `${indent}  `;
-  const pieces = [];
-  members.forEach(([key, value], index) => {
+  for (const [index, [key, value]] of members.entries()) {
     pieces.push({ text: `${index === 0 ? open : ','}\n${deeper}`, kind: 'mark' });
-    if (open === '{') pieces.push(...stringPieces(key, 'key'), { text: ': ', kind: 'mark' });
-    for (const piece of jsonPieces(value, deeper)) pieces.push(piece);
-  });
-  pieces.push({ text: `\n${indent}${close}`, kind: 'mark' });
-  return pieces;
+    if (open === '{') {
+      if (!addString(pieces, key, 'key')) return false;
+      pieces.push({ text: ': ', kind: 'mark' });
+    }
+    if (!addValue(pieces, value, deeper)) return false;
+  }
+  pieces.push({ text: members.length === 0 ? open + close : `\n${indent}${close}`, kind: 'mark' });
+  return true;
+}
+
+function asciiJson(value) {
+  if (Array.isArray(value)) return `[${value.map(asciiJson).join(', ')}]`;
+  if (value instanceof JsonObject) return `{${value.members.map(([key, member]) => `${asciiJson(key)}: ${asciiJson(member)}`).join(', ')}}`;
+  if (typeof value === 'string') return JSON.stringify(value).replace(/[^ -~]/g, escapeUnit);
+  return value instanceof JsonNumber ? value.text : String(value);
 }

@@ -118,6 +118,25 @@ test('names that an agent or an operator chose are text, too', { skip }, async (
   assert.equal(await page.locator('main i, main .tool b').count(), 0);
 });
 
+test('a call without end keeps nobody from the others', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const numbers = Array.from({ length: 200_000 }, (_, i) => i);
+  const calls = [['pay', { numbers, text: 'é\u202e' }], ['pay', { ['\n'.repeat(150_000)]: 1 }], ['pay', { text: '\u0001'.repeat(300_000) }], [`pay${'\u0001'.repeat(150_000)}`, {}]];
+  for (const [name, args] of calls) {
+    const { taskId } = await client.createTask(name, args);
+    const box = row(taskId).locator('.arguments');
+    await box.waitFor();
+    assert.ok((await box.evaluate((element) => element.childNodes.length)) <= 40_000);
+    const text = await box.textContent();
+    assert.deepEqual(JSON.parse(text), args);
+    assert.doesNotMatch(text, /[\u202e\u0001]/);
+  }
+  const { taskId } = await client.createTask('delete_user');
+  await row(taskId).locator('button.approve').click();
+  await admin.inState(taskId, 'completed');
+  assert.equal(await page.locator('.link[data-state="live"]').count(), 1);
+});
+
 test('long arguments are folded, which is said, and can be shown whole', { skip }, async (t) => {
   const { client, row } = await stage(t);
   const { taskId } = await client.createTask('pay', { rows: Array.from({ length: 200 }, (_, i) => `row ${i}`) });
