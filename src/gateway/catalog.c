@@ -1,13 +1,10 @@
 /* What is known of each source's upstream, in one table behind one lock. */
-#include "catalog.h"
+#include "catalog_internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
-#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
@@ -17,7 +14,6 @@
 #define SOURCE_TOOLS 20000
 #define TOOL_NAME_BYTES 1024
 #define LOOK_AGAIN_MS 5000
-#define LOOKS 64
 #define FETCH_AGAIN_MS 1000
 
 struct tool_entry {
@@ -30,40 +26,6 @@ struct tool_entry {
     bool gone;     /* the last whole list was without it */
     uint64_t seen; /* as source_entry.seen when a list last had it */
     enum policy_annotation annotation;
-};
-
-/* When a call of whom last had the list fetched, by the owner's hash. One's look is none of
- * another's: to a stranger upstream may say nothing. Where there are too many the oldest is
- * forgotten, and its owner looks again. */
-struct look {
-    uint64_t owner;
-    int64_t at_ms; /* monotonic; 0: never */
-};
-
-struct source_entry {
-    char *url; /* of the server that all this is of; NULL when the configuration lacks it */
-    struct map *tools;
-    bool filled;
-    bool stale;         /* filled, and upstream may have other tools now */
-    bool fetching;      /* the gateway itself is at it */
-    int64_t fetched_ms; /* monotonic: when that last began */
-    uint64_t seen;      /* how many tools lists have had */
-    uint64_t reader;    /* the hash of who began to read a list from its first page, … */
-    uint64_t read_from; /* … and `seen` then */
-    struct look looks[LOOKS];
-    unsigned next_look;
-    bool has_capabilities;
-    struct mcp_capabilities capabilities;
-    bool reachable; /* when last tried */
-    bool tried;
-    bool was_reachable;   /* at some time */
-    int64_t connected_ms; /* wall clock: since when it is reachable */
-};
-
-struct catalog {
-    pthread_mutex_t lock;
-    struct map *sources;
-    long counts[3]; /* visible tools by annotation */
 };
 
 struct catalog *catalog_create(void)
@@ -99,7 +61,7 @@ void catalog_destroy(struct catalog *catalog)
     free(catalog);
 }
 
-static struct source_entry *source_of(struct catalog *catalog, struct str source)
+struct source_entry *catalog_source(struct catalog *catalog, struct str source)
 {
     struct source_entry *entry = map_get(catalog->sources, source);
     if (!entry) {
@@ -111,11 +73,10 @@ static struct source_entry *source_of(struct catalog *catalog, struct str source
     return entry;
 }
 
-/* NULL for what another server has answered, which the source had before a reload. */
-static struct source_entry *present_source(struct catalog *catalog,
-                                           const struct config_source *source)
+struct source_entry *catalog_present_source(struct catalog *catalog,
+                                            const struct config_source *source)
 {
-    struct source_entry *entry = source_of(catalog, str_from(source->id));
+    struct source_entry *entry = catalog_source(catalog, str_from(source->id));
     if (!entry->url)
         entry->url = memory_copy_text(source->url);
     return strcmp(entry->url, source->url) == 0 ? entry : NULL;
@@ -211,7 +172,7 @@ static bool find_digest(struct catalog *catalog, struct str source, const struct
                         char digest[DIGEST_HEX_BYTES])
 {
     pthread_mutex_lock(&catalog->lock);
-    const struct tool_entry *known = map_get(source_of(catalog, source)->tools, tool->name);
+    const struct tool_entry *known = map_get(catalog_source(catalog, source)->tools, tool->name);
     bool is_same =
         known && known->raw && str_equal(str_slice(known->raw, known->raw_length), tool->raw);
     if (is_same)
@@ -236,7 +197,7 @@ void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
     if (!find_digest(catalog, str_from(source->id), tool, digest))
         canonical_digest(tool->raw, digest);
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
+    struct source_entry *entry = catalog_present_source(catalog, source);
     struct tool_entry *known = entry ? map_get(entry->tools, tool->name) : NULL;
     bool is_discovery = !known && entry && entry->filled;
     bool fits =
@@ -269,7 +230,7 @@ void catalog_begin_list(struct catalog *catalog, const struct config_source *sou
 {
     uint64_t hash = str_hash(reader);
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
+    struct source_entry *entry = catalog_present_source(catalog, source);
     if (entry) {
         entry->reader = hash;
         entry->read_from = entry->seen;
@@ -284,7 +245,7 @@ void catalog_end_list(struct catalog *catalog, const struct config_source *sourc
     size_t position = 0;
     void *value;
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
+    struct source_entry *entry = catalog_present_source(catalog, source);
     while (entry && entry->reader == hash && map_next(entry->tools, &position, NULL, &value)) {
         struct tool_entry *tool = value;
         if (tool->seen <= entry->read_from)
@@ -297,7 +258,7 @@ void catalog_end_list(struct catalog *catalog, const struct config_source *sourc
 void catalog_filled(struct catalog *catalog, const struct config_source *source)
 {
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
+    struct source_entry *entry = catalog_present_source(catalog, source);
     if (entry)
         entry->filled = true;
     pthread_mutex_unlock(&catalog->lock);
@@ -308,7 +269,7 @@ enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct con
 {
     enum catalog_fetch fetch = CATALOG_FETCH_NOW;
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
+    struct source_entry *entry = catalog_present_source(catalog, source);
     if (!entry || (entry->filled && !entry->stale)) {
         fetch = CATALOG_FETCH_NONE;
     } else if (entry->fetching || (entry->stale && now_ms - entry->fetched_ms < FETCH_AGAIN_MS)) {
@@ -325,7 +286,7 @@ enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct con
 void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete)
 {
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
+    struct source_entry *entry = catalog_present_source(catalog, source);
     if (entry) {
         entry->fetching = false;
         entry->filled = entry->filled || complete;
@@ -337,7 +298,7 @@ void catalog_end_fetch(struct catalog *catalog, const struct config_source *sour
 void catalog_set_stale(struct catalog *catalog, struct str source)
 {
     pthread_mutex_lock(&catalog->lock);
-    source_of(catalog, source)->stale = true;
+    catalog_source(catalog, source)->stale = true;
     pthread_mutex_unlock(&catalog->lock);
 }
 
@@ -347,7 +308,7 @@ bool catalog_look_is_due(struct catalog *catalog, struct str source, struct str 
     bool due = true;
     uint64_t hash = str_hash(owner);
     pthread_mutex_lock(&catalog->lock);
-    const struct source_entry *entry = source_of(catalog, source);
+    const struct source_entry *entry = catalog_source(catalog, source);
     for (size_t i = 0; i < LOOKS; i++) {
         const struct look *look = &entry->looks[i];
         if (look->at_ms > 0 && look->owner == hash && now_ms - look->at_ms < LOOK_AGAIN_MS)
@@ -360,7 +321,7 @@ bool catalog_look_is_due(struct catalog *catalog, struct str source, struct str 
 void catalog_looked(struct catalog *catalog, struct str source, struct str owner, int64_t now_ms)
 {
     pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = source_of(catalog, source);
+    struct source_entry *entry = catalog_source(catalog, source);
     entry->looks[entry->next_look++ % LOOKS] = (struct look){str_hash(owner), now_ms};
     pthread_mutex_unlock(&catalog->lock);
 }
@@ -402,7 +363,7 @@ void catalog_reconfigure(struct catalog *catalog, const struct config *config)
             forget_server(catalog, entry);
     }
     for (size_t i = 0; i < config->source_count; i++)
-        present_source(catalog, &config->sources[i]);
+        catalog_present_source(catalog, &config->sources[i]);
     publish_counts(catalog);
     pthread_mutex_unlock(&catalog->lock);
 }
@@ -423,99 +384,4 @@ void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapsh
     }
     publish_counts(catalog);
     pthread_mutex_unlock(&catalog->lock);
-}
-
-/* ---- capabilities, reachability ---- */
-
-bool catalog_capabilities(struct catalog *catalog, struct str source,
-                          struct mcp_capabilities *capabilities)
-{
-    *capabilities = (struct mcp_capabilities){0};
-    pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = map_get(catalog->sources, source);
-    bool seen = entry && entry->has_capabilities;
-    if (seen)
-        *capabilities = entry->capabilities;
-    pthread_mutex_unlock(&catalog->lock);
-    return seen;
-}
-
-static bool set_capabilities(struct source_entry *entry,
-                             const struct mcp_capabilities *capabilities)
-{
-    const struct mcp_capabilities *old = &entry->capabilities;
-    bool changed = !entry->has_capabilities || old->tasks != capabilities->tasks ||
-                   old->task_status != capabilities->task_status;
-    entry->has_capabilities = true;
-    entry->capabilities = *capabilities;
-    return changed;
-}
-
-bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
-                              const struct mcp_capabilities *capabilities)
-{
-    pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = present_source(catalog, source);
-    bool changed = entry && set_capabilities(entry, capabilities);
-    pthread_mutex_unlock(&catalog->lock);
-    return changed;
-}
-
-static enum catalog_change change_of(struct source_entry *entry, bool reachable)
-{
-    bool is_first = !entry->tried, was = entry->reachable, had = entry->was_reachable;
-    entry->tried = true;
-    entry->reachable = reachable;
-    entry->was_reachable = had || reachable;
-    if (reachable && (is_first || !was))
-        entry->connected_ms = clock_now_ms();
-    if (!reachable)
-        return was && !is_first ? CATALOG_DISCONNECTED : CATALOG_UNCHANGED;
-    if (!is_first && was)
-        return CATALOG_UNCHANGED;
-    return had ? CATALOG_RECONNECTED : CATALOG_CONNECTED;
-}
-
-enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
-                                          bool reachable)
-{
-    pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = source_of(catalog, source);
-    bool changed = !entry->tried || entry->reachable != reachable;
-    enum catalog_change change = change_of(entry, reachable);
-    if (change == CATALOG_RECONNECTED)
-        entry->stale = true;
-    bool all = true;
-    size_t position = 0;
-    void *value;
-    while (changed && map_next(catalog->sources, &position, NULL, &value))
-        all = all && ((struct source_entry *)value)->reachable;
-    pthread_mutex_unlock(&catalog->lock);
-    if (changed) {
-        metrics_set(METRIC_UPSTREAM_HEALTH, all, METRIC_LABELS(STR("healthy")));
-        metrics_set(METRIC_UPSTREAM_HEALTH, !all, METRIC_LABELS(STR("unhealthy")));
-    }
-    return change;
-}
-
-bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms)
-{
-    pthread_mutex_lock(&catalog->lock);
-    struct source_entry *entry = map_get(catalog->sources, source);
-    bool reachable = !entry || entry->reachable;
-    *since_ms = entry ? entry->connected_ms : 0;
-    pthread_mutex_unlock(&catalog->lock);
-    return reachable;
-}
-
-bool catalog_all_reachable(struct catalog *catalog)
-{
-    bool all = true;
-    pthread_mutex_lock(&catalog->lock);
-    size_t position = 0;
-    void *value;
-    while (map_next(catalog->sources, &position, NULL, &value))
-        all = all && ((struct source_entry *)value)->reachable;
-    pthread_mutex_unlock(&catalog->lock);
-    return all;
 }
