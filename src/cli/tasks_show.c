@@ -5,6 +5,8 @@
 
 #include "terminal.h"
 
+#define CELL_BYTES 128
+
 void tasks_append_member(struct buffer *out, struct str task, const char *name)
 {
     struct buffer decoded;
@@ -29,6 +31,19 @@ static void append_time(struct buffer *out, struct str task, const char *name)
     buffer_finish(&time);
 }
 
+/* A name may be as long as a body, and a column is as wide as its widest cell; `show` has it whole.
+ */
+static void read_short(struct buffer *text, struct str task, const char *name)
+{
+    json_decode_string(json_member(task, name), text);
+    if (text->length <= CELL_BYTES)
+        return;
+    text->length = CELL_BYTES;
+    while (text->length > 0 && ((unsigned char)text->bytes[text->length] & 0xC0) == 0x80)
+        text->length--; /* between two characters */
+    buffer_append(text, STR("…"));
+}
+
 static void add_cell(struct table *table, struct str task, const char *name, bool is_time)
 {
     struct buffer text;
@@ -36,7 +51,7 @@ static void add_cell(struct table *table, struct str task, const char *name, boo
     if (is_time)
         append_time(&text, task, name);
     else
-        json_decode_string(json_member(task, name), &text);
+        read_short(&text, task, name);
     table_add(table, text.length ? buffer_str(&text) : STR("-"));
     buffer_finish(&text);
 }
@@ -129,13 +144,16 @@ static bool is_decision(struct str task)
 
 void tasks_append_change(struct buffer *out, struct str task)
 {
-    struct buffer by;
+    struct buffer by, tool;
     buffer_init(&by);
+    buffer_init(&tool);
+    read_short(&tool, task, "tool");
     tasks_append_member(out, task, "id");
     buffer_append(out, STR("  "));
     tasks_append_member(out, task, "state");
     buffer_append(out, STR("  "));
-    tasks_append_member(out, task, "tool");
+    terminal_append_text(out, buffer_str(&tool));
+    buffer_finish(&tool);
     tasks_append_member(&by, task, "decidedBy");
     if (by.length > 0)
         buffer_append_format(out, "  %sby %.*s", is_decision(task) ? "" : "approved ",

@@ -362,6 +362,33 @@ START_TEST(tasks_are_shown_whole_and_safe)
 }
 END_TEST
 
+START_TEST(a_name_without_end_is_cut_where_others_stand_beside_it)
+{
+    char name[3002], *list, *task;
+    name[0] = 'x'; /* so that the limit is within a character */
+    for (size_t i = 1; i < 3001; i += 2)
+        memcpy(name + i, "\xC3\xA9", 2);
+    name[3001] = '\0';
+    task = memory_format("{\"id\":\"tg_1\",\"state\":\"pending\",\"tool\":\"%s\"}", name);
+    list = memory_format("{\"tasks\":[%s],\"nextCursor\":null}", task);
+    struct buffer out;
+    buffer_init(&out);
+    tasks_append_change(&out, str_from(task));
+    ck_assert_uint_lt(out.length, 200);
+    ck_assert(str_is_utf8(buffer_str(&out)));
+    ck_assert(str_ends_with(buffer_str(&out), STR("\xC3\xA9…\n")));
+    buffer_clear(&out);
+    tasks_append_table(&out, str_from(list));
+    ck_assert_uint_lt(out.length, 700);
+    buffer_clear(&out);
+    tasks_append_details(&out, str_from(task));
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, name, strlen(name)));
+    buffer_finish(&out);
+    free(list);
+    free(task);
+}
+END_TEST
+
 START_TEST(a_table_goes_on_in_further_lines_where_the_terminal_is_narrow)
 {
     static const char *const headings[] = {"ID", "STATE", "ASKED BY", "REASON"};
@@ -444,6 +471,7 @@ int main(void)
     tcase_add_test(cases, a_wrong_environment_is_exit_2);
     tcase_add_test(cases, nothing_misleads_a_terminal);
     tcase_add_test(cases, tasks_are_shown_whole_and_safe);
+    tcase_add_test(cases, a_name_without_end_is_cut_where_others_stand_beside_it);
     tcase_add_test(cases, a_table_goes_on_in_further_lines_where_the_terminal_is_narrow);
     tcase_add_test(cases, a_change_says_who_decided_and_nothing_that_others_did);
     Suite *suite = suite_create("cli");
