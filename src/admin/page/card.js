@@ -13,6 +13,8 @@ const STATES = {
 };
 // Above so many lines the arguments are folded, which is said beside them.
 const TALL_LINES = 24;
+// So is the name of a tool above so many characters.
+const LONG_NAME = 128;
 
 function nodesOf({ text, kind }) {
   if (kind === 'text' || kind === 'mark') return [document.createTextNode(text)];
@@ -94,6 +96,14 @@ export class Card {
     this.part('.reason-label').htmlFor = `reason-${task.id}`;
     this.part('.arguments').setAttribute('aria-label', 'Arguments');
     putText(title, task.tool);
+    const length = title.textContent.length;
+    if (length <= LONG_NAME) return;
+    const note = document.createElement('span');
+    note.className = 'hint';
+    note.textContent = `a name of ${length.toLocaleString()} characters: scroll it`;
+    title.classList.add('long');
+    title.tabIndex = 0;
+    title.after(note);
   }
 
   putArguments(task) {

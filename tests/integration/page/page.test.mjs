@@ -130,6 +130,8 @@ test('a call without end keeps nobody from the others', { skip }, async (t) => {
     const text = await box.textContent();
     assert.deepEqual(JSON.parse(text), args);
     assert.doesNotMatch(text, /[\u202e\u0001]/);
+    assert.ok((await row(taskId).boundingBox()).height < 1500, 'the next call is not out of reach');
+    assert.equal(await row(taskId).getByText('a name of 900,003 characters').count(), name === 'pay' ? 0 : 1);
   }
   const { taskId } = await client.createTask('delete_user');
   await row(taskId).locator('button.approve').click();
