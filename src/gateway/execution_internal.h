@@ -1,4 +1,4 @@
-/* The execution itself, for the two files that run it. */
+/* The execution itself, for the files that run it. */
 #pragma once
 
 #include "ask.h"
@@ -32,19 +32,22 @@ struct execution {
     struct outcome outcome;
 };
 
-/* Asks upstream with the held credentials. */
-void execution_ask(struct execution *execution, struct str body, struct str id,
-                   const struct ask_callbacks *callbacks);
 /* The call's answer has come: stores it and ends. Also takes the answer of tasks/result. */
 void execution_answered(struct execution *execution, const struct ask_reply *reply);
 /* Fails with an error of the gateway's own. */
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details);
+/* ---- execution_upstream.c: what is sent, and what upstream says meanwhile ---- */
+/* Sends the call itself. */
+void execution_send(struct execution *execution);
+/* Asks upstream with the held credentials. */
+void execution_ask(struct execution *execution, struct str body, struct str id,
+                   const struct ask_callbacks *callbacks);
+/* How long upstream may be silent now, for what is being asked. */
+void execution_set_silence(struct execution *execution);
 /* A message of upstream's while it works. */
 void execution_interim(void *context, struct str message);
 /* Tells upstream that the call is given up. */
 void execution_say_last(struct execution *execution, struct str body, struct str id);
-/* Sends the call itself. */
-void execution_send(struct execution *execution);
 
 /* ---- execution_check.c: whether the call is still what was approved ---- */
 /* Whether upstream is to be asked first what the tool is now. */
