@@ -251,6 +251,8 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
         call->facts = facts_of(call, reply->session);
     else
         use_source_values(call);
+    if (reply->status == STORE_FAILED)
+        return; /* nothing is known, not even that */
     /* Remembered either way, so that an unknown session asks the disk once. */
     sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
                  str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);

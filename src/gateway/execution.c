@@ -190,8 +190,11 @@ void execution_fail(struct execution *execution, enum jsonrpc_error error, const
  * owner's next call brings fresh ones (contract "Tasks"). */
 static void back_to_approved(struct execution *execution)
 {
-    execution->outcome.change = (struct task_change){
-        .to = TASK_APPROVED, .status_message = "Approved; upstream refused the credentials"};
+    execution->outcome.change =
+        (struct task_change){.to = TASK_APPROVED,
+                             .status_message = execution->task->accelerated
+                                                   ? "Upstream refused the credentials"
+                                                   : "Approved; upstream refused the credentials"};
     log_warn("Upstream refused the credentials of an approved call",
              LOG_TEXT("task", execution->id));
     finish(execution);

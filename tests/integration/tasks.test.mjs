@@ -420,6 +420,17 @@ test("a tool that upstream requires a task for: execution sends task, polls, fet
   assert.match(cancel.rpc.params.taskId, /^up-/);
 });
 
+test('an accelerated task whose credentials upstream refuses does not say that anybody has approved it', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { upstream: { capabilities: { tools: {}, tasks: TASKS } } });
+  const client = await connect({ token: 'old' });
+  upstream.authorize = (r) => (r.rpc?.method === 'tools/call' ? 401 : 0);
+  const { taskId } = await client.createTask('read');
+  await upstream.received('tools/call');
+  await admin.inState(taskId, 'approved');
+  await until(async () => (await admin.task(taskId)).statusMessage === 'Upstream refused the credentials', 'the task to say why it waits');
+  assert.equal((await client.result('tasks/get', { taskId })).statusMessage, 'Upstream refused the credentials');
+});
+
 test('HTTP 401 without a JSON-RPC answer puts the task back to approved; fresh credentials of the owner run it', async (t) => {
   const { upstream, admin, connect } = await stage(t);
   const client = await connect({ token: 'old' });
