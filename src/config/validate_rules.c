@@ -129,7 +129,9 @@ static void check_rule_workflow(const struct rule_view *view, enum config_action
     const struct config *config = view->draft->config;
     const char *name = view->rule ? view->rule->approval : NULL;
     bool needs_human = action == ACTION_APPROVE || action == ACTION_POLICY;
-    if (!name && needs_human && !config_workflow_of(config, view->rule)) {
+    /* A rule that asks a human says whom; only where no name can stand "default" is meant. */
+    bool is_unnamed = view->rule && action == ACTION_APPROVE && config->workflow_count > 1;
+    if (!name && needs_human && (is_unnamed || !config_workflow_of(config, view->rule))) {
         const char *hint =
             view->rule ? "name one as approval: NAME" : "call the one that is meant \"default\"";
         complain(view, false, "action", hint,

@@ -57,6 +57,10 @@ static const struct finding {
            "approval: {ops: {}, security: {}}\n",
      "t.yaml:7:26: governance.rules[0].action: V-006b there are several workflows and none is "
      "named; name one as approval: NAME\n"},
+    {RULES "    - {match: a, action: approve}\n"
+           "approval: {ops: {}, default: {}}\n",
+     "t.yaml:7:26: governance.rules[0].action: V-006b there are several workflows and none is "
+     "named; name one as approval: NAME\n"},
     {HEAD UP "governance: {defaults: {action: approve}}\n"
              "approval: {ops: {}, security: {}}\n",
      "t.yaml:4:33: governance.defaults.action: V-006b there are several workflows and none is "
