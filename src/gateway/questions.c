@@ -303,6 +303,20 @@ static void on_time(void *context)
 
 /* ---- taking ---- */
 
+/* A client that runs questions as tasks of its own would be asked for them by upstream, and cannot
+ * be from here: it is asked for the answer itself, which the protocol has upstream take as well. */
+static char *copy_without_task(struct str message)
+{
+    struct str params = json_member(message, "params");
+    struct buffer plain = {0}, whole = {0};
+    if (json_member(params, "task").length == 0)
+        return memory_copy_str(message);
+    json_write_without_member(&plain, params, "task");
+    json_write_with_member(&whole, message, "params", buffer_str(&plain));
+    buffer_finish(&plain);
+    return buffer_take(&whole, NULL);
+}
+
 static struct kept_question *keep(const struct question_origin *origin, enum question_kind kind,
                                   struct str message)
 {
@@ -329,7 +343,7 @@ static struct kept_question *keep(const struct question_origin *origin, enum que
     question->source = memory_copy_text(origin->source->id);
     question->task = memory_copy_text(origin->task ? origin->task->id : "");
     question->upstream_id = memory_copy_str(json_member(message, "id"));
-    question->message = memory_copy_str(message);
+    question->message = copy_without_task(message);
     question->call = origin->call;
     question->asked_ms = clock_now_ms();
     return kept;

@@ -1,9 +1,12 @@
 // Real servers that ask on their session's GET stream, as the official SDK's elicitInput() and createMessage() do.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { collectStream, sdkClient, toolStream } from './lib/client.mjs';
+import { startEverything } from './lib/everything.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
+import { defer } from './lib/lifetime.mjs';
 import { startSdkServer } from './lib/sdk_server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -30,6 +33,48 @@ async function able(sdk, content, tasks = {}) {
     },
   });
   return { client, seen };
+}
+
+/** A client that runs what it is asked as tasks of its own, when the server wants that. */
+const runsQuestionsAsTasks = (t, url, seen) => {
+  const store = new InMemoryTaskStore();
+  defer(t, () => store.cleanup());
+  return sdkClient(t, url, {
+    capabilities: { elicitation: {}, sampling: {}, tasks: { list: {}, cancel: {}, requests: { elicitation: { create: {} }, sampling: { createMessage: {} } } } },
+    options: { taskStore: store },
+    prepare: (c) => {
+      const answers = (result) => async ({ params }, { taskStore, taskRequestedTtl }) => {
+        seen.push(params);
+        if (!params.task) return result;
+        const task = await taskStore.createTask({ ttl: taskRequestedTtl });
+        await taskStore.storeTaskResult(task.taskId, 'completed', result);
+        return { task };
+      };
+      c.setRequestHandler(ElicitRequestSchema, answers({ action: 'accept', content: { name: 'Ada' } }));
+      c.setRequestHandler(CreateMessageRequestSchema, answers({ role: 'assistant', content: { type: 'text', text: 'An old silent pond' }, model: 'm' }));
+    },
+  });
+};
+
+for (const [tool, args, expected] of [
+  ['trigger-elicitation-request-async', {}, /Ada/],
+  ['trigger-sampling-request-async', { prompt: 'a haiku', maxTokens: 10 }, /An old silent pond/],
+]) {
+  for (const action of ['forward', 'approve']) {
+    test(`server-everything asks for a task of the client's (${tool}, ${action}): ${action === 'forward' ? 'between the two' : 'from an approved call it gets the answer itself'}`, async (t) => {
+      const server = await startEverything(t);
+      const gateway = await startGateway(t, { upstream: server.url, rules: [[tool, action]], approval: workflow('10m') });
+      const seen = [];
+      const client = await runsQuestionsAsTasks(t, gateway.url, seen);
+      await until(async () => (await client.listTools()).tools.some((x) => x.name === tool), tool);
+      const result =
+        action === 'forward'
+          ? await run(client, tool, args)
+          : (await collectStream(toolStream(client, tool, args), (m) => m.type === 'taskCreated' && gateway.admin.approve(m.task.taskId))).result;
+      assert.match(JSON.stringify(result?.content), expected);
+      assert.equal(seen[0].task !== undefined, action === 'forward');
+    });
+  }
 }
 
 test('a form, for a client that can be asked itself', async (t) => {
