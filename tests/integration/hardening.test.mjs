@@ -27,13 +27,13 @@ const post = (headers, body) =>
 
 const callOf = (name, id = 1) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } });
 
-test('a name of megabytes, of nothing but what a rule looks for, holds nobody up', async (t) => {
+test('a name without end, of nothing but what a rule looks for, holds nobody up', async (t) => {
   const { upstream, connect } = await stage(t, { rules: [['*_delete', 'deny'], ['*lete?', 'deny']] });
   const [client, other] = [await connect({ token: 'A' }), await connect({ token: 'B' })];
-  const long = client.result('tools/call', { name: `${'_delete'.repeat(500_000)}xy` });
+  const long = client.result('tools/call', { name: `${'_delete'.repeat(40_000)}xy` });
   assert.ok((await other.result('tools/call', { name: 'read' })).content);
   assert.ok((await long).content);
-  assert.equal((await client.error('tools/call', { name: '_delete'.repeat(500_000) })).code, -32014);
+  assert.equal((await client.error('tools/call', { name: '_delete'.repeat(40_000) })).code, -32014);
   assert.equal(upstream.calls.length, 2);
 });
 

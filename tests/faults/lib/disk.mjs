@@ -36,4 +36,4 @@ export function fill(file) {
 export const limitFiles = (pid, bytes) => execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
 
 /** More room on a small disk of the process `pid`, as when a volume is enlarged. */
-export const enlarge = (pid, folder, size) => execFileSync('nsenter', ['-t', String(pid), '-m', 'mount', '-o', `remount,size=${size}`, folder]);
+export const enlarge = (pid, folder, size) => execFileSync('nsenter', ['-t', String(pid), '-m', '-r', 'mount', '-o', `remount,size=${size}`, folder]);
