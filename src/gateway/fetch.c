@@ -20,12 +20,10 @@ struct fetch {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct headers headers;
-    bool is_own;       /* the gateway's, who told the catalogue that it has begun */
-    bool own_session;  /* opened here, so closed here */
-    struct call *call; /* who waits for it, or NULL */
-    call_step next;
-    loop_callback done; /* or who else does, or NULL */
-    void *done_context;
+    bool is_own;        /* the gateway's, who told the catalogue that it has begun */
+    bool own_session;   /* opened here, so closed here */
+    loop_callback done; /* for who waits for it; may be NULL */
+    void *context;
     int64_t pages;
     int64_t deadline_ms; /* monotonic */
 };
@@ -33,9 +31,7 @@ struct fetch {
 static void fetch_destroy(struct fetch *fetch)
 {
     if (fetch->done)
-        fetch->done(fetch->done_context);
-    if (fetch->call)
-        call_unref(fetch->call);
+        fetch->done(fetch->context);
     headers_finish(&fetch->headers);
     snapshot_unref(fetch->snapshot);
     free(fetch);
@@ -97,17 +93,12 @@ static void try_again_later(struct gateway_worker *worker)
 static void end(struct fetch *fetch, bool complete)
 {
     struct catalog *catalog = fetch->worker->gateway->catalog;
-    struct str source = str_from(fetch->source->id);
     if (fetch->is_own)
         catalog_end_fetch(catalog, fetch->source, complete);
     else if (complete)
         catalog_filled(catalog, fetch->source);
     if (fetch->own_session)
         own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
-    if (fetch->call)
-        catalog_looked(catalog, source, str_from(fetch->call->owner), clock_monotonic_ms());
-    if (fetch->call && fetch->call->exchange)
-        fetch->next(fetch->call);
     fetch_destroy(fetch);
 }
 
@@ -245,38 +236,42 @@ bool fetch_is_due(struct call *call)
                                str_from(call->owner), clock_monotonic_ms());
 }
 
-static struct fetch *create_for_call(struct gateway_worker *worker, struct snapshot *snapshot,
-                                     const struct config_source *source)
+void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                const struct config_source *source, const struct headers *headers,
+                loop_callback done, void *context)
 {
     struct fetch *fetch = fetch_create(worker, snapshot, source);
     int64_t latest_ms = clock_monotonic_ms() + CALL_WAITS_MS;
     if (fetch->deadline_ms > latest_ms)
         fetch->deadline_ms = latest_ms;
-    return fetch;
+    for (size_t i = 0; i < headers->count; i++)
+        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
+    fetch->done = done;
+    fetch->context = context;
+    ask_page(fetch, STR_EMPTY);
+}
+
+static void on_looked(void *context)
+{
+    struct call *call = context;
+    catalog_looked(call->worker->gateway->catalog, str_from(call->source->id),
+                   str_from(call->owner), clock_monotonic_ms());
+    if (call->exchange)
+        call->next(call);
+    call_unref(call);
 }
 
 bool fetch_then(struct call *call, call_step next)
 {
+    struct headers headers;
     if (!fetch_is_due(call))
         return false;
-    struct fetch *fetch = create_for_call(call->worker, call->snapshot, call->source);
-    headers_from_request(&fetch->headers, call->exchange, call->source);
-    fetch->call = call_ref(call);
-    fetch->next = next;
-    ask_page(fetch, STR_EMPTY);
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    call->next = next;
+    fetch_with(call->worker, call->snapshot, call->source, &headers, on_looked, call_ref(call));
+    headers_finish(&headers);
     return true;
-}
-
-void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                const struct config_source *source, const struct headers *headers,
-                loop_callback done, void *context)
-{
-    struct fetch *fetch = create_for_call(worker, snapshot, source);
-    for (size_t i = 0; i < headers->count; i++)
-        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
-    fetch->done = done;
-    fetch->done_context = context;
-    ask_page(fetch, STR_EMPTY);
 }
 
 void fetch_soon(struct gateway *gateway)

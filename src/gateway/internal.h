@@ -96,7 +96,7 @@ struct call {
     bool upstream_broke;                  /* the stream ended, and not by anybody's will */
     struct ask *ping;                     /* while upstream is asked about the session */
     void (*abandoned)(struct call *call); /* frees `state` when the client goes; may be NULL */
-    call_step next;      /* where to go on when the store or the ping has answered */
+    call_step next;      /* where to go on when the store, the ping or the list has come */
     void *state;         /* of the method's own; freed by its file */
     const char *outcome; /* "success" or "error", for the metric */
 };
