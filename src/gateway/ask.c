@@ -185,19 +185,12 @@ static void take_events(struct ask *ask)
     buffer_drop(&ask->received, ask->received.length - rest.length);
 }
 
-static bool is_event_stream(const struct headers *headers)
-{
-    struct str media, parameters;
-    str_cut(headers_find(headers, "content-type"), ';', &media, &parameters);
-    return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
-}
-
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
     struct ask *ask = context;
     ask->status = status;
     headers_from_response(&ask->headers, items, count);
-    ask->is_stream = is_event_stream(&ask->headers);
+    ask->is_stream = headers_name_event_stream(&ask->headers);
     ask->is_encoded = headers_find(&ask->headers, "content-encoding").length > 0;
 }
 
@@ -279,7 +272,7 @@ static void on_rest_head(void *context, int status, const struct http_header *it
     struct headers headers;
     headers_init(&headers, false);
     headers_from_response(&headers, items, count);
-    ask->is_refused = status != 200 || !is_event_stream(&headers) ||
+    ask->is_refused = status != 200 || !headers_name_event_stream(&headers) ||
                       headers_find(&headers, "content-encoding").length > 0;
     if (!ask->is_refused)
         ask->failures = 0;

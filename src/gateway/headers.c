@@ -84,6 +84,14 @@ struct str headers_find(const struct headers *headers, const char *name)
     return STR_EMPTY;
 }
 
+bool headers_name_event_stream(const struct headers *headers)
+{
+    struct str type = headers_find(headers, "content-type");
+    struct str media, parameters;
+    str_cut(type, ';', &media, &parameters);
+    return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
+}
+
 static bool is_hop_by_hop(struct str name)
 {
     for (size_t i = 0; i < sizeof hop_by_hop / sizeof *hop_by_hop; i++) {

@@ -24,6 +24,9 @@ void headers_set(struct headers *headers, struct str name, struct str value);
 /* The value, or an empty str. */
 struct str headers_find(const struct headers *headers, const char *name);
 
+/* Whether Content-Type is text/event-stream, whatever its parameters. */
+bool headers_name_event_stream(const struct headers *headers);
+
 /* What goes up: the client's headers but the hop-by-hop ones, those that Connection names
  * (never who asks, or what the body is), and Accept-Encoding (contract "Proxy"); then the
  * source's static credentials, which replace the client's of the same name. */

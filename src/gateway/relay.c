@@ -299,11 +299,11 @@ static void on_head(void *context, int status, const struct http_header *items, 
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
     if (reads && relay->is_encoded) {
         fail(relay, RELAY_UNREADABLE);
-    } else if (reads && !relay_is_event_stream(&headers)) {
+    } else if (reads && !headers_name_event_stream(&headers)) {
         relay->mode = RELAY_WHOLE;
         headers_from_response(&relay->headers, items, count);
     } else {
-        relay->mode = relay_is_event_stream(&headers) ? RELAY_EVENTS : RELAY_BYTES;
+        relay->mode = headers_name_event_stream(&headers) ? RELAY_EVENTS : RELAY_BYTES;
         start_stream(relay, &headers);
     }
     headers_finish(&headers);

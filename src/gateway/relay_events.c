@@ -10,14 +10,6 @@
 /* An event longer than this passes in pieces instead of being held until it is whole. */
 #define HELD_EVENT_BYTES ((size_t)1024 * 1024)
 
-bool relay_is_event_stream(const struct headers *headers)
-{
-    struct str type = headers_find(headers, "content-type");
-    struct str media, parameters;
-    str_cut(type, ';', &media, &parameters);
-    return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
-}
-
 static void keep_glimpse(struct relay *relay, struct str bytes)
 {
     size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;

@@ -37,7 +37,6 @@ void relay_send_down(struct relay *relay, struct str bytes);
 enum jsonrpc_error relay_failure_error(enum relay_failure failure);
 
 /* ---- relay_events.c ---- */
-bool relay_is_event_stream(const struct headers *headers);
 /* Sends down what is whole, and keeps the rest. */
 void relay_take_events(struct relay *relay, struct str bytes);
 /* Upstream has ended: so does an event that had no empty line. */
