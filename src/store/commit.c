@@ -1,8 +1,7 @@
 /* Group commit: what waits together is committed together. */
 #include "commit.h"
 
-#include <string.h>
-
+#include "task_rows.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 
@@ -80,19 +79,13 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
     }
 }
 
-static size_t bytes_of(const struct task *task)
-{
-    return task->request_length + task->outcome_length + strlen(task->arguments) +
-           strlen(task->tool) + strlen(task->progress_token);
-}
-
 /* What a client has made long is as long in each answer that holds it. */
 static bool is_enough(struct batch *batch, const struct store_reply *reply)
 {
     if (reply->task)
-        batch->reply_bytes += bytes_of(reply->task);
+        batch->reply_bytes += task_rows_bytes(reply->task);
     for (size_t i = 0; i < reply->task_count; i++)
-        batch->reply_bytes += bytes_of(reply->tasks[i]);
+        batch->reply_bytes += task_rows_bytes(reply->tasks[i]);
     return batch->reply_bytes > MOST_REPLY_BYTES;
 }
 

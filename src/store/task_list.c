@@ -1,6 +1,5 @@
 /* Lists of tasks, newest first, by conditions that vary. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "task_operations.h"
 #include "taskgate/core/buffer.h"
@@ -98,11 +97,6 @@ static sqlite3_stmt *prepare(struct batch *batch, const struct store_task_query 
     return statement;
 }
 
-static size_t bytes_of(const struct task *task)
-{
-    return strlen(task->arguments) + strlen(task->tool) + strlen(task->progress_token);
-}
-
 static bool run_list(struct batch *batch, struct operation *operation)
 {
     const struct store_task_query *query = &operation->query;
@@ -122,7 +116,7 @@ static bool run_list(struct batch *batch, struct operation *operation)
         }
         reply->sequences[reply->task_count] = sqlite3_column_int64(row, 0);
         reply->tasks[reply->task_count++] = task_rows_read(row);
-        bytes += bytes_of(reply->tasks[reply->task_count - 1]);
+        bytes += task_rows_bytes(reply->tasks[reply->task_count - 1]);
     }
     bool prepared = row != NULL;
     sqlite3_finalize(row);

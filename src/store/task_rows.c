@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -147,6 +148,12 @@ static bool put_outcome(struct database *database, const struct task *task, int6
     sqlite3_bind_int64(row, 1, sequence);
     database_bind_bytes(row, 2, str_slice(task->outcome_text, task->outcome_length));
     return database_run(row);
+}
+
+size_t task_rows_bytes(const struct task *task)
+{
+    return task->request_length + task->outcome_length + strlen(task->arguments) +
+           strlen(task->tool) + strlen(task->progress_token);
 }
 
 bool task_rows_insert(struct database *database, const struct task *task)

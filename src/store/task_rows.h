@@ -22,6 +22,8 @@ enum row_result task_rows_get(struct database *database, struct str id, struct t
 /* TASK_COLUMNS and the arguments, which must follow, of a stepped statement as a task without
  * its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
+/* Of what clients wrote: a task may hold as much of it as a body brings. */
+size_t task_rows_bytes(const struct task *task);
 bool task_rows_insert(struct database *database, const struct task *task);
 /* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */
 enum row_result task_rows_move(struct database *database, const struct task *task,
