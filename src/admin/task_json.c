@@ -1,8 +1,8 @@
 /* The members of the operators' task, one row each where they are alike. */
 #include "task_json.h"
 
-#include "taskgate/approval/redact.h"
 #include "taskgate/json/members.h"
+#include "taskgate/notify/redact.h"
 
 /* What a client sees of each state; design §5. */
 static const char *const client_status[TASK_STATE_COUNT] = {

@@ -16,7 +16,6 @@
 #include "reload.h"
 #include "store_folder.h"
 #include "taskgate/admin/admin.h"
-#include "taskgate/approval/notify.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -25,6 +24,7 @@
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/http/server.h"
 #include "taskgate/loop/loop.h"
+#include "taskgate/notify/notify.h"
 #include "taskgate/store/store.h"
 
 #define READ_TIMEOUT_MS 60000

@@ -164,7 +164,7 @@ struct store_audit_entry {
 void store_audit_list(struct store *store, struct str task_id, struct store_call call);
 
 /* ---- outbox: what operators' endpoints are to be told, noted in the transaction of the change
- * itself and kept until it is delivered or given up. src/approval delivers. ---- */
+ * itself and kept until it is delivered or given up. src/notify delivers. ---- */
 struct store_outbox_target {
     char key[65];    /* SHA-256 hex of its URL, which may hold credentials and is not stored */
     unsigned events; /* NOTIFY_… bits of config.h */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/approval/redact.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
+#include "taskgate/notify/redact.h"
 
 #define FIRST_DELAY_MS 1000
 #define LONGEST_DELAY_MS 600000

@@ -1,5 +1,5 @@
 /* One walk over the text of a value, beside the paths that still fit where it is. */
-#include "taskgate/approval/redact.h"
+#include "taskgate/notify/redact.h"
 
 #include <stdlib.h>
 

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "harness.h"
-#include "taskgate/approval/notify.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/http/server.h"
+#include "taskgate/notify/notify.h"
 
 #define PATIENCE_MS 20000
 

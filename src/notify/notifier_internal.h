@@ -8,9 +8,9 @@
 #pragma once
 
 #include "message.h"
-#include "taskgate/approval/notify.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
+#include "taskgate/notify/notify.h"
 #include "taskgate/upstream/upstream.h"
 
 /* Deliveries under way at once, for each target. */
