@@ -30,6 +30,16 @@ static const struct upstream_implementation implementation = {
     cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
 };
 
+/* One for each transfer: after curl_easy_reset() libcurl 7.88 still points to the last header of
+ * the transfer before, whose memory it has freed, and appends a folded first line to it. */
+static CURL *create_easy(void)
+{
+    CURL *easy = curl_easy_init();
+    if (easy == NULL)
+        memory_exhausted();
+    return easy;
+}
+
 struct upstream_call *curl_call_start(struct curl_client *client,
                                       const struct upstream_request *request,
                                       const struct upstream_callbacks *callbacks, void *context)
@@ -39,7 +49,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
     call->client = client;
     call->callbacks = *callbacks;
     call->context = context;
-    call->easy = curl_client_take_easy(client);
+    call->easy = create_easy();
     call->is_post = str_equal(str_from(request->method), STR("POST"));
     call->body_length = request->body.length;
     call->silence_ms = request->silence_timeout_ms;
@@ -111,8 +121,9 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
     touch(call);
     if (call->head.is_complete)
         return length; /* a trailer */
-    if (!curl_head_add_line(&call->head, str_slice(bytes, length))) {
-        snprintf(call->error_text, sizeof(call->error_text), "the response headers are too large");
+    const char *fault = curl_head_add_line(&call->head, str_slice(bytes, length));
+    if (fault != NULL) {
+        snprintf(call->error_text, sizeof(call->error_text), "%s", fault);
         return 0;
     }
     if (call->head.is_complete && call->callbacks.head != NULL) {
@@ -150,7 +161,7 @@ void curl_call_destroy(struct curl_call *call)
     loop_timer_stop(&call->silence);
     if (call->is_added)
         curl_multi_remove_handle(client->multi, call->easy);
-    curl_client_give_easy(client, call->easy);
+    curl_easy_cleanup(call->easy);
     curl_slist_free_all(call->request_headers);
     curl_head_finish(&call->head);
     list_remove(&call->deferred);

@@ -1,6 +1,6 @@
 /*
- * libcurl's multi handle in the loop: its sockets in an epoll of their own, its timer, and
- * easy handles that are used again.
+ * libcurl's multi handle in the loop: its sockets in an epoll of their own, and its timer. The
+ * multi handle keeps the connections.
  *
  * The nested epoll is what makes this safe: libcurl 7.88 closes a socket that was aborted
  * while connecting without saying so first, and a stale descriptor may be in an epoll of
@@ -16,7 +16,6 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
-#define MAX_IDLE_EASY 64
 #define EVENTS_PER_ROUND 64
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context);
@@ -37,7 +36,6 @@ struct curl_client *curl_client_create(struct loop *loop, long max_idle_connecti
 
     struct curl_client *client = memory_alloc(sizeof(*client));
     client->loop = loop;
-    client->idle = memory_alloc_array(MAX_IDLE_EASY, sizeof(CURL *));
     list_init(&client->calls);
     list_init(&client->deferred);
     loop_timer_init(&client->timer, loop, on_timeout, client);
@@ -162,25 +160,7 @@ static void on_run_deferred(void *context)
     }
 }
 
-/* ---- easy handles ---- */
-
-CURL *curl_client_take_easy(struct curl_client *client)
-{
-    CURL *easy = client->idle_count > 0 ? client->idle[--client->idle_count] : curl_easy_init();
-    if (easy == NULL)
-        memory_exhausted();
-    return easy;
-}
-
-void curl_client_give_easy(struct curl_client *client, CURL *easy)
-{
-    if (client->idle_count == MAX_IDLE_EASY) {
-        curl_easy_cleanup(easy);
-        return;
-    }
-    curl_easy_reset(easy);
-    client->idle[client->idle_count++] = easy;
-}
+/* ---- the end ---- */
 
 void curl_client_destroy(struct curl_client *client)
 {
@@ -188,8 +168,6 @@ void curl_client_destroy(struct curl_client *client)
         return;
     LIST_FOR_EACH_SAFE (node, next, &client->calls)
         curl_call_destroy(LIST_ENTRY(node, struct curl_call, node));
-    for (size_t i = 0; i < client->idle_count; i++)
-        curl_easy_cleanup(client->idle[i]);
     if (client->multi != NULL)
         curl_multi_cleanup(client->multi);
     loop_timer_stop(&client->timer);
@@ -197,6 +175,5 @@ void curl_client_destroy(struct curl_client *client)
     loop_watch_destroy(client->watch);
     if (client->epoll_fd != -1)
         close(client->epoll_fd);
-    free(client->idle);
     free(client);
 }

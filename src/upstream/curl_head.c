@@ -77,14 +77,14 @@ static void continue_header(struct curl_head *head, struct str more)
     head->spans[head->count - 1].value_length += 1 + more.length;
 }
 
-bool curl_head_add_line(struct curl_head *head, struct str line)
+const char *curl_head_add_line(struct curl_head *head, struct str line)
 {
     if (head->is_complete)
-        return true;
+        return NULL;
     bool continues = line.length > 0 && (line.bytes[0] == ' ' || line.bytes[0] == '\t');
     line = str_trim(line);
     if (head->text.length + line.length > MAX_HEAD_BYTES || head->count >= MAX_HEADERS)
-        return false;
+        return "the response headers are too large";
 
     int status = parse_status(line);
     struct str name, value;
@@ -94,9 +94,11 @@ bool curl_head_add_line(struct curl_head *head, struct str line)
         head->is_complete = head->status >= 200;
     else if (continues)
         continue_header(head, line);
+    else if (str_starts_with(line, STR(":")))
+        return "a response header has no name";
     else if (str_cut(line, ':', &name, &value))
         add_header(head, str_trim(name), str_trim(value));
-    return true;
+    return NULL;
 }
 
 struct http_header *curl_head_headers(const struct curl_head *head)

@@ -1,7 +1,7 @@
 /*
  * What the files of the implementation by libcurl share.
  *
- *     curl_client.c    libcurl's multi handle in the loop: sockets, timer, easy handles
+ *     curl_client.c    libcurl's multi handle in the loop: sockets, timer, connections
  *     curl_call.c      the life of one call
  *     curl_request.c   a request as libcurl's options
  *     curl_head.c      status and headers of a response, line by line
@@ -32,9 +32,10 @@ struct curl_header_span {
 
 void curl_head_init(struct curl_head *head);
 void curl_head_finish(struct curl_head *head);
-/* Takes one line with its end. false: the head is larger than any that makes sense.
- * `is_complete` turns true with the empty line after a final (not 1xx) status. */
-bool curl_head_add_line(struct curl_head *head, struct str line);
+/* Takes one line with its end. NULL, or what is wrong with the head: it is larger than any that
+ * makes sense, or a header has no name. `is_complete` turns true with the empty line after a
+ * final (not 1xx) status. */
+const char *curl_head_add_line(struct curl_head *head, struct str line);
 /* A view of the headers; the caller frees the array. */
 struct http_header *curl_head_headers(const struct curl_head *head);
 
@@ -49,9 +50,6 @@ struct curl_client {
     struct list deferred; /* those to be started, cancelled or resumed outside of libcurl */
     struct loop_timer run_deferred;
     int inside_curl; /* how deep: libcurl calls us, and most of its calls are forbidden */
-
-    CURL **idle; /* easy handles for use again */
-    size_t idle_count;
 };
 
 struct curl_call {
@@ -84,8 +82,6 @@ struct curl_call {
 };
 
 /* ---- curl_client.c ---- */
-CURL *curl_client_take_easy(struct curl_client *client);
-void curl_client_give_easy(struct curl_client *client, CURL *easy);
 /* Has curl_call_run_deferred() called for the call, outside of libcurl. */
 void curl_client_defer(struct curl_client *client, struct curl_call *call);
 /* After every call into libcurl that may have ended transfers. */

@@ -17,6 +17,8 @@ int main(void)
     if (!is_by_libcurl()) {
         suite_add_tcase(suite, response_tests());
         suite_add_tcase(suite, pool_tests());
+    } else {
+        suite_add_tcase(suite, curl_tests());
     }
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,80 @@
+/* What only the client by libcurl promises: how it takes heads that our own would refuse. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "curl_internal.h"
+#include "scene.h"
+#include "suite.h"
+
+/* libcurl 7.88 would append a folded first line to the last header of the handle's transfer
+ * before, whose memory is gone. Without one before, it refuses the response. */
+START_TEST(a_folded_first_line_touches_nothing_of_the_transfer_before)
+{
+    struct scene scene;
+    struct record record = {.status = 0};
+    struct peer peers[2];
+    start(&scene);
+    for (int i = 0; i < 3; i++) {
+        const bool is_folded = i == 1;
+        struct peer *peer = &peers[i / 2];
+        post_to(&scene, &record);
+        if (!is_folded)
+            origin_accept(&scene.origin, peer);
+        peer_await(peer, "{\"a\":1}");
+        peer_clear(peer);
+        peer_send_text(peer, "HTTP/1.1 200 OK\r\n");
+        if (is_folded)
+            peer_send_text(peer, " folded: 0123456789012345678901234567890123456789\r\n");
+        peer_send_text(peer, "X-A: b\r\nContent-Length: 2\r\n\r\nok");
+        await_end(&record, is_folded ? UPSTREAM_GONE : UPSTREAM_DONE);
+        expect_text(&record.body, is_folded ? "" : "ok");
+        forget(&record);
+    }
+    ck_assert(!origin_has_client(&scene.origin));
+    peer_close(&peers[0]);
+    peer_close(&peers[1]);
+    stop(&scene);
+}
+END_TEST
+
+static const struct {
+    const char *line;
+    const char *name; /* of the only header; NULL: none */
+    const char *value;
+    bool is_refused;
+} lines[] = {
+    {"A:b\r\n", "a", "b", false},        {"A:\r\n", "a", "", false},
+    {"no colon\r\n", NULL, NULL, false}, {" A: b\r\n", NULL, NULL, false},
+    {":\r\n", NULL, NULL, true},         {" \t: b\r\n", NULL, NULL, false},
+    {": b\r\n", NULL, NULL, true},
+};
+
+START_TEST(a_line_of_a_head_is_a_header_or_refused)
+{
+    struct curl_head head;
+    curl_head_init(&head);
+    ck_assert_ptr_null(curl_head_add_line(&head, STR("HTTP/1.1 200 OK\r\n")));
+    const char *fault = curl_head_add_line(&head, str_from(lines[_i].line));
+    ck_assert_int_eq(fault != NULL, lines[_i].is_refused);
+    ck_assert_ptr_null(curl_head_add_line(&head, STR("\r\n")));
+    ck_assert(head.is_complete);
+    struct http_header *headers = curl_head_headers(&head);
+    ck_assert_uint_eq(head.count, lines[_i].name != NULL);
+    if (head.count == 1) {
+        ck_assert(str_equal(headers[0].name, str_from(lines[_i].name)));
+        ck_assert(str_equal(headers[0].value, str_from(lines[_i].value)));
+    }
+    free(headers);
+    curl_head_finish(&head);
+}
+END_TEST
+
+TCase *curl_tests(void)
+{
+    TCase *tests = tcase_create("curl_tests");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_folded_first_line_touches_nothing_of_the_transfer_before);
+    tcase_add_loop_test(tests, a_line_of_a_head_is_a_header_or_refused, 0,
+                        (int)(sizeof(lines) / sizeof(lines[0])));
+    return tests;
+}
