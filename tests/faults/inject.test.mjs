@@ -2,6 +2,7 @@
 // and all that anybody was told still holds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { generator } from '../integration/lib/random.mjs';
 import { FAULTY, faultyMissing, Plan } from './lib/plan.mjs';
 
 process.env.TASKGATE_BIN = FAULTY; // before what follows reads it
@@ -58,7 +59,7 @@ async function setTheStage(t, env = {}) {
 async function roundTrip(place) {
   const { client, gateway, ledger } = place;
   const { admin } = gateway;
-  const traffic = new Traffic({ ledger, random: Math.random, refusals: isTrouble, survives: isCut });
+  const traffic = new Traffic({ ledger, random: generator(), refusals: isTrouble, survives: isCut });
   const step = async (work) => {
     try {
       await work();

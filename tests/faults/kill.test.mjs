@@ -9,7 +9,7 @@ import { defer } from '../integration/lib/lifetime.mjs';
 import { startUpstream, tool } from '../integration/lib/upstream.mjs';
 import { signal, until, within } from '../integration/lib/wait.mjs';
 import { allTasks, Ledger } from './lib/ledger.mjs';
-import { generator, pick, seed } from './lib/random.mjs';
+import { generator, pick, seed } from '../integration/lib/random.mjs';
 import { Traffic } from './lib/traffic.mjs';
 
 const KILLS = Number(process.env.TASKGATE_KILLS ?? 200);
@@ -99,7 +99,7 @@ async function round({ gateway, clients, note, problems }, ledger, random, momen
 async function settle({ gateway, clients, problems }, ledger) {
   let tasks = await allTasks(gateway.admin);
   const mine = [...tasks.values()].filter((task) => ledger.tasks.get(task.id)?.client);
-  const traffic = new Traffic({ ledger, random: Math.random });
+  const traffic = new Traffic({ ledger, random: generator() });
   const endings = mine.filter((task) => task.state !== 'pending');
   await Promise.all(
     clients.map(async (client) => {

@@ -9,7 +9,7 @@ import { scene } from '../integration/lib/scene.mjs';
 import { tool } from '../integration/lib/upstream.mjs';
 import { until, within } from '../integration/lib/wait.mjs';
 import { allTasks, Ledger } from './lib/ledger.mjs';
-import { generator } from './lib/random.mjs';
+import { generator } from '../integration/lib/random.mjs';
 import { Traffic } from './lib/traffic.mjs';
 
 const stage = (t, { config = {}, ...more } = {}) =>

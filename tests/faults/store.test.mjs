@@ -9,7 +9,7 @@ import { scene } from '../integration/lib/scene.mjs';
 import { tool } from '../integration/lib/upstream.mjs';
 import { until } from '../integration/lib/wait.mjs';
 import { holdLock, sqliteMissing } from './lib/lock.mjs';
-import { generator, seed } from './lib/random.mjs';
+import { generator, seed } from '../integration/lib/random.mjs';
 
 const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
 

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
 import { temporaryFolder, workflow } from './lib/gateway.mjs';
+import { generator } from './lib/random.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -344,10 +345,11 @@ test('reload under load: every call is decided by one set of policies, whole', a
   const { gateway, write, connect } = await stage(t, set('a'), { capable: false, tools: [tool('pay_a'), tool('pay_b')] });
   const client = await connect();
   const seen = new Set();
+  const random = generator();
   let going = true;
   const load = Array.from({ length: 4 }, async () => {
     while (going) {
-      const answer = await call(client, Math.random() < 0.5 ? 'pay_a' : 'pay_b', {});
+      const answer = await call(client, random() < 0.5 ? 'pay_a' : 'pay_b', {});
       seen.add(answer.error ? answer.error.code : answer.result.status);
     }
   });

@@ -9,6 +9,7 @@ import zlib from 'node:zlib';
 import { startGateway, temporaryFolder } from './lib/gateway.mjs';
 import { exchange, open, socketTo } from './lib/http.mjs';
 import { defer } from './lib/lifetime.mjs';
+import { generator } from './lib/random.mjs';
 import { scene } from './lib/scene.mjs';
 import { startUpstream } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -536,9 +537,10 @@ test('a tools/call without id reaches upstream only when it is forwarded', async
 });
 
 test('parallel calls each get their own answer', async (t) => {
+  const random = generator();
   const { upstream, connect } = await scene(t);
   const clients = [await connect(), await connect()];
-  upstream.handlers['tools/call'] = ({ reply, params }) => setTimeout(() => reply.result({ content: [{ type: 'text', text: params.arguments.tag }] }), Math.random() * 50);
+  upstream.handlers['tools/call'] = ({ reply, params }) => setTimeout(() => reply.result({ content: [{ type: 'text', text: params.arguments.tag }] }), random() * 50);
   await Promise.all(
     Array.from({ length: 200 }, async (_, i) => {
       const result = await clients[i % 2].result('tools/call', { name: 'read', arguments: { tag: `tag-${i}` } });

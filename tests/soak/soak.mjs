@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { allTasks, Ledger } from '../faults/lib/ledger.mjs';
-import { generator, pick, seed } from '../faults/lib/random.mjs';
+import { generator, pick, seed } from '../integration/lib/random.mjs';
 import { isCut, Traffic } from '../faults/lib/traffic.mjs';
 import { RawClient } from '../integration/lib/client.mjs';
 import { startGateway, workflow } from '../integration/lib/gateway.mjs';

@@ -1,6 +1,6 @@
 // Clients and operators who keep a gateway busy until it dies, and write all they are told into a ledger.
 import { setTimeout as pause } from 'node:timers/promises';
-import { pick } from './random.mjs';
+import { pick } from '../../integration/lib/random.mjs';
 
 /** What else a `tasks/result` may be answered: how the task has ended instead. */
 const ENDINGS = { approval_rejected: 'rejected', task_cancelled: 'cancelled', outcome_unknown: 'failed', approval_timeout: 'expired', task_expired: 'expired', policy_drift: 'failed' };

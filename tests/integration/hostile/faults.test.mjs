@@ -7,6 +7,7 @@ import { Child } from '../lib/child.mjs';
 import { BINARY, Gateway, temporaryFolder } from '../lib/gateway.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { freePort } from '../lib/ports.mjs';
+import { generator, seed } from '../lib/random.mjs';
 import { until, within } from '../lib/wait.mjs';
 import { hostileScene, lives } from './stage.mjs';
 
@@ -209,9 +210,10 @@ test('SIGTERM under load: waiting clients are told, what is in flight is answere
 // By hand: TASKGATE_CRASH_POINTS=200 node --test hostile/faults.test.mjs
 const POINTS = Number(process.env.TASKGATE_CRASH_POINTS ?? 8);
 
-test(`kill -9 at ${POINTS} random points under load: no task that a client saw is lost, none runs twice or unasked`, { timeout: 30_000 + POINTS * 3000 }, async (t) => {
+test(`kill -9 at ${POINTS} random points under load: no task that a client saw is lost, none runs twice or unasked (TASKGATE_SEED=${seed})`, { timeout: 30_000 + POINTS * 3000 }, async (t) => {
   const stage = await hostileScene(t, { config: { limits: { pending_per_principal: 100_000, pending_total: 100_000 } } });
   const { gateway, admin, upstream, connect } = stage;
+  const random = generator();
   const seen = new Map(); // id => {n, approved: was an approval ever asked for?}
   let n = 0;
   for (let point = 0; point < POINTS; point++) {
@@ -231,7 +233,7 @@ test(`kill -9 at ${POINTS} random points under load: no task that a client saw i
       ...Array.from({ length: 2 }, () =>
         forEver(async () => {
           const waiting = [...seen].filter(([, task]) => !task.approved);
-          const [id, task] = waiting[Math.floor(Math.random() * waiting.length)] ?? [];
+          const [id, task] = waiting[Math.floor(random() * waiting.length)] ?? [];
           if (!id) return client.result('tools/call', { name: 'read' });
           if (task.n % 3 === 0) return client.call('tasks/cancel', { taskId: id });
           task.approved = task.n % 3 === 1;
@@ -240,7 +242,7 @@ test(`kill -9 at ${POINTS} random points under load: no task that a client saw i
       ),
     ];
     // A random moment: after so many bytes of a random life.
-    await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 250));
+    await new Promise((resolve) => setTimeout(resolve, 20 + random() * 250));
     await gateway.kill9();
     down = true;
     client.close();

@@ -10,6 +10,7 @@ import { startGateway, workflow } from '../lib/gateway.mjs';
 import { callTool } from '../lib/pseudo.mjs';
 import { startUpstream, tool } from '../lib/upstream.mjs';
 import { defer } from '../lib/lifetime.mjs';
+import { generator, seed } from '../lib/random.mjs';
 import { until } from '../lib/wait.mjs';
 import { hostileScene, lives, shielded, TOOLS } from './stage.mjs';
 
@@ -225,8 +226,9 @@ test('slow calls that run as tasks are bounded in all, and one too many stays wi
   assert.equal(sampled(await stage.admin.metrics(), 'thoughtgate_tasks_pending') ?? 0, 0, 'they are nobody\'s to decide');
 });
 
-test('clients that come and go in the middle of the tools, over servers that do so too', { timeout: 120_000 }, async (t) => {
+test(`clients that come and go in the middle of the tools, over servers that do so too (TASKGATE_SEED=${seed})`, { timeout: 120_000 }, async (t) => {
   const open = [];
+  const random = generator();
   const stage = await hostileScene(t, {
     config: { workers: 2, pseudo_tools: { wait: '100ms', wait_max: '100ms' }, pseudo_tasks: { elicitation_timeout: '300ms' } },
     upstream: {
@@ -235,12 +237,12 @@ test('clients that come and go in the middle of the tools, over servers that do 
         'tools/call': async (call) => {
           const { name } = call.params;
           const { reply } = call;
-          const chance = Math.random();
+          const chance = random();
           open.push(reply);
           if (name === 'read') return reply.result({ content: [] });
           if (chance < 0.1) return reply.cut();
-          if (name === 'ask_user') return asks(elicit(`e-${Math.random()}`), sample(`s-${Math.random()}`))({ ...call, upstream: stage.upstream }).catch(() => {});
-          await pause(Math.random() * 100);
+          if (name === 'ask_user') return asks(elicit(`e-${random()}`), sample(`s-${random()}`))({ ...call, upstream: stage.upstream }).catch(() => {});
+          await pause(random() * 100);
           if (!reply.response.destroyed) reply.result({ content: [{ type: 'text', text: `did ${name}` }] });
         },
       },
@@ -249,34 +251,34 @@ test('clients that come and go in the middle of the tools, over servers that do 
   defer(t, () => open.forEach((reply) => reply.response.writableEnded || reply.cut()));
   const until_ms = performance.now() + Number(process.env.TASKGATE_CHAOS_MS ?? 6000);
   const names = ['list_tasks', 'get_task', 'get_task_result', 'cancel_task', 'await_activity', 'execute_tool', 'get_elicitations', 'respond_to_elicitation', 'cancel_elicitation_request', 'get_sampling_requests', 'respond_to_sampling', 'get_notifications', 'get_logs', 'list_servers', 'list_tools', 'delete_user', 'slow', 'ask_user'];
-  const pick = (list) => list[Math.floor(Math.random() * list.length)];
+  const pick = (list) => list[Math.floor(random() * list.length)];
   const ids = [];
   const argumentsOf = (name) => {
     const id = pick(ids) ?? 'tg_x';
     return {
-      get_task: { task_id: id }, get_task_result: { task_id: id, timeout_ms: Math.random() * 60 }, cancel_task: { task_id: id },
-      await_activity: { timeout_ms: Math.random() * 60 },
-      execute_tool: { server: 'up', tool: pick(['slow', 'delete_user', 'ask_user', 'read']), args: { n: Math.floor(Math.random() * 5) }, timeout_ms: Math.random() * 60 },
+      get_task: { task_id: id }, get_task_result: { task_id: id, timeout_ms: random() * 60 }, cancel_task: { task_id: id },
+      await_activity: { timeout_ms: random() * 60 },
+      execute_tool: { server: 'up', tool: pick(['slow', 'delete_user', 'ask_user', 'read']), args: { n: Math.floor(random() * 5) }, timeout_ms: random() * 60 },
       respond_to_elicitation: { request_id: id, action: 'accept', content: { partySize: 4 } }, cancel_elicitation_request: { request_id: id },
       respond_to_sampling: { request_id: id, role: 'assistant', content: 'x', model: 'm' },
-      delete_user: { n: Math.floor(Math.random() * 5) }, slow: {}, ask_user: {},
+      delete_user: { n: Math.floor(random() * 5) }, slow: {}, ask_user: {},
     }[name] ?? {};
   };
   let answers = 0;
   const agent = async (token) => {
     while (performance.now() < until_ms) {
       const client = await stage.connect({ ...PLAIN, token });
-      const stream = Math.random() < 0.3 ? await client.listen().catch(() => {}) : undefined;
+      const stream = random() < 0.3 ? await client.listen().catch(() => {}) : undefined;
       const calls = Array.from({ length: 12 }, async () => {
         const name = pick(names);
-        const response = await client.post({ jsonrpc: '2.0', id: ++client.lastId, method: 'tools/call', params: { name, arguments: argumentsOf(name), ...(Math.random() < 0.3 ? { _meta: { progressToken: client.lastId } } : {}) } });
-        if (Math.random() < 0.25) return response.abort();
+        const response = await client.post({ jsonrpc: '2.0', id: ++client.lastId, method: 'tools/call', params: { name, arguments: argumentsOf(name), ...(random() < 0.3 ? { _meta: { progressToken: client.lastId } } : {}) } });
+        if (random() < 0.25) return response.abort();
         const text = await response.text();
         answers++;
         for (const [id] of text.matchAll(/tg_[0-9a-f-]{36}|[0-7][0-9A-HJKMNP-TV-Z]{25}/g)) if (ids.push(id) > 200) ids.shift();
       });
-      const fate = Math.random();
-      if (fate < 0.3) await pause(Math.random() * 60);
+      const fate = random();
+      if (fate < 0.3) await pause(random() * 60);
       else await Promise.allSettled(calls);
       if (fate < 0.6) await client.delete().catch(() => {});
       stream?.abort();
@@ -287,7 +289,7 @@ test('clients that come and go in the middle of the tools, over servers that do 
   const operator = async () => {
     while (performance.now() < until_ms) {
       for (const { id } of (await stage.admin.list({ state: 'pending', limit: '20' })).tasks) await stage.admin.decide(pick(['approve', 'approve', 'reject', 'cancel']), id);
-      if (Math.random() < 0.1) stage.gateway.hangUp();
+      if (random() < 0.1) stage.gateway.hangUp();
       await pause(10);
     }
   };

@@ -1,4 +1,4 @@
-// Random choices that can be made again: the seed is printed, and taken from TASKGATE_SEED.
+// Random choices that can be made again. A test prints the seed in its name; TASKGATE_SEED gives another run the same one.
 export const seed = Number(process.env.TASKGATE_SEED ?? Math.floor(Math.random() * 2 ** 32));
 
 /** mulberry32: a number from 0 to below 1. */
