@@ -128,27 +128,42 @@ END_TEST
 
 /* ---- the lock ---- */
 
+/* Opens the database once `go` can be read; exit status 0: it was refused with `said`. Forked
+ * while this process has one thread: a lock that another thread held would stay locked. */
+static pid_t fork_second_opener(int go, const char *said)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    char byte;
+    struct error error = {""};
+    bool refused =
+        read(go, &byte, 1) == 1 && !store_open(scratch.path, &error) && strstr(error.message, said);
+    _exit(refused ? 0 : 1);
+}
+
 START_TEST(a_second_process_is_told_who_has_the_database)
 {
-    struct bench bench;
-    bench_open(&bench, &scratch);
     char said[64];
     snprintf(said, sizeof said, "in use by another taskgate process with id %ld", (long)getpid());
+    int go[2];
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t child = fork_second_opener(go[0], said);
+
+    struct bench bench;
+    bench_open(&bench, &scratch);
     expect_refused(scratch.path, said); /* two openers in one process are no better */
     char link_path[128];
     snprintf(link_path, sizeof link_path, "%s/link.db", scratch.folder);
     ck_assert_int_eq(symlink(scratch.path, link_path), 0);
     expect_refused(link_path, said);
 
-    pid_t child = fork();
-    if (child == 0) {
-        struct error error = {""};
-        bool refused = !store_open(scratch.path, &error) && strstr(error.message, said);
-        _exit(refused ? 0 : 1);
-    }
     int status;
+    ck_assert_int_eq(write(go[1], "", 1), 1);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(go[0]);
+    close(go[1]);
     /* The refused ones have not cost us our locks. */
     task_unref(create_task(&bench, new_task("a")));
     bench_close(&bench);
