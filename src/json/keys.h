@@ -27,7 +27,8 @@ struct keys {
     struct key *items; /* `first_items` until they run out */
     size_t count, capacity;
     struct buffer decoded;
-    uint32_t *slots; /* hash table for large objects; NULL until one closes */
+    size_t decoded_growth; /* how many times the text's bytes `decoded` may come to need */
+    uint64_t *slots;       /* hash table for large objects; NULL until one closes */
     size_t slot_capacity;
     struct key first_items[KEYS_INLINE];
 };
@@ -53,6 +54,12 @@ static inline const struct key *keys_push(struct keys *keys, struct str raw, boo
         key->head &= (UINT64_C(1) << raw.length * 8) - 1;
     return key;
 }
+
+/* From the first push on the caller folds keys. */
+void keys_expect_folds(struct keys *keys);
+/* Folds the key that was pushed last, as fold.h says; `end` as for keys_push(). Whether that
+ * changed it. */
+bool keys_fold_last(struct keys *keys, const char *end);
 
 /* Searches the keys from `first` on and pops them. The place of a key that equals an earlier
  * one, or NULL. Time is proportional to the keys' bytes, whoever chose them. */

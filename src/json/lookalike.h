@@ -5,5 +5,5 @@
 
 #include "taskgate/core/str.h"
 
-/* Whether `key` equals `name` (ASCII) once case is folded as some JSON libraries do. */
+/* Whether `key` folds to what `name` (ASCII) folds to. */
 bool lookalike(struct str key, struct str name);

@@ -15,13 +15,19 @@ void scanner_init(struct scanner *scanner, struct str text, struct error *error)
     scanner->verdict = SCAN_ACCEPTED;
     scanner->error = error;
     scanner->place = NULL;
-    scanner->refuses_nul = false;
+    scanner->refuses_nul = scanner->folds_keys = false;
     keys_init(&scanner->keys);
 }
 
 void scanner_finish(struct scanner *scanner)
 {
     keys_finish(&scanner->keys);
+}
+
+void scanner_fold_keys(struct scanner *scanner)
+{
+    scanner->folds_keys = true;
+    keys_expect_folds(&scanner->keys);
 }
 
 static void complain(struct scanner *scanner, const char *at, const char *kind, const char *what)
@@ -206,12 +212,15 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
                          void *context)
 {
     size_t first_key = scanner->keys.count;
+    bool is_changed = !scanner->folds_keys;
     if (!enter(scanner, at))
         return NULL;
     const char *p = skip_space(at + 1, scanner->end);
     while (first_key < scanner->keys.count || byte_at(scanner, p) != '}') {
         const struct key *key = NULL;
         p = scan_key(scanner, p, &key);
+        if (p && scanner->folds_keys && keys_fold_last(&scanner->keys, scanner->end))
+            is_changed = true;
         if (p)
             p = visit ? visit(scanner, p, key, context) : scan_value(scanner, p);
         if (!p)
@@ -223,9 +232,15 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
             return unreadable(scanner, p, "expected ',' or '}'");
         p = skip_space(p + 1, scanner->end);
     }
-    const char *duplicate = keys_pop_object(&scanner->keys, first_key);
+    const char *duplicate = NULL;
+    if (is_changed)
+        duplicate = keys_pop_object(&scanner->keys, first_key);
+    else
+        scanner->keys.count = first_key; /* they were told apart before, and folding changed none */
     if (duplicate)
-        scan_refuse(scanner, duplicate, "duplicate key");
+        scan_refuse(scanner, duplicate,
+                    scanner->folds_keys ? "a key that only case or look tells from another"
+                                        : "duplicate key");
     scanner->depth--;
     return p + 1;
 }

@@ -22,6 +22,7 @@ struct scanner {
     struct error *error; /* may be NULL */
     size_t *place;       /* where the byte that is wrong goes; NULL: into the message */
     bool refuses_nul;    /* in keys: for a reader in C they would end there */
+    bool folds_keys;     /* two that fold alike are as one key twice */
     struct keys keys;
 };
 
@@ -32,6 +33,8 @@ typedef const char *scan_visitor(struct scanner *scanner, const char *at, const 
 
 void scanner_init(struct scanner *scanner, struct str text, struct error *error);
 void scanner_finish(struct scanner *scanner);
+/* Refuses keys that fold alike (fold.h) in a text that has been scanned before. */
+void scanner_fold_keys(struct scanner *scanner);
 
 /* Scans the whole text: white space, a value, white space. Members of a top-level object go
  * to `visit` (may be NULL). `value` (may be NULL) is the value without the space around it. */

@@ -25,6 +25,7 @@ int main(void)
     SRunner *runner = srunner_create(envelope_suite());
     srunner_add_suite(runner, refusal_suite());
     srunner_add_suite(runner, executable_suite());
+    srunner_add_suite(runner, fold_suite());
     srunner_add_suite(runner, text_suite());
     srunner_add_suite(runner, canonical_suite());
     srunner_add_suite(runner, differential_suite());

@@ -9,6 +9,7 @@ Suite *canonical_suite(void);
 Suite *differential_suite(void);
 Suite *envelope_suite(void);
 Suite *executable_suite(void);
+Suite *fold_suite(void);
 Suite *refusal_suite(void);
 Suite *text_suite(void);
 
