@@ -8,6 +8,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
+#include "taskgate/policy/verdict.h"
 
 #include "options.h"
 #include "terminal.h"
@@ -147,6 +148,13 @@ void consultation_hold(struct consultation *consultation, const struct snapshot 
         consultation->gate = "visibility";
         return;
     }
+    if (policy_refuses_arguments(&consultation->request, decision, NULL)) {
+        decision->action = ACTION_DENY;
+        decision->workflow = NULL;
+        consultation->gate = "arguments";
+        consultation->trace.failure = "keys of the arguments that only case or look tells apart";
+        return;
+    }
     policy_rehearse(snapshot->policy, &consultation->request, &consultation->facts, 0,
                     &consultation->trace, decision);
     if (decision->action == ACTION_APPROVE)
@@ -155,8 +163,16 @@ void consultation_hold(struct consultation *consultation, const struct snapshot 
         consultation->gate = decision->by_policies ? "policy" : "governance";
 }
 
-static const char *outcome_of(const struct policy_decision *decision)
+bool consultation_is_invalid(const struct consultation *consultation)
 {
+    return consultation->gate && strcmp(consultation->gate, "arguments") == 0;
+}
+
+static const char *outcome_of(const struct consultation *consultation)
+{
+    const struct policy_decision *decision = &consultation->decision;
+    if (consultation_is_invalid(consultation))
+        return verdict_outcome_name(VERDICT_INVALID);
     if (decision->action == ACTION_DENY && decision->by_policies)
         return "reject";
     return config_action_name(decision->action);
@@ -174,7 +190,7 @@ static const char *verb_of(const struct policy_finding *finding)
 void consultation_write_text(struct buffer *out, const struct consultation *consultation)
 {
     const struct policy_decision *decision = &consultation->decision;
-    buffer_append_format(out, "%-11s%s", "Decision", outcome_of(decision));
+    buffer_append_format(out, "%-11s%s", "Decision", outcome_of(consultation));
     if (decision->action == ACTION_APPROVE && decision->workflow) {
         buffer_append_text(out, " through the workflow ");
         terminal_append_text(out, str_from(decision->workflow->name));
@@ -217,8 +233,7 @@ static void write_finding(struct buffer *out, const struct policy_finding *findi
 void consultation_write_json(struct buffer *out, const struct consultation *consultation)
 {
     const char *failure = consultation->trace.failure;
-    buffer_append_format(out,
-                         ",\"decision\":\"%s\",\"gate\":", outcome_of(&consultation->decision));
+    buffer_append_format(out, ",\"decision\":\"%s\",\"gate\":", outcome_of(consultation));
     buffer_append_format(out, consultation->gate ? "\"%s\"" : "null", consultation->gate);
     buffer_append_text(out, ",\"policies\":[");
     for (size_t i = 0; i < consultation->trace.count; i++) {

@@ -37,6 +37,8 @@ bool consultation_read_time(const char *text, int64_t *now_ms);
 void consultation_hold(struct consultation *consultation, const struct snapshot *snapshot,
                        const struct config_source *source, struct str tool,
                        const struct policy_decision *ruled);
+/* Whether the call is refused for its arguments before anybody judges it. */
+bool consultation_is_invalid(const struct consultation *consultation);
 
 /* Lines beneath those of `explain`. */
 void consultation_write_text(struct buffer *out, const struct consultation *consultation);

@@ -19,9 +19,10 @@
 enum test_decision {
     TEST_FORWARD,
     TEST_APPROVE,
-    TEST_DENY,   /* a rule says so */
-    TEST_REJECT, /* policies say so */
-    TEST_HIDDEN, /* by `expose` or `enabled` of the source */
+    TEST_DENY,    /* a rule says so */
+    TEST_REJECT,  /* policies say so */
+    TEST_HIDDEN,  /* by `expose` or `enabled` of the source */
+    TEST_INVALID, /* for keys of its arguments that fold alike */
     TEST_DECISION_COUNT
 };
 /* "forward" … */

@@ -10,7 +10,7 @@
 
 static const char *const decision_names[TEST_DECISION_COUNT] = {
     [TEST_FORWARD] = "forward", [TEST_APPROVE] = "approve", [TEST_DENY] = "deny",
-    [TEST_REJECT] = "reject",   [TEST_HIDDEN] = "hidden",
+    [TEST_REJECT] = "reject",   [TEST_HIDDEN] = "hidden",   [TEST_INVALID] = "invalid",
 };
 
 const char *test_decision_name(enum test_decision decision)

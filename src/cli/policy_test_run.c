@@ -29,6 +29,8 @@ static enum test_decision decision_of(const struct consultation *consultation)
     const struct policy_decision *decision = &consultation->decision;
     if (consultation->gate && strcmp(consultation->gate, "visibility") == 0)
         return TEST_HIDDEN;
+    if (consultation_is_invalid(consultation))
+        return TEST_INVALID;
     if (decision->action == ACTION_DENY)
         return decision->by_policies ? TEST_REJECT : TEST_DENY;
     return decision->action == ACTION_FORWARD ? TEST_FORWARD : TEST_APPROVE;

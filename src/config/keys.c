@@ -22,6 +22,8 @@ CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slac
 CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
 CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
         {"on_result", EXECUTION_ON_RESULT});
+CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE},
+        {"allow", CASE_VARIANTS_ALLOW});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
         {"skip", ON_POLICY_ERROR_SKIP});
 CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
@@ -140,6 +142,8 @@ const struct key config_keys[] = {
      .help = "What a model is told at once when its call becomes a task (`model-immediate-response`). Without it: a sentence on where the task stands."},
     {"governance.rules[]", "execution", KEY_CHOICE, AT(config_rule, execution), FLAG(config_rule, has_execution), .choices = &executions,
      .help = "As the key of the same name at the top, for this rule."},
+    {"governance.rules[]", "case_variants", KEY_CHOICE, AT(config_rule, case_variants), .choices = &case_variants, .default_text = "refuse",
+     .help = "What becomes of a call that policies or people judge, and whose arguments have keys beside one another that only case or look tells apart, such as `path` and `Path`: `refuse` it with -32602, or `allow` it."},
     {"governance.rules[]", "limits", KEY_ANY, .help = "Accepted for old files; has no effect."},
     {"governance.rules[]", "inspectors", KEY_ANY, .help = "Accepted for old files; has no effect."},
 

@@ -170,6 +170,7 @@ static void judge_for(struct control *control, const char *owner)
     struct policy_facts facts = {.principal.owner = str_from(owner), .now_ms = clock_now_ms()};
     struct policy_decision decision;
     struct catalog_tool tool;
+    struct error error = {""};
     catalog_find_tool(catalog, source, tool_name, &tool);
     facts.hints = tool.hints;
     if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
@@ -182,6 +183,11 @@ static void judge_for(struct control *control, const char *owner)
     struct str action = str_from(config_action_name(decision.action));
     metrics_count(METRIC_DECISIONS, STR("gate2"), action);
     metrics_count(METRIC_RULE_MATCHES, action);
+    if (policy_refuses_arguments(&request, &decision, &error)) {
+        error_prefix(&error, "arguments");
+        refuse(control, CONTROL_INVALID, jsonrpc_error_code(JSONRPC_INVALID_PARAMS), error.message);
+        return;
+    }
     consult(control->snapshot, &request, &facts, &decision);
     tell(control, &request, &facts, &decision);
     if (decision.action == ACTION_DENY) {

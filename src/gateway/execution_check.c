@@ -54,6 +54,8 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
                       &tool);
     policy_decide(policy, &request, &decision);
+    if (policy_refuses_arguments(&request, &decision, NULL))
+        return false; /* the rule that allowed it has gone */
     facts.hints = tool.hints;
     consult(execution->snapshot, &request, &facts, &decision);
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&

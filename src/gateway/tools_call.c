@@ -128,6 +128,7 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
     struct policy_decision *decision = &judgement->decision;
     const struct policy *policy = call->snapshot->policy;
     struct str task = call->envelope.task.raw;
+    struct error error = {""};
     int64_t ttl_ms;
     if (!policy_is_visible(policy, call->source, request->name)) {
         metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
@@ -147,6 +148,11 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
                           STR("params.task must be an object, and its ttl a positive integer of "
                               "milliseconds"),
                           NULL);
+        return false;
+    }
+    if (policy_refuses_arguments(request, decision, &error)) {
+        error_prefix(&error, "params.arguments");
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
         return false;
     }
     return true;

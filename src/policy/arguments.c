@@ -118,7 +118,7 @@ static bool read_record(struct reader *reader, struct cedar_value *value)
             reader->at++;
     }
     reader->at++;
-    good = good && cedar_record(reader->heap, members, count, value);
+    good = good && cedar_record_of_names(reader->heap, members, count, value);
     free(members);
     return good;
 }

@@ -36,7 +36,8 @@ unsigned engine_decide(const struct engine *engine, const struct inquiry *inquir
 /* Makes a value of JSON text that json_check() has accepted: plain values alone, whatever their
  * keys are called, never an entity or an extension value. Integers of 64 bits are numbers, all
  * other numbers the text they were written as; null is an empty record. False when it nests
- * deeper than ENGINE_MAX_ARGUMENT_DEPTH. Strings are borrowed from `json` or live in `heap`. */
+ * deeper than ENGINE_MAX_ARGUMENT_DEPTH. Records are cedar_record_of_names(). Strings are borrowed
+ * from `json` or live in `heap`. */
 bool arguments_convert(struct cedar_heap *heap, struct str json, struct cedar_value *value);
 
 /* ---- question.c: one request in the words of the policies ---- */

@@ -3,7 +3,7 @@
 
 static const char *const outcome_names[VERDICT_COUNT] = {
     [VERDICT_FORWARD] = "forward", [VERDICT_APPROVE] = "approve", [VERDICT_DENY] = "deny",
-    [VERDICT_REJECT] = "reject",   [VERDICT_HIDE] = "hide",
+    [VERDICT_REJECT] = "reject",   [VERDICT_HIDE] = "hide",       [VERDICT_INVALID] = "invalid",
 };
 
 const char *verdict_outcome_name(enum verdict_outcome outcome)
@@ -43,6 +43,10 @@ bool verdict_of_rules(const struct policy *policy, const struct policy_request *
     if (!policy_is_visible(policy, request->source, request->name))
         return true;
     policy_decide(policy, request, &verdict->decision);
+    if (policy_refuses_arguments(request, &verdict->decision, NULL)) {
+        verdict->outcome = VERDICT_INVALID;
+        return true;
+    }
     verdict->outcome = verdict_outcome_of(&verdict->decision);
     return verdict->decision.action != ACTION_POLICY;
 }

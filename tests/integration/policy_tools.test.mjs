@@ -178,3 +178,21 @@ test('damaged files are exit 0, 1 or 2 and nothing else', { timeout: 300_000 }, 
     fs.writeFileSync(path.join(folder, name), texts[name]);
   }
 });
+
+test('keys that only case or look tells apart: invalid, for test and explain alike, unless the rule allows them', async (t) => {
+  const wide = CONFIG.replace('policy_id: payments}', 'policy_id: payments}\n    - {match: "wide_*", action: policy, policy_id: payments, case_variants: allow}');
+  const cases = `cases:
+  - {name: twins, request: {tool: pay_x, arguments: {amount: 1, Amount: 5000}}, expect: {decision: invalid, rule: "pay_*"}}
+  - {name: variant, request: {tool: pay_x, arguments: {Amount: 5000}}, expect: {decision: reject, errors: [small, large]}}
+  - {name: allowed, request: {tool: wide_x, arguments: {amount: 1, Amount: 5000}}, expect: {decision: reject, errors: [small, large]}}
+  - {name: forwarded, request: {tool: get_x, arguments: {amount: 1, Amount: 5000}}, expect: {decision: forward}}
+`;
+  const { folder, policy } = bench(t, { ...GOOD, 'rules/config.yaml': wide, 'rules/config.test.yaml': cases });
+  const { code, stdout } = await policy('test', 'rules');
+  assert.equal(code, 0, stdout);
+  const explain = (...more) => run(BINARY, ['explain', '--config', 'rules/config.yaml', '--args', '{"amount": 1, "Amount": 5000}', ...more], { cwd: folder });
+  const { decision, gate, failure } = JSON.parse((await explain('--json', 'pay_x')).stdout);
+  assert.deepEqual([decision, gate, failure], ['invalid', 'arguments', 'keys of the arguments that only case or look tells apart']);
+  assert.match((await explain('pay_x')).stdout, /^Decision +invalid, by the gate arguments\n +keys of the arguments that only case or look tells apart$/m);
+  assert.equal(JSON.parse((await explain('--json', 'wide_x')).stdout).decision, 'reject');
+});

@@ -33,6 +33,8 @@ enum config_pending_status {
     PENDING_STATUS_WORKING
 };
 /* What a `forbid` that cannot be evaluated counts as: applying, or as if it were not there. */
+/* Keys of arguments that fold alike, in calls that policies or people judge. */
+enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
 enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
 enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
 enum config_role { ROLE_VIEWER = 1, ROLE_APPROVER = 2, ROLE_CALLER = 4 }; /* bits */
@@ -70,6 +72,7 @@ struct config_rule {
     char *immediate_response;      /* what a model is told when its call becomes a task, or NULL */
     bool has_execution;
     enum config_execution execution;
+    enum config_case_variants case_variants;
     int line, column; /* of the rule in its file */
 };
 

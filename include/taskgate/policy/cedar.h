@@ -102,6 +102,11 @@ bool cedar_set(struct cedar_heap *heap, const struct cedar_value *elements, size
 /* Names are borrowed. False on a name twice or too deep a nesting. */
 bool cedar_record(struct cedar_heap *heap, const struct cedar_member *members, size_t count,
                   struct cedar_value *record);
+/* As cedar_record(), of names that somebody else may read without case (taskgate/json/fold.h): a
+ * policy that asks for a name fails with CEDAR_FAILURE_VARIANT when a member of another name folds
+ * to what that name folds to. */
+bool cedar_record_of_names(struct cedar_heap *heap, const struct cedar_member *members,
+                           size_t count, struct cedar_value *record);
 /* Calls an extension function: ip, decimal, datetime, duration or one of their methods.
  * False, with a sentence, when there is none of that name or it refuses. */
 bool cedar_call(struct cedar_heap *heap, struct str function, const struct cedar_value *arguments,
@@ -215,6 +220,7 @@ enum cedar_decision { CEDAR_DENY, CEDAR_ALLOW };
 enum cedar_failure_code {
     CEDAR_FAILURE_TYPE,      /* a value of another type than the operator takes */
     CEDAR_FAILURE_ATTRIBUTE, /* no such attribute */
+    CEDAR_FAILURE_VARIANT,   /* another attribute could be taken for it */
     CEDAR_FAILURE_TAG,
     CEDAR_FAILURE_ENTITY,   /* an attribute or tag of an entity that is not there */
     CEDAR_FAILURE_OVERFLOW, /* beyond 64 bits */

@@ -78,6 +78,13 @@ struct policy_decision {
 void policy_decide(const struct policy *policy, const struct policy_request *request,
                    struct policy_decision *decision);
 
+/* Whether a human or Cedar policies are to judge the call, and its arguments have keys beside one
+ * another that fold alike (taskgate/json/fold.h) though its rule does not allow it: then two
+ * readers could see two calls. `decision` is that of policy_decide(); `error` (may be NULL) says
+ * where. Linear in the arguments. */
+bool policy_refuses_arguments(const struct policy_request *request,
+                              const struct policy_decision *decision, struct error *error);
+
 struct policy_trace;
 /* Asks the Cedar policies when `decision` is ACTION_POLICY, and makes it ACTION_FORWARD,
  * ACTION_APPROVE with the workflow that they or the rule name, or ACTION_DENY; any other

@@ -10,12 +10,13 @@
 enum verdict_outcome {
     VERDICT_FORWARD,
     VERDICT_APPROVE,
-    VERDICT_DENY,   /* by a rule */
-    VERDICT_REJECT, /* by Cedar policies */
-    VERDICT_HIDE,   /* by `expose` or `enabled` */
+    VERDICT_DENY,    /* by a rule */
+    VERDICT_REJECT,  /* by Cedar policies */
+    VERDICT_HIDE,    /* by `expose` or `enabled` */
+    VERDICT_INVALID, /* policy_refuses_arguments() */
 };
-#define VERDICT_COUNT 5
-/* "forward", "approve", "deny", "reject", "hide". */
+#define VERDICT_COUNT 6
+/* "forward", "approve", "deny", "reject", "hide", "invalid". */
 const char *verdict_outcome_name(enum verdict_outcome outcome);
 bool verdict_outcome_parse(struct str name, enum verdict_outcome *outcome);
 /* Of a decision for a name that is visible, and that has been put to the Cedar policies where a

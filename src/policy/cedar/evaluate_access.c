@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "evaluate.h"
+#include "variants.h"
 
 const struct entity *find_entity(const struct evaluation *evaluation, const struct cedar_uid *uid)
 {
@@ -19,6 +20,13 @@ const struct entity *find_entity(const struct evaluation *evaluation, const stru
 
 #define HAS_ATTRIBUTES (KIND_BIT(CEDAR_RECORD) | KIND_BIT(CEDAR_ENTITY))
 
+static bool fail_variant(struct evaluation *evaluation, const struct node *node, struct str name)
+{
+    evaluation->failure =
+        (struct cedar_failure){.code = CEDAR_FAILURE_VARIANT, .offset = node->offset, .name = name};
+    return false;
+}
+
 bool evaluate_get(struct evaluation *evaluation, const struct node *node,
                   struct cedar_value *result)
 {
@@ -35,6 +43,8 @@ bool evaluate_get(struct evaluation *evaluation, const struct node *node,
     } else {
         return fail_type(evaluation, node, HAS_ATTRIBUTES, result->kind);
     }
+    if (record_has_variant(record, evaluation->scratch, node->name))
+        return fail_variant(evaluation, node, node->name);
     const struct cedar_value *value = cedar_record_get(record, node->name);
     if (!value)
         return fail(evaluation, node, CEDAR_FAILURE_ATTRIBUTE);
@@ -63,6 +73,8 @@ bool evaluate_has(struct evaluation *evaluation, const struct node *node,
         } else {
             return fail_type(evaluation, node, HAS_ATTRIBUTES, target.kind);
         }
+        if (record_has_variant(record, evaluation->scratch, node->names[i]))
+            return fail_variant(evaluation, node, node->names[i]);
         const struct cedar_value *value = cedar_record_get(record, node->names[i]);
         if (!value)
             return true;

@@ -23,6 +23,10 @@ void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out
         buffer_append_text(out, "there is no attribute ");
         buffer_append_json_string(out, failure->name);
         break;
+    case CEDAR_FAILURE_VARIANT:
+        buffer_append_text(out, "only case or look tells another attribute from ");
+        buffer_append_json_string(out, failure->name);
+        break;
     case CEDAR_FAILURE_TAG:
         buffer_append_text(out, "the entity has no such tag");
         break;

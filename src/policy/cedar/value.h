@@ -30,6 +30,9 @@ struct cedar_record {
     uint64_t hash;
     uint32_t weight;
     unsigned depth;
+    bool warns_of_variants;             /* see cedar_record_of_names() */
+    const struct folded_name *unfolded; /* then: members whose names folding changes, by the fold */
+    size_t unfolded_count;
 };
 
 struct cedar_ip {

@@ -27,6 +27,10 @@
     "    - {match: 'plain', action: forward}\n"                                                    \
     "approval: {default: {}, ops: {}, finance: {}}\n"
 
+#define ALL_BUT_SECRETS                                                                            \
+    "permit(principal, action, resource); forbid(principal, action, resource)"                     \
+    " when {resource.arguments has path && resource.arguments.path like \"/secret*\"};"
+
 static const char rules[] = RULES_BEGIN;
 static const char skipping[] = RULES_BEGIN "on_policy_error: skip\n";
 
@@ -141,6 +145,34 @@ static const struct {
     {"permit(principal, action, resource);"
      "permit(principal, action, resource) when {resource.arguments.amount > 100};",
      "p_x", "{}", ACTION_FORWARD, NULL},
+    /* an argument that could be taken for the one that is asked for: the policy fails */
+    {ALL_BUT_SECRETS, "p_x", "{\"path\": \"/tmp\"}", ACTION_FORWARD, NULL},
+    {ALL_BUT_SECRETS, "p_x", "{\"path\": \"/tmp\", \"Path\": \"/secret\"}", ACTION_DENY, NULL},
+    {ALL_BUT_SECRETS, "p_x", "{\"PATH\": \"/tmp\"}", ACTION_DENY, NULL},
+    {ALL_BUT_SECRETS, "p_x", "{\"\\uff50ath\": \"/tmp\"}", ACTION_DENY, NULL},
+    {ALL_BUT_SECRETS, "p_x", "{\"pat\u200Bh\": \"/tmp\"}", ACTION_DENY, NULL},
+    {ALL_BUT_SECRETS, "p_x", "{\"paths\": \"/tmp\", \"Other\": 1, \"other\": 2}", ACTION_FORWARD,
+     NULL},
+    {ALL_BUT_SECRETS, "p_x", "{\"o\": {\"Path\": \"/secret\"}}", ACTION_FORWARD, NULL},
+    {"permit(principal, action, resource) when {resource.arguments.o.dryRun};", "p_x",
+     "{\"o\": {\"dryRun\": true}}", ACTION_FORWARD, NULL},
+    {"permit(principal, action, resource) when {resource.arguments.o.dryRun};", "p_x",
+     "{\"o\": {\"dryRun\": true, \"dryrun\": false}}", ACTION_DENY, NULL},
+    {"permit(principal, action, resource) when {resource.arguments.o.dryRun};", "p_x",
+     "{\"o\": {\"dryRun\": true, \"DryRun\": false}, \"O\": {}}", ACTION_DENY, NULL},
+    {"permit(principal, action, resource) when {resource.arguments.o.dryRun};", "p_x",
+     "{\"o\": {\"dryRun\": true}, \"O\": {}}", ACTION_DENY, NULL},
+    {"permit(principal, action, resource);"
+     "forbid(principal, action, resource) when {resource.arguments has o.force};",
+     "p_x", "{\"o\": {\"Force\": true}}", ACTION_DENY, NULL},
+    {"permit(principal, action, resource);"
+     "forbid(principal, action, resource) when {resource.arguments has \"stra\u00DFe\"};",
+     "p_x", "{\"STRASSE\": true}", ACTION_DENY, NULL},
+    {"permit(principal, action, resource) when {resource.arguments[\"a b\"] == 1};", "p_x",
+     "{\"a b\": 1, \"A B\": 2}", ACTION_DENY, NULL},
+    /* in a list, too */
+    {"permit(principal, action, resource) when {resource.arguments.v.contains({a: 1, A: 1})};",
+     "p_x", "{\"v\": [{\"a\": 1, \"A\": 1}]}", ACTION_FORWARD, NULL},
     /* other rules are not theirs to decide */
     {"forbid(principal, action, resource);", "plain", "{}", ACTION_FORWARD, NULL},
 };
@@ -172,6 +204,24 @@ START_TEST(an_error_may_be_skipped)
                     &config);
     ck_assert_int_eq(consult(policy, config, "p_x", "{}", NULL).action, ACTION_FORWARD);
     ck_assert_int_eq(consult(policy, config, "p_x", "{\"amount\": 101}", NULL).action, ACTION_DENY);
+    policy_destroy(policy);
+}
+END_TEST
+
+START_TEST(a_variant_is_an_error_with_a_reason)
+{
+    const struct config *config;
+    struct policy_trace trace = {0};
+    struct policy *policy = policy_with(
+        rules,
+        "@id(\"p\") permit(principal, action, resource) when {resource.arguments.path == 1};",
+        &config);
+    consult(policy, config, "p_x", "{\"path\": 1, \"pAth\": 2}", &trace);
+    ck_assert_uint_eq(trace.count, 3);
+    ck_assert_int_eq(trace.items[0].kind, FINDING_ERROR);
+    ck_assert_str_eq(trace.items[0].error,
+                     "only case or look tells another attribute from \"path\"");
+    policy_trace_finish(&trace);
     policy_destroy(policy);
 }
 END_TEST
@@ -479,6 +529,7 @@ TCase *engine_case(void)
     tcase_add_loop_test(tests, policies_decide_in_their_order, 0,
                         sizeof decisions / sizeof *decisions);
     tcase_add_test(tests, an_error_may_be_skipped);
+    tcase_add_test(tests, a_variant_is_an_error_with_a_reason);
     tcase_add_test(tests, a_trace_says_who_decided_and_what_failed);
     tcase_add_test(tests, arguments_too_deep_are_rejected);
     tcase_add_loop_test(tests, a_value_is_what_it_says, 0, sizeof values / sizeof *values);

@@ -22,6 +22,8 @@ static const char rules[] =
     "    - {match: 'read', action: forward}\n"
     "    - {match: 'write', action: approve, approval: ops}\n"
     "    - {match: 'pay', action: policy, policy_id: p}\n"
+    "    - {match: 'wide_write', action: approve, approval: ops, case_variants: allow}\n"
+    "    - {match: 'wide_pay', action: policy, policy_id: p, case_variants: allow}\n"
     "approval: {default: {}, ops: {}}\n";
 
 enum { KNOWN, NO_ARGUMENTS = UNKNOWN_ARGUMENTS, NO_CALLER = UNKNOWN_CALLER };
@@ -113,6 +115,42 @@ START_TEST(a_verdict_says_what_can_be_said)
 }
 END_TEST
 
+static const struct {
+    const char *tool, *arguments;
+    enum verdict_outcome outcome;
+} variants[] = {
+    {"read", "{\"path\": 1, \"Path\": 2}", VERDICT_FORWARD},
+    {"other", "{\"path\": 1, \"Path\": 2}", VERDICT_DENY},
+    {"hidden", "{\"path\": 1, \"Path\": 2}", VERDICT_HIDE},
+    {"write", "{\"path\": 1, \"Path\": 2}", VERDICT_INVALID},
+    {"write", "{\"o\": [{\"path\": 1, \"\\u017F\": 2, \"S\": 3}]}", VERDICT_INVALID},
+    {"write", "{\"path\": 1, \"o\": {\"Path\": 2}}", VERDICT_APPROVE},
+    {"pay", "{\"path\": 1, \"Path\": 2}", VERDICT_INVALID},
+    {"wide_write", "{\"path\": 1, \"Path\": 2}", VERDICT_APPROVE},
+    {"wide_pay", "{\"path\": 1, \"Path\": 2}", VERDICT_FORWARD},
+    {"wide_pay", "{\"amount\": 1, \"Amount\": 2}", VERDICT_REJECT},
+};
+
+START_TEST(keys_that_fold_alike_are_judged_by_nobody_unless_the_rule_says_so)
+{
+    const struct config *config;
+    struct policy *policy =
+        policy_with(rules,
+                    "permit(principal, action, resource);"
+                    "forbid(principal, action, resource) when {"
+                    "resource.arguments has amount && resource.arguments.amount > 100};",
+                    &config);
+    struct policy_request request = {config_source_find(config, STR("up")),
+                                     str_from(variants[_i].tool), str_from(variants[_i].arguments)};
+    struct policy_facts facts = {.principal.owner = STR("anonymous")};
+    struct verdict verdict;
+    verdict_of(policy, &request, &facts, 0, NULL, &verdict);
+    ck_assert_str_eq(verdict_outcome_name(verdict.outcome),
+                     verdict_outcome_name(variants[_i].outcome));
+    policy_destroy(policy);
+}
+END_TEST
+
 START_TEST(a_rehearsal_counts_nothing)
 {
     const struct config *config;
@@ -159,6 +197,8 @@ TCase *verdict_case(void)
 {
     TCase *tests = tcase_create("verdict");
     tcase_add_loop_test(tests, a_verdict_says_what_can_be_said, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tests, keys_that_fold_alike_are_judged_by_nobody_unless_the_rule_says_so, 0,
+                        sizeof variants / sizeof *variants);
     tcase_add_test(tests, a_rehearsal_counts_nothing);
     tcase_add_test(tests, outcomes_have_names);
     return tests;
