@@ -11,11 +11,13 @@
 
 static bool is_given_up(const struct call *call, struct str name)
 {
-    struct str source, session, id;
+    struct str source, session, owner, id;
     bool waits_here = call->exchange && call->held && !held_awaits_upstream(call);
     str_cut(name, ' ', &source, &id);
     str_cut(id, ' ', &session, &id);
+    str_cut(id, ' ', &owner, &id);
     return waits_here && str_equal(session, str_from(call->session)) &&
+           str_equal(owner, str_from(call->owner)) &&
            str_equal(source, str_from(call->source->id)) && str_equal(id, call->envelope.id);
 }
 
@@ -28,8 +30,8 @@ static void end_wait(struct call *call)
         call_answer_status(call, 202, STR_EMPTY);
 }
 
-/* A worker_callback; `name` is a request's, which may wait on any worker: source, session and id,
- * of which the last alone may hold a space. */
+/* A worker_callback; `name` is a request's, which may wait on any worker: source, session, owner
+ * and id, of which the last alone may hold a space. */
 static void end_waits(struct gateway_worker *worker, struct task *unused, struct str name)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
@@ -47,7 +49,8 @@ void given_up_tell(struct call *call)
     if (!call->session[0] || id.length == 0)
         return; /* without a session another client's request may have the same id */
     buffer_init(&name);
-    buffer_append_format(&name, "%s %s %.*s", call->source->id, call->session, STR_ARGS(id));
+    buffer_append_format(&name, "%s %s %s %.*s", call->source->id, call->session, call->owner,
+                         STR_ARGS(id));
     gateway_tell_workers(call->worker->gateway, end_waits, NULL, buffer_str(&name));
     buffer_finish(&name);
 }

@@ -6,5 +6,6 @@
 
 #include "internal.h"
 
-/* The client's notifications/cancelled: ends the wait that it names, on whichever worker. */
+/* The client's notifications/cancelled: ends the wait that it names, on whichever worker. A wait of
+ * another owner goes on (contract "Hardening, second round"). */
 void given_up_tell(struct call *call);

@@ -2,10 +2,12 @@
  * token by itself: it lets upstream say (contract "Sessions, owners"). */
 #include "ask.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
 
 #define ACCEPTED_FOR_MS 300000 /* five minutes */
 #define PING_SILENCE_MS 10000
 #define PING_MOST_BYTES ((size_t)256 * 1024)
+#define MOST_QUOTED_BYTES 500 /* of an error that a client is told */
 
 /* A refusal comes down as it is (401, 403, 404, …), with what tells the client how to log in. */
 static void answer_refusal(struct call *call, const struct ask_reply *reply)
@@ -34,6 +36,26 @@ static void on_known_pair(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
+/* Upstream has answered with HTTP 200 and an error, or with no answer to a ping at all: it has not
+ * said that it knows this client. */
+static void answer_unvouched(struct call *call, const struct ask_reply *reply)
+{
+    struct str error = json_member(reply->message, "error");
+    struct buffer details;
+    buffer_init(&details);
+    buffer_append_text(&details, "upstream does not vouch for this session and token: ");
+    if (error.length > 0)
+        buffer_append_format(
+            &details, "it answers a ping with the error %.*s",
+            (int)(error.length < MOST_QUOTED_BYTES ? error.length : MOST_QUOTED_BYTES),
+            error.bytes);
+    else
+        buffer_append_text(&details, "it answers a ping with no result");
+    struct jsonrpc_error_data data = {.details = buffer_str(&details)};
+    call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
+    buffer_finish(&details);
+}
+
 static void on_pong(void *context, const struct ask_reply *reply)
 {
     struct call *call = context;
@@ -43,6 +65,9 @@ static void on_pong(void *context, const struct ask_reply *reply)
     call->ping = NULL;
     if (reply->status >= 300 && reply->status < 500) {
         answer_refusal(call, reply); /* 400 is how some servers name an unknown session */
+    } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable &&
+               json_member(reply->message, "result").length == 0) {
+        answer_unvouched(call, reply);
     } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable) {
         if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
                             &call->snapshot->config->limits))

@@ -150,6 +150,38 @@ test('a stranger in a session answers nothing that its client is asked', async (
   await lives(stage, victim);
 });
 
+test('a JSON-RPC error with HTTP 200 vouches for nobody', async (t) => {
+  const stage = await hostileScene(t);
+  const refuses = (r) => r.headers.authorization === 'Bearer stranger';
+  stage.upstream.handlers.ping = ({ reply, recorded }) => (refuses(recorded) ? reply.error(-32001, 'who are you?') : reply.result({}));
+  stage.upstream.handlers['tools/call'] = ({ reply, recorded }) => (refuses(recorded) ? reply.error(-32001, 'who are you?') : reply.result({ content: [] }));
+  const victim = await stage.connect({ token: 'victim', capabilities: {} });
+  const stranger = stage.raw({ token: 'stranger' });
+  stranger.session = victim.session;
+  assert.equal((await stranger.error('tools/call', { name: 'read', arguments: {} })).code, -32001);
+  for (const [method, params] of [['tasks/list', {}], ['tools/call', { name: 'delete_user', arguments: {}, task: {} }], ['tools/call', { name: 'list_tasks', arguments: {} }]]) {
+    const error = await stranger.error(method, params);
+    assert.equal(error.code, -32000, method);
+    assert.match(error.data.details, /upstream does not vouch for this session and token: it answers a ping with the error .*who are you/, method);
+  }
+  assert.deepEqual((await stage.admin.list()).tasks, []);
+  await lives(stage, victim);
+});
+
+test("a stranger's notifications/cancelled ends no other's wait", async (t) => {
+  const stage = await hostileScene(t);
+  const victim = await stage.connect({ token: 'victim', capabilities: { tasks: {} } });
+  const { taskId } = await victim.createTask('delete_user');
+  const waiting = await victim.stream('tasks/result', { taskId });
+  const stranger = stage.raw({ token: 'stranger' });
+  stranger.session = victim.session;
+  await stranger.notify('notifications/cancelled', { requestId: waiting.id });
+  await stage.admin.approve(taskId);
+  const last = await waiting.message((m) => m.id === waiting.id, 'the result');
+  assert.ok(last.result, JSON.stringify(last));
+  await lives(stage, victim);
+});
+
 test('the end of a session at one server is no end at another that uses the same name', async (t) => {
   const upstreams = [await startUpstream(t, { tools: TOOLS }), await startUpstream(t, { tools: TOOLS })];
   upstreams[1].onHttp = (r, reply) => r.method === 'DELETE' && (reply.http(200), true);
