@@ -78,14 +78,14 @@ static void answer_decision(void *context, const struct store_reply *reply)
     pending_reply_destroy(pending);
 }
 
-/* Takes the request's decision to the store. */
-static void commit(struct pending_reply *pending, struct str id)
+/* Takes the request's decision to the store. `workflow` is the task's, for an approval. */
+static void commit(struct pending_reply *pending, struct str id, struct str workflow)
 {
     const struct decision *decision = pending->decision;
+    const struct config *config = pending->snapshot->config;
     struct task_change change = {.to = decision->to, .by = pending->by, .reason = pending->reason};
     if (decision->to == TASK_APPROVED)
-        change.execute_by_ms =
-            clock_now_ms() + pending->snapshot->config->times.approval_validity_ms;
+        change.execute_by_ms = clock_now_ms() + config_approval_valid_ms(config, workflow);
     struct store_actor actor = {"operator", pending->by};
     store_task_change(pending->admin->store, id, &change, &actor,
                       (struct store_call){pending->admin->loop, answer_decision, pending});
@@ -98,7 +98,7 @@ static void check_owner(void *context, const struct store_reply *reply)
     bool is_own = reply->task && control_owns(pending->by, reply->task);
     if (reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&
         !(is_own && pending->decision->to == TASK_APPROVED)) {
-        commit(pending, str_from(reply->task->id));
+        commit(pending, str_from(reply->task->id), str_from(reply->task->workflow));
         return;
     }
     struct http_exchange *exchange = pending_reply_take(pending);
@@ -133,7 +133,7 @@ static void decide(const struct request *request, const struct decision *decisio
         store_task_get(request->admin->store, request->id,
                        (struct store_call){request->admin->loop, check_owner, pending});
     else
-        commit(pending, request->id);
+        commit(pending, request->id, STR_EMPTY);
 }
 
 void decisions_approve(const struct request *request)

@@ -90,7 +90,7 @@ static void add_rule(struct table *table, const struct config *config,
     table_add(table, str_from(config_action_name(decision.action)));
     buffer_clear(&text);
     if (decision.workflow) {
-        duration_format(decision.workflow->timeout_ms, timeout);
+        duration_format(config_decide_within_ms(config, decision.workflow), timeout);
         buffer_append_format(&text, "%s (%s)", decision.workflow->name, timeout);
     }
     table_add(table, decision.workflow ? buffer_str(&text) : STR("-"));

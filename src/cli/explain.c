@@ -44,7 +44,7 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
                         const struct policy_decision *decision, struct str reason)
 {
     struct buffer text;
-    char timeout[64];
+    char timeout[64], valid_for[64];
     buffer_init(&text);
     append_row(out, "Tool", str_from(tool));
     append_row(out, "Source", str_from(source->id));
@@ -54,9 +54,11 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
     append_row(out, "Rule", decision->rule ? buffer_str(&text) : STR("none: the default action"));
     append_row(out, "Action", str_from(config_action_name(decision->action)));
     if (decision->workflow) {
-        duration_format(decision->workflow->timeout_ms, timeout);
+        duration_format(config_decide_within_ms(snapshot->config, decision->workflow), timeout);
+        duration_format(decision->workflow->valid_for_ms, valid_for);
         buffer_clear(&text);
-        buffer_append_format(&text, "%s (%s to decide)", decision->workflow->name, timeout);
+        buffer_append_format(&text, "%s (%s to decide, then %s to begin the call)",
+                             decision->workflow->name, timeout, valid_for);
         append_row(out, "Workflow", buffer_str(&text));
     }
     enum policy_annotation with = policy_annotate(decision, true, false, ANNOTATION_FORBIDDEN);

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "taskgate/config/duration.h"
+
 void judgement_of_rule(const struct config *config, const struct config_rule *rule,
                        struct policy_decision *decision)
 {
@@ -68,6 +70,20 @@ void judgement_write_json(struct buffer *out, struct str tool, struct str source
     buffer_append_char(out, '}');
 }
 
+static void append_workflow(struct buffer *out, const struct config *config,
+                            const struct config_workflow *workflow)
+{
+    char asked[64], longest[64];
+    int64_t holds_ms = config_decide_within_ms(config, workflow);
+    buffer_append_format(out, " through the workflow %s", workflow->name);
+    if (holds_ms == workflow->timeout_ms)
+        return;
+    duration_format(workflow->timeout_ms, asked);
+    duration_format(holds_ms, longest);
+    buffer_append_format(out, ", whose timeout of %s is cut to the longest life of a task, %s",
+                         asked, longest);
+}
+
 void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
                             const struct config_source *source, struct str tool,
                             const struct policy_decision *decision)
@@ -79,7 +95,7 @@ void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
         buffer_append(out, STR("no rule fits, so governance.defaults.action holds"));
     buffer_append_format(out, ": %s", config_action_name(decision->action));
     if (decision->workflow)
-        buffer_append_format(out, " through the workflow %s", decision->workflow->name);
+        append_workflow(out, snapshot->config, decision->workflow);
     if (decision->rule && decision->rule->description)
         buffer_append_format(out, " (%s)", decision->rule->description);
     if (decision->force_required)

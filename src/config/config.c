@@ -221,6 +221,30 @@ const struct config_workflow *config_workflow_of(const struct config *config,
     return takes_default ? config_workflow_find(config, STR("default")) : NULL;
 }
 
+static int64_t lesser(int64_t left, int64_t right)
+{
+    return left < right ? left : right;
+}
+
+int64_t config_default_ttl_ms(const struct config *config, const struct config_workflow *workflow)
+{
+    const struct config_times *times = &config->times;
+    int64_t needed_ms = workflow ? workflow->timeout_ms + workflow->valid_for_ms : 0;
+    int64_t ttl_ms = times->task_default_ttl_ms;
+    return lesser(ttl_ms > needed_ms ? ttl_ms : needed_ms, times->task_max_ttl_ms);
+}
+
+int64_t config_decide_within_ms(const struct config *config, const struct config_workflow *workflow)
+{
+    return lesser(workflow->timeout_ms, config->times.task_max_ttl_ms);
+}
+
+int64_t config_approval_valid_ms(const struct config *config, struct str workflow)
+{
+    const struct config_workflow *found = config_workflow_find(config, workflow);
+    return found ? found->valid_for_ms : config->times.approval_validity_ms;
+}
+
 const struct config_client *config_client_find(const struct config *config, struct str client_name)
 {
     const struct config_holder *holder = holder_of((struct config *)config);

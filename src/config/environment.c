@@ -192,6 +192,11 @@ static void check_invariants(const struct draft *draft)
             complain(draft, "THOUGHTGATE_TASK_DEFAULT_TTL_MS", NULL, NULL,
                      "must not be above THOUGHTGATE_TASK_MAX_TTL_MS");
     }
+    if (times->approval_timeout_ms > times->task_max_ttl_ms &&
+        is_set(draft, offsetof(struct config, times.approval_timeout_ms)))
+        warn(draft, "THOUGHTGATE_APPROVAL_TIMEOUT_SECS", NULL,
+             "set THOUGHTGATE_TASK_MAX_TTL_MS higher",
+             "a human has no longer than THOUGHTGATE_TASK_MAX_TTL_MS, the longest life of a task");
     bool drain_is_set = is_set(draft, offsetof(struct config, times.drain_timeout_ms));
     if (drain_is_set && times->drain_timeout_ms >= times->shutdown_timeout_ms)
         complain(draft, "THOUGHTGATE_DRAIN_TIMEOUT_SECS", NULL, NULL,

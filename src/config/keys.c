@@ -150,6 +150,8 @@ const struct key config_keys[] = {
     {"approval.*", "destination", KEY_MAPPING, .help = "Where approvals are asked for. Without it: the admin endpoint."},
     {"approval.*", "timeout", KEY_DURATION, AT(config_workflow, timeout_ms), RANGE(FIVE_SECONDS, MS_MAX), .default_text = "10m", .rule = "V-015",
      .help = "How long a human has to decide."},
+    {"approval.*", "valid_for", KEY_DURATION, AT(config_workflow, valid_for_ms), RANGE(1000, MS_MAX),
+     .help = "How long an approval may wait to be executed. Without it: `THOUGHTGATE_APPROVAL_VALIDITY_SECS`."},
     {"approval.*", "blocking_timeout", KEY_DURATION, RANGE(FIVE_SECONDS, MS_MAX), .rule = "V-015",
      .help = "Accepted for old files; has no effect."},
     {"approval.*", "on_timeout", KEY_CHOICE, .choices = &timeout_actions, .default_text = "deny",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "distance.h"
+#include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
 
@@ -42,6 +43,21 @@ static void check_workflow(const struct draft *draft, const struct node *node, c
     free(path);
 }
 
+/* A task lives no longer than the maximum. A default gives way to that without a word. */
+static void check_timeout(const struct draft *draft, const struct node *timeout,
+                          const struct config_workflow *workflow)
+{
+    int64_t longest_ms = draft->config->times.task_max_ttl_ms;
+    char longest[64];
+    if (node_is_null(timeout) || workflow->timeout_ms <= longest_ms)
+        return;
+    duration_format(longest_ms, longest);
+    char *path = memory_format("approval.%s.timeout", workflow->name);
+    report_warning(&draft->report, timeout, path, "set THOUGHTGATE_TASK_MAX_TTL_MS higher",
+                   "a task lives for %s at most, and a human has no longer than that", longest);
+    free(path);
+}
+
 void validate_workflows(const struct draft *draft)
 {
     struct config *config = draft->config;
@@ -52,6 +68,9 @@ void validate_workflows(const struct draft *draft)
                          "a workflow has an empty name");
         if (node_is_null(node_get(approval->values[i], "timeout")))
             config->workflows[i].timeout_ms = config->times.approval_timeout_ms;
+        if (node_is_null(node_get(approval->values[i], "valid_for")))
+            config->workflows[i].valid_for_ms = config->times.approval_validity_ms;
+        check_timeout(draft, node_get(approval->values[i], "timeout"), &config->workflows[i]);
         check_workflow(draft, approval->values[i], config->workflows[i].name);
     }
     if (config->workflow_count > 0)
@@ -59,9 +78,12 @@ void validate_workflows(const struct draft *draft)
     free(config->workflows);
     config->workflows = memory_alloc_array(1, sizeof *config->workflows);
     config->workflow_count = 1;
-    config->workflows[0] = (struct config_workflow){.name = memory_copy_text("default"),
-                                                    .timeout_ms = config->times.approval_timeout_ms,
-                                                    .admin_only = true};
+    config->workflows[0] = (struct config_workflow){
+        .name = memory_copy_text("default"),
+        .timeout_ms = config->times.approval_timeout_ms,
+        .valid_for_ms = config->times.approval_validity_ms,
+        .admin_only = true,
+    };
 }
 
 /* A rule while it is looked at; without one, the default action. */

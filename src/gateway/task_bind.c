@@ -64,24 +64,26 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
 static void set_clocks(struct task *task, const struct task_origin *origin,
                        const struct policy_decision *decision)
 {
-    const struct config_times *times = &origin->snapshot->config->times;
+    const struct config *config = origin->snapshot->config;
+    const struct config_workflow *workflow = task->accelerated ? NULL : decision->workflow;
+    int64_t max_ttl_ms = config->times.task_max_ttl_ms;
     int64_t now_ms = clock_now_ms();
     struct str asked = origin->envelope->task.raw;
     enum dialect_ttl read =
-        dialect_read_ttl(asked.length > 0 ? asked : STR("{}"), times->task_default_ttl_ms,
-                         times->task_max_ttl_ms, &task->ttl_ms);
+        dialect_read_ttl(asked.length > 0 ? asked : STR("{}"),
+                         config_default_ttl_ms(config, workflow), max_ttl_ms, &task->ttl_ms);
     if (read == DIALECT_TTL_CLAMPED)
         log_warn("Task ttl clamped to the maximum", LOG_TEXT("tool", task->tool),
-                 LOG_NUMBER("max_ttl_ms", times->task_max_ttl_ms));
+                 LOG_NUMBER("max_ttl_ms", max_ttl_ms));
     task->created_ms = task->updated_ms = now_ms;
     if (task->accelerated) {
-        task->execute_by_ms = now_ms + times->approval_validity_ms;
+        task->execute_by_ms = now_ms + config->times.approval_validity_ms;
         task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
         return;
     }
-    int64_t timeout_ms =
-        decision->workflow ? decision->workflow->timeout_ms : times->task_default_ttl_ms;
-    int64_t decide_in_ms = timeout_ms < task->ttl_ms ? timeout_ms : task->ttl_ms;
+    int64_t decide_in_ms = task->ttl_ms;
+    if (workflow && workflow->timeout_ms < decide_in_ms)
+        decide_in_ms = workflow->timeout_ms;
     int64_t interval_ms = task_poll_interval_ms(decide_in_ms);
     task->decide_by_ms = now_ms + decide_in_ms;
     task->poll_interval_ms =

@@ -63,7 +63,7 @@ test('a created task has every mandatory field, and the suggested interval is ke
   const seen = await client.callToolStream('delete_user', {}, { onEvent: (m) => m.type === 'taskCreated' && admin.approve(m.task.taskId) });
   const [{ task }] = client.of('taskCreated');
   assert.ok(TaskSchema.safeParse(task).success, JSON.stringify(task));
-  assert.equal(task.ttl, 600_000);
+  assert.equal(task.ttl, 900_000); // ten minutes to decide, five to be executed
   assert.ok(Number.isInteger(task.pollInterval) && task.pollInterval > 0);
   assert.ok(!Number.isNaN(Date.parse(task.createdAt)) && !Number.isNaN(Date.parse(task.lastUpdatedAt)));
   assert.equal(text(seen.result), 'did delete_user');

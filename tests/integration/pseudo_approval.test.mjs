@@ -40,7 +40,7 @@ for (const [kind, { client, clients }] of Object.entries(kinds)) {
     assert.ok(sentence.includes(task.id) && sentence.includes('get_task_result') && sentence.includes('await_activity'));
     assert.deepEqual(
       { ...block.proxy_task, created_at: 0, last_updated_at: 0 },
-      { task_id: task.id, status: 'working', status_message: 'Awaiting approval', created_at: 0, last_updated_at: 0, server: 'up', tool: 'delete_user', ttl: 600_000 },
+      { task_id: task.id, status: 'working', status_message: 'Awaiting approval', created_at: 0, last_updated_at: 0, server: 'up', tool: 'delete_user', ttl: 900_000 },
     );
     assert.equal(block.joined, false);
     assert.deepEqual(block.pending_on_server, { tasks: [{ taskId: task.id, toolName: 'delete_user', status: 'working' }], elicitations_for_server: [] });

@@ -177,7 +177,7 @@ test('list_tasks: by status, by server, ended ones only when asked for', async (
   assert.deepEqual(await ids({ server: 'down' }), []);
   const [task] = await list({ status: 'failed' });
   assert.deepEqual(Object.keys(task), ['taskId', 'createdAt', 'lastUpdatedAt', 'server', 'toolName', 'toolArgs', 'status', 'statusMessage', 'error', 'hasResult', 'ttl']);
-  assert.deepEqual([task.server, task.toolName, task.toolArgs, task.hasResult, task.ttl], ['up', 'delete_user', { n: 3 }, false, 600_000]);
+  assert.deepEqual([task.server, task.toolName, task.toolArgs, task.hasResult, task.ttl], ['up', 'delete_user', { n: 3 }, false, 900_000]);
   assert.match(task.error, /no$/);
   assert.equal((await list({ status: 'completed' }))[0].hasResult, true);
   const answer = await callTool(c, 'list_tasks', {});

@@ -11,6 +11,8 @@ import { startUpstream, TASKS, tool } from './lib/upstream.mjs';
 const RULES = [['delete_*', 'approve'], ['drop_*', 'deny']];
 const TOOLS = ['delete_user', 'drop_table', 'read_file'].map((name) => tool(name));
 const CAPABLE = { tools: {}, tasks: TASKS };
+/** Decided and executed within less than any ttl here. */
+const BRIEF = workflow('30s', { valid_for: '30s' });
 
 const plain = (t, more = {}) => scene(t, { upstream: { tools: TOOLS }, rules: RULES, approval: workflow('10m'), ...more });
 const capable = (t, tools = TOOLS, more = {}) => scene(t, { upstream: { tools, capabilities: CAPABLE }, rules: RULES, approval: workflow('10m'), ...more });
@@ -120,7 +122,7 @@ test('EC-SEP-003 a ttl above the maximum is clamped with a warning, beyond 64 bi
 });
 
 test('the maximum itself is kept; task {} takes the default; both come from the environment', async (t) => {
-  const { connect } = await capable(t, TOOLS, { env: { THOUGHTGATE_TASK_DEFAULT_TTL_MS: '120000', THOUGHTGATE_TASK_MAX_TTL_MS: '240000' } });
+  const { connect } = await capable(t, TOOLS, { approval: BRIEF, env: { THOUGHTGATE_TASK_DEFAULT_TTL_MS: '120000', THOUGHTGATE_TASK_MAX_TTL_MS: '240000' } });
   const client = await connect();
   const ttl = async (task) => (await client.createTask('delete_user', {}, task)).task.ttl;
   assert.equal(await ttl({}), 120_000);
@@ -130,12 +132,12 @@ test('the maximum itself is kept; task {} takes the default; both come from the 
 });
 
 test('without settings the default ttl is 10 minutes', async (t) => {
-  const { connect } = await plain(t);
+  const { connect } = await plain(t, { approval: BRIEF });
   assert.equal((await (await connect()).createTask('delete_user', {}, {})).task.ttl, 600_000);
 });
 
 test('_MS variables win over _SECS aliases', async (t) => {
-  const { connect } = await plain(t, { env: { THOUGHTGATE_TASK_DEFAULT_TTL_SECS: '50', THOUGHTGATE_TASK_DEFAULT_TTL_MS: '70000', THOUGHTGATE_TASK_MAX_TTL_SECS: '90' } });
+  const { connect } = await plain(t, { approval: BRIEF, env: { THOUGHTGATE_TASK_DEFAULT_TTL_SECS: '50', THOUGHTGATE_TASK_DEFAULT_TTL_MS: '70000', THOUGHTGATE_TASK_MAX_TTL_SECS: '90' } });
   const client = await connect();
   assert.equal((await client.createTask('delete_user', {}, {})).task.ttl, 70_000);
   assert.equal((await client.createTask('delete_user', {}, { ttl: 3_600_000 })).task.ttl, 90_000);
@@ -239,7 +241,7 @@ for (const action of ['approve', 'forward']) {
       if (action === 'approve') await admin.approve((await admin.pending()).id);
       assert.deepEqual((await answer).structuredContent, { tool: 'delete_user', arguments: { n: 1.5 } });
       const sent = upstream.calls.at(-1).rpc;
-      assert.deepEqual(sent.params, { name: 'delete_user', arguments: { n: 1.5 }, task: { ttl: 600_000 } });
+      assert.deepEqual(sent.params, { name: 'delete_user', arguments: { n: 1.5 }, task: { ttl: action === 'approve' ? 900_000 : 600_000 } });
       assert.equal(upstream.calls.at(-1).headers['mcp-session-id'], client.session);
     }
     assert.equal(upstream.calls.length, 2);

@@ -78,7 +78,8 @@ struct config_rule {
 
 struct config_workflow {
     char *name;
-    int64_t timeout_ms;
+    int64_t timeout_ms;                  /* how long a human has to decide */
+    int64_t valid_for_ms;                /* how long an approval may then wait to be executed */
     struct config_strings redact_fields; /* dot paths into the arguments */
     bool admin_only;                     /* destination {type: admin} or none */
 };
@@ -164,8 +165,8 @@ struct config_limits {
 struct config_times {
     int64_t task_default_ttl_ms, task_max_ttl_ms;
     int64_t sync_forward_timeout_ms, execution_timeout_ms, connect_timeout_ms;
-    int64_t approval_timeout_ms; /* of workflows that set none; already applied to them */
-    int64_t approval_validity_ms;
+    int64_t approval_timeout_ms;  /* of workflows that set none; already applied to them */
+    int64_t approval_validity_ms; /* of workflows that set none; already applied to them */
     int64_t tools_fetch_timeout_ms;
     int64_t tools_max_pages;
     int64_t shutdown_timeout_ms, drain_timeout_ms; /* drain < shutdown, at most 25 s */
@@ -269,6 +270,15 @@ const struct config_workflow *config_workflow_find(const struct config *config, 
  * where config_load() would have refused (V-006, V-006b). */
 const struct config_workflow *config_workflow_of(const struct config *config,
                                                  const struct config_rule *rule);
+/* Contract "Clocks, corrected". How long a task lives whose request names no ttl: long enough to be
+ * decided and executed through `workflow` (NULL: none decides), at most the maximum. */
+int64_t config_default_ttl_ms(const struct config *config, const struct config_workflow *workflow);
+/* How long a human has through `workflow` when the request names no ttl. */
+int64_t config_decide_within_ms(const struct config *config,
+                                const struct config_workflow *workflow);
+/* How long an approval through the workflow of this name holds; a task may outlive its workflow,
+ * and an accelerated one has none. */
+int64_t config_approval_valid_ms(const struct config *config, struct str workflow);
 /* The first `clients` entry whose glob matches, or NULL. */
 const struct config_client *config_client_find(const struct config *config, struct str client_name);
 

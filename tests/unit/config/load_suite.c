@@ -22,6 +22,7 @@ START_TEST(minimal_file_gets_the_defaults)
     ck_assert_uint_eq(config->workflow_count, 1);
     ck_assert_str_eq(config->workflows[0].name, "default");
     ck_assert_int_eq(config->workflows[0].timeout_ms, 600000);
+    ck_assert_int_eq(config->workflows[0].valid_for_ms, 300000);
     ck_assert(config->workflows[0].admin_only);
     ck_assert_str_eq(config->store_path, "/var/lib/taskgate/taskgate.db");
     ck_assert(config->store_path_is_default);

@@ -3,6 +3,7 @@
 
 #include <check.h>
 
+TCase *clocks_case(void);
 TCase *environment_case(void);
 TCase *findings_case(void);
 TCase *glob_case(void);
