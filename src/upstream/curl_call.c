@@ -108,6 +108,9 @@ static int on_before_request(void *context, char *remote_ip, char *local_ip, int
                  "the connection was closed after the request was sent");
         return CURL_PREREQFUNC_ABORT;
     }
+    call->met_unread = !is_again && curl_client_drop_unread(call->client);
+    if (call->met_unread)
+        return CURL_PREREQFUNC_ABORT;
     return call->is_cancelled ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
@@ -122,6 +125,8 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
     if (call->head.is_complete)
         return length; /* a trailer */
     const char *fault = curl_head_add_line(&call->head, str_slice(bytes, length));
+    if (fault == NULL && call->head.is_complete)
+        fault = curl_body_start(&call->body, &call->head);
     if (fault != NULL) {
         snprintf(call->error_text, sizeof(call->error_text), "%s", fault);
         return 0;
@@ -147,9 +152,19 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
         return CURL_WRITEFUNC_PAUSE;
     }
     touch(call);
-    if (call->callbacks.body != NULL)
-        call->callbacks.body(call->context, str_slice(bytes, length));
-    return call->is_cancelled ? 0 : length;
+    struct str data = str_slice(bytes, length);
+    const char *fault = curl_body_decode(&call->body, &call->client->decoded, &data);
+    if (data.length > 0 && call->callbacks.body != NULL)
+        call->callbacks.body(call->context, data);
+    if (call->is_cancelled)
+        return 0;
+    if (fault != NULL) {
+        snprintf(call->error_text, sizeof(call->error_text), "%s", fault);
+        return 0;
+    }
+    if (call->body.has_rest)
+        curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 1L);
+    return length;
 }
 
 /* ---- the end ---- */
@@ -186,10 +201,23 @@ static enum upstream_result failure(struct curl_call *call)
     return something_was_sent(call) ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED;
 }
 
+/* libcurl has closed the connection that it had chosen. */
+static void start_over(struct curl_call *call)
+{
+    curl_multi_remove_handle(call->client->multi, call->easy);
+    call->met_unread = call->was_attempted = call->is_added = false;
+    call->error_text[0] = '\0';
+    add(call);
+}
+
 void curl_call_done(struct curl_call *call, CURLcode code)
 {
-    if (code == CURLE_OK && call->head.is_complete)
+    if (code == CURLE_ABORTED_BY_CALLBACK && call->met_unread && !call->is_cancelled)
+        start_over(call);
+    else if (code == CURLE_OK && call->head.is_complete && curl_body_is_complete(&call->body))
         end(call, UPSTREAM_DONE, "");
+    else if (code == CURLE_OK && call->head.is_complete)
+        end(call, UPSTREAM_GONE, "the connection was closed within the response body");
     else if (code == CURLE_OK) /* for libcurl a response may end within its headers */
         end(call, UPSTREAM_GONE, "the connection was closed within the response headers");
     else

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "curl_internal.h"
@@ -40,8 +41,10 @@ struct curl_client *curl_client_create(struct loop *loop, long max_idle_connecti
     list_init(&client->deferred);
     loop_timer_init(&client->timer, loop, on_timeout, client);
     loop_timer_init(&client->run_deferred, loop, on_run_deferred, client);
+    buffer_init(&client->decoded);
     client->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (client->epoll_fd != -1)
+    client->idle_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (client->epoll_fd != -1 && client->idle_epoll_fd != -1)
         client->watch = loop_watch_create(loop, client->epoll_fd, on_sockets_ready, client);
     client->multi = curl_multi_init();
     if (client->watch == NULL || client->multi == NULL) {
@@ -68,8 +71,11 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
 
     if (what == CURL_POLL_REMOVE) {
         epoll_ctl(client->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        event.events = EPOLLIN;
+        epoll_ctl(client->idle_epoll_fd, EPOLL_CTL_ADD, fd, &event);
         return 0;
     }
+    epoll_ctl(client->idle_epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     if (what == CURL_POLL_IN || what == CURL_POLL_INOUT)
         event.events |= EPOLLIN;
     if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
@@ -78,6 +84,26 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
         epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
         log_error("Cannot watch an upstream connection", LOG_TEXT("error", strerror(errno)));
     return 0;
+}
+
+/* To connect to nowhere cuts a connection and empties its socket, so that libcurl finds it dead
+ * before it gives it to a transfer. */
+bool curl_client_drop_unread(struct curl_client *client)
+{
+    const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+    struct epoll_event events[EVENTS_PER_ROUND];
+    bool was_any = false;
+    int count;
+
+    while ((count = epoll_wait(client->idle_epoll_fd, events, EVENTS_PER_ROUND, 0)) > 0) {
+        was_any = true;
+        for (int i = 0; i < count; i++) {
+            epoll_ctl(client->idle_epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+            if (connect(events[i].data.fd, &nowhere, sizeof(nowhere)) != 0)
+                shutdown(events[i].data.fd, SHUT_RDWR);
+        }
+    }
+    return was_any;
 }
 
 static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context)
@@ -175,5 +201,8 @@ void curl_client_destroy(struct curl_client *client)
     loop_watch_destroy(client->watch);
     if (client->epoll_fd != -1)
         close(client->epoll_fd);
+    if (client->idle_epoll_fd != -1)
+        close(client->idle_epoll_fd);
+    buffer_finish(&client->decoded);
     free(client);
 }

@@ -5,10 +5,12 @@
  *     curl_call.c      the life of one call
  *     curl_request.c   a request as libcurl's options
  *     curl_head.c      status and headers of a response, line by line
+ *     curl_body.c      its body, without the chunked coding
  */
 #pragma once
 
 #include "curl_client.h"
+#include "http1_chunks.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/upstream/curl_library.h"
@@ -39,17 +41,35 @@ const char *curl_head_add_line(struct curl_head *head, struct str line);
 /* A view of the headers; the caller frees the array. */
 struct http_header *curl_head_headers(const struct curl_head *head);
 
+/* The body of a response while it comes in; zeroed before. */
+struct curl_body {
+    bool is_chunked;
+    bool is_empty; /* by its status, whatever the headers say */
+    bool has_rest; /* bytes came behind its end */
+    struct http1_chunks chunks;
+};
+
+/* The head is complete. NULL, or why the body cannot be read. */
+const char *curl_body_start(struct curl_body *body, const struct curl_head *head);
+/* Makes `data` the body's own bytes: a view of what it was, or of `decoded`. NULL, or what is
+ * wrong. */
+const char *curl_body_decode(struct curl_body *body, struct buffer *decoded, struct str *data);
+/* Whether a response may end here. */
+bool curl_body_is_complete(const struct curl_body *body);
+
 struct curl_client {
     struct loop *loop;
     CURLM *multi;
     int epoll_fd; /* libcurl's sockets, nested in the loop */
     struct loop_watch *watch;
+    int idle_epoll_fd;       /* the sockets that no transfer uses */
     struct loop_timer timer; /* libcurl's */
 
     struct list calls;    /* all of them */
     struct list deferred; /* those to be started, cancelled or resumed outside of libcurl */
     struct loop_timer run_deferred;
-    int inside_curl; /* how deep: libcurl calls us, and most of its calls are forbidden */
+    struct buffer decoded; /* used within one callback */
+    int inside_curl;       /* how deep: libcurl calls us, and most of its calls are forbidden */
 };
 
 struct curl_call {
@@ -64,6 +84,7 @@ struct curl_call {
     struct upstream_callbacks callbacks;
     void *context;
     struct curl_head head;
+    struct curl_body body;
 
     struct loop_timer silence; /* runs when silence_ms > 0 */
     int64_t silence_ms;
@@ -75,6 +96,7 @@ struct curl_call {
     bool is_added;      /* to the multi handle */
     bool is_refused;    /* by us, before anything was sent; error_text says why */
     bool was_attempted; /* a request was about to be sent once before */
+    bool met_unread;    /* nothing was sent: the connection may have had bytes to read */
     bool is_paused;     /* by the owner */
     bool is_stopped;    /* libcurl was told to hold the body back */
     bool is_cancelled;
@@ -82,6 +104,9 @@ struct curl_call {
 };
 
 /* ---- curl_client.c ---- */
+/* Ends each idle connection that has something to read: the rest of an earlier answer, a second
+ * one, or the server's end. Whether there was one. */
+bool curl_client_drop_unread(struct curl_client *client);
 /* Has curl_call_run_deferred() called for the call, outside of libcurl. */
 void curl_client_defer(struct curl_client *client, struct curl_call *call);
 /* After every call into libcurl that may have ended transfers. */

@@ -84,6 +84,7 @@ bool curl_request_prepare(struct curl_call *call, const struct upstream_request 
 
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(easy, CURLOPT_HTTP_TRANSFER_DECODING, 0L); /* see curl_body.c */
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_PROXY, ""); /* no proxy of the environment */
     SET(easy, CURLOPT_NOSIGNAL, 1L);

@@ -149,14 +149,11 @@ bool http1_connection_write(struct http1_connection *connection, struct str head
 
 /* ---- idle ones ---- */
 
-/* The loop may not yet have told that it was closed, and a POST goes out only once. A server
- * that said in this round that it keeps the connection is believed: what it does in the same
- * moment could as well come right after the look. */
-static bool is_alive(const struct http1_connection *connection)
+/* The loop may not yet have told that it was closed, and a POST goes out only once. What has come
+ * since the last answer is no answer to the next request. */
+static bool has_nothing_to_read(const struct http1_connection *connection)
 {
     char byte;
-    if (loop_round(connection->host->client->loop) == connection->idle_since_round)
-        return true;
     int fd = h2o_socket_get_fd(connection->socket);
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && errno == EAGAIN;
 }
@@ -175,7 +172,7 @@ struct http1_connection *http1_connection_reuse(struct http1_host *host, struct 
     LIST_FOR_EACH_SAFE (node, next, &host->idle) {
         struct http1_connection *connection = LIST_ENTRY(node, struct http1_connection, of_host);
         leave_idle(connection);
-        if (is_alive(connection)) {
+        if (has_nothing_to_read(connection)) {
             connection->call = call;
             return connection;
         }
@@ -191,7 +188,6 @@ void http1_connection_release(struct http1_connection *connection)
     connection->call = NULL;
     connection->was_idle = true;
     connection->idle_since_ms = loop_now_ms(client->loop);
-    connection->idle_since_round = loop_round(client->loop);
     list_append(connection->host->idle.next, &connection->of_host); /* before the first */
     list_append(&client->idle, &connection->of_client);
     client->idle_count++;

@@ -65,9 +65,8 @@ struct http1_connection {
     struct http1_call *call; /* NULL while idle */
     h2o_socket_t *socket;
     int64_t idle_since_ms;
-    uint64_t idle_since_round; /* as loop_round() */
-    bool is_open;              /* connected */
-    bool was_idle;             /* used before: it may break for no fault of this request */
+    bool is_open;  /* connected */
+    bool was_idle; /* used before: it may break for no fault of this request */
 };
 
 struct http1_call {
@@ -121,7 +120,7 @@ void http1_client_defer(struct http1_client *client, struct http1_call *call);
 struct http1_connection *http1_connection_open(struct http1_host *host,
                                                const struct http1_address *address,
                                                struct http1_call *call);
-/* An idle one that is still open, for `call`; NULL when there is none. */
+/* An idle one that is open and has nothing to read, for `call`; NULL when there is none. */
 struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call);
 /* Keeps it for the next call, or closes it. */
 void http1_connection_release(struct http1_connection *connection);

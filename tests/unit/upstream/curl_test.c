@@ -1,10 +1,12 @@
 /* What only the client by libcurl promises: how it takes heads that our own would refuse. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "curl_internal.h"
 #include "scene.h"
 #include "suite.h"
+#include "taskgate/core/clock.h"
 
 /* libcurl 7.88 would append a folded first line to the last header of the handle's transfer
  * before, whose memory is gone. Without one before, it refuses the response. */
@@ -69,6 +71,54 @@ START_TEST(a_line_of_a_head_is_a_header_or_refused)
 }
 END_TEST
 
+/* ---- https ---- */
+
+static CURL *(*take_easy)(void);
+
+static CURL *take_easy_that_trusts(void)
+{
+    CURL *easy = take_easy();
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    return easy;
+}
+
+static void post_to_tls(struct scene *scene, const struct tls_origin *origin, int answers)
+{
+    struct record record = {.status = 0};
+    struct upstream_request request = post;
+    char url[64];
+    snprintf(url, sizeof(url), "https://127.0.0.1:%u/", tls_origin_port(origin));
+    request.url = url;
+    call_with(scene, &record, request);
+    await_end(&record, UPSTREAM_DONE);
+    expect_text(&record.body, "ok");
+    forget(&record);
+    int64_t give_up_ms = clock_monotonic_ms() + 10000;
+    while (tls_origin_answers(origin) < answers && clock_monotonic_ms() < give_up_ms)
+        ;
+    ck_assert_int_eq(tls_origin_answers(origin), answers);
+}
+
+/* _i: the first answer comes once, twice. A server of TLS 1.3 sends tickets that nobody asked for,
+ * too. */
+START_TEST(a_tls_connection_is_kept_unless_something_is_unread)
+{
+    struct scene scene;
+    const char *another = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    struct tls_origin *origin =
+        tls_origin_start_answering(SHORT_ANSWER, _i == 0 ? NULL : another, _i == 0 ? 1 : 2);
+    start(&scene);
+    take_easy = curl_library.easy_init;
+    curl_library.easy_init = take_easy_that_trusts;
+    for (int i = 1; i <= 4; i++)
+        post_to_tls(&scene, origin, i);
+    stop(&scene);
+    curl_library.easy_init = take_easy;
+    tls_origin_stop(origin);
+}
+END_TEST
+
 TCase *curl_tests(void)
 {
     TCase *tests = tcase_create("curl_tests");
@@ -76,5 +126,6 @@ TCase *curl_tests(void)
     tcase_add_test(tests, a_folded_first_line_touches_nothing_of_the_transfer_before);
     tcase_add_loop_test(tests, a_line_of_a_head_is_a_header_or_refused, 0,
                         (int)(sizeof(lines) / sizeof(lines[0])));
+    tcase_add_loop_test(tests, a_tls_connection_is_kept_unless_something_is_unread, 0, 2);
     return tests;
 }

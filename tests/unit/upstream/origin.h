@@ -23,9 +23,16 @@ bool origin_has_client(const struct origin *origin);
 void origin_fill(const struct origin *origin, struct peer *peer);
 void origin_close(struct origin *origin);
 
-/* A TLS server with a self-signed certificate, in its own thread, for one connection. */
+/* A TLS server with a self-signed certificate, in its own thread, for one connection: it reads
+ * once and says nothing. */
 struct tls_origin;
 struct tls_origin *tls_origin_start(void);
+/* For so many connections, one after the other. Each request gets `answer`; `afterwards` (may be
+ * NULL) follows the first. */
+struct tls_origin *tls_origin_start_answering(const char *answer, const char *afterwards,
+                                              int connections);
+/* How many answers have been said. Any thread. */
+int tls_origin_answers(const struct tls_origin *origin);
 uint16_t tls_origin_port(const struct tls_origin *origin);
 /* Joins the thread. Returns how many bytes of a request were received. */
 int tls_origin_stop(struct tls_origin *origin);

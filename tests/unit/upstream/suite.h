@@ -11,4 +11,5 @@ TCase *control_tests(void);
 TCase *hand_over_tests(void);
 TCase *response_tests(void);
 TCase *pool_tests(void);
+TCase *reuse_tests(void);
 TCase *curl_tests(void);

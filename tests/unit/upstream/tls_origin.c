@@ -3,7 +3,9 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,10 @@ struct tls_origin {
     uint16_t port;
     SSL_CTX *ssl_context;
     pthread_t thread;
+    const char *answer;     /* to each request; NULL: none */
+    const char *afterwards; /* said after the first answer; NULL: nothing */
+    atomic_int answers;     /* said, with what came afterwards */
+    int connections;        /* how many are served, one after the other */
     int received;
 };
 
@@ -40,36 +46,69 @@ static SSL_CTX *self_signed(void)
     return context;
 }
 
-static void *serve_one(void *context)
+static void say(SSL *ssl, const char *text)
 {
-    struct tls_origin *origin = context;
+    SSL_write(ssl, text, (int)strlen(text));
+}
+
+static void serve_connection(struct tls_origin *origin)
+{
     char bytes[1024];
+    int count;
     int fd = accept(origin->fd, NULL, NULL);
     SSL *ssl = SSL_new(origin->ssl_context);
     SSL_set_fd(ssl, fd);
-    if (SSL_accept(ssl) == 1)
-        origin->received = SSL_read(ssl, bytes, sizeof(bytes));
-    if (origin->received < 0)
-        origin->received = 0;
+    if (SSL_accept(ssl) == 1) {
+        while ((count = SSL_read(ssl, bytes, sizeof(bytes))) > 0) {
+            origin->received += count;
+            if (origin->answer == NULL)
+                break;
+            say(ssl, origin->answer);
+            if (origin->afterwards != NULL && origin->answers == 0)
+                say(ssl, origin->afterwards);
+            origin->answers++;
+        }
+    }
     SSL_free(ssl);
     close(fd);
+}
+
+static void *serve(void *context)
+{
+    struct tls_origin *origin = context;
+    for (int i = 0; i < origin->connections; i++)
+        serve_connection(origin);
     return NULL;
 }
 
 struct tls_origin *tls_origin_start(void)
 {
+    return tls_origin_start_answering(NULL, NULL, 1);
+}
+
+struct tls_origin *tls_origin_start_answering(const char *answer, const char *afterwards,
+                                              int connections)
+{
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
     struct tls_origin *origin = calloc(1, sizeof(*origin));
     ck_assert_ptr_nonnull(origin);
+    origin->answer = answer;
+    origin->afterwards = afterwards;
+    origin->connections = connections;
     origin->ssl_context = self_signed();
     origin->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(origin->fd, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(listen(origin->fd, 1), 0);
     ck_assert_int_eq(getsockname(origin->fd, (struct sockaddr *)&address, &length), 0);
     origin->port = ntohs(address.sin_port);
-    ck_assert_int_eq(pthread_create(&origin->thread, NULL, serve_one, origin), 0);
+    ck_assert_int_eq(pthread_create(&origin->thread, NULL, serve, origin), 0);
     return origin;
+}
+
+int tls_origin_answers(const struct tls_origin *origin)
+{
+    return origin->answers;
 }
 
 uint16_t tls_origin_port(const struct tls_origin *origin)

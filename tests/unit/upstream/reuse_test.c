@@ -1,0 +1,144 @@
+/* Which connections take another request: those on which nothing is left unread. */
+#include <check.h>
+
+#include "scene.h"
+#include "suite.h"
+
+#define ANOTHER_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+#define CHUNKED_ANSWER "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+
+static void await_post(struct scene *scene, struct record *record, struct peer *peer)
+{
+    post_to(scene, record);
+    origin_accept(&scene->origin, peer);
+    peer_await(peer, "{\"a\":1}");
+}
+
+static void expect_ok(struct record *record)
+{
+    await_end(record, UPSTREAM_DONE);
+    expect_text(&record->body, "ok");
+    forget(record);
+}
+
+/* The next request comes on a new connection, and the first one is closed without it. */
+static void expect_not_reused(struct scene *scene, struct peer *first)
+{
+    struct record record = {.status = 0};
+    struct peer second;
+    peer_clear(first);
+    await_post(scene, &record, &second);
+    peer_await_close(first);
+    ck_assert_uint_eq(first->received.length, 0);
+    peer_send_text(&second, SHORT_ANSWER);
+    expect_ok(&record);
+    peer_close(&second);
+}
+
+static const char *const doubled[] = {
+    SHORT_ANSWER ANOTHER_ANSWER,   SHORT_ANSWER "HTTP/1.1 200 O",        SHORT_ANSWER "\r\n",
+    CHUNKED_ANSWER ANOTHER_ANSWER, CHUNKED_ANSWER "HTTP/1.1 200 OK\r\n", CHUNKED_ANSWER "0",
+};
+
+START_TEST(bytes_that_came_with_an_answer_end_its_connection)
+{
+    struct scene scene;
+    struct record record = {.status = 0};
+    struct peer peer;
+    start(&scene);
+    await_post(&scene, &record, &peer);
+    peer_send_text(&peer, doubled[_i]);
+    expect_ok(&record);
+    expect_not_reused(&scene, &peer);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(bytes_that_came_after_an_answer_end_its_connection)
+{
+    struct scene scene;
+    struct record record = {.status = 0};
+    struct peer peer;
+    start(&scene);
+    await_post(&scene, &record, &peer);
+    peer_send_text(&peer, SHORT_ANSWER);
+    expect_ok(&record);
+    peer_send_text(&peer, ANOTHER_ANSWER);
+    expect_not_reused(&scene, &peer);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+static struct peer *talkative;
+
+static void say_more(struct record *record)
+{
+    peer_send_text(talkative, ANOTHER_ANSWER);
+}
+
+static void call_again(struct record *record)
+{
+    post_to(record->scene, record->other);
+}
+
+/* Before the loop has had a chance to see them. */
+START_TEST(bytes_that_came_in_the_round_of_the_next_call_end_the_connection)
+{
+    struct scene scene;
+    struct record next = {.status = 0};
+    struct record record = {.in_body = say_more, .in_end = call_again, .other = &next};
+    struct peer peers[2];
+    talkative = &peers[0];
+    start(&scene);
+    await_post(&scene, &record, &peers[0]);
+    peer_clear(&peers[0]);
+    peer_send_text(&peers[0], SHORT_ANSWER);
+    expect_ok(&record);
+    origin_accept(&scene.origin, &peers[1]);
+    peer_await(&peers[1], "{\"a\":1}");
+    peer_await_close(&peers[0]);
+    ck_assert_uint_eq(peers[0].received.length, 0);
+    peer_send_text(&peers[1], SHORT_ANSWER);
+    expect_ok(&next);
+    peer_close(&peers[0]);
+    peer_close(&peers[1]);
+    stop(&scene);
+}
+END_TEST
+
+static const char *const clean[] = {SHORT_ANSWER, CHUNKED_ANSWER};
+
+START_TEST(a_connection_with_nothing_unread_is_used_again)
+{
+    struct scene scene;
+    struct record record = {.status = 0};
+    struct peer peer;
+    start(&scene);
+    await_post(&scene, &record, &peer);
+    for (int i = 0; i < 3; i++) {
+        peer_clear(&peer);
+        peer_send_text(&peer, clean[_i]);
+        expect_ok(&record);
+        post_to(&scene, &record);
+        peer_await(&peer, "{\"a\":1}");
+    }
+    peer_send_text(&peer, clean[_i]);
+    expect_ok(&record);
+    ck_assert(!origin_has_client(&scene.origin));
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
+TCase *reuse_tests(void)
+{
+    TCase *tests = tcase_create("reuse_tests");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, bytes_that_came_with_an_answer_end_its_connection, 0, 6);
+    tcase_add_test(tests, bytes_that_came_after_an_answer_end_its_connection);
+    tcase_add_test(tests, bytes_that_came_in_the_round_of_the_next_call_end_the_connection);
+    tcase_add_loop_test(tests, a_connection_with_nothing_unread_is_used_again, 0, 2);
+    return tests;
+}
