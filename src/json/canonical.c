@@ -1,4 +1,6 @@
-/* The canonical form: one walk over the text; each object's members are put in order behind. */
+/* The canonical form: one walk over the text writes all but the order of members, and a second one
+ * over what was written puts members in their places. However deep a byte lies, it is moved once.
+ */
 #include "taskgate/json/canonical.h"
 
 #include <stdlib.h>
@@ -12,16 +14,31 @@
 /* A member that has been written. */
 struct member {
     struct str key;       /* decoded */
+    uint64_t head;        /* its first bytes as a number: most keys differ there */
     size_t start, length; /* in `out`, without commas */
+    size_t object;        /* the first object that stands in it or behind it */
+};
+
+/* An object that has been written. They are kept in the order in which they begin. */
+struct object {
+    size_t start, end;   /* in `out` */
+    size_t first, count; /* of `moved`, in their order; none when all stand where they belong */
+    size_t next;         /* the first object behind this one */
+};
+
+struct members {
+    struct member *items;
+    size_t count, capacity;
 };
 
 struct writer {
     const char *at, *end;
     struct buffer *out;
-    struct buffer keys;     /* decoded keys; never grows, so that they stay where they are */
-    struct buffer scratch;  /* an object's members while they change places */
-    struct member *members; /* a stack: an inner object's above those of the outer one */
-    size_t count, capacity;
+    struct buffer keys;   /* decoded keys; never grows, so that they stay where they are */
+    struct members open;  /* a stack: an inner object's above those of the outer one */
+    struct members moved; /* those of the objects that are out of order */
+    struct object *objects;
+    size_t object_count, object_capacity;
 };
 
 /* The fewest escapes RFC 8259 allows, in one spelling. */
@@ -71,9 +88,30 @@ static void skip(struct writer *writer)
     writer->at = skip_space(writer->at, writer->end);
 }
 
+static void add_member(struct members *members, const struct member *member)
+{
+    if (members->count == members->capacity) {
+        members->capacity = members->capacity ? members->capacity * 2 : 16;
+        members->items = memory_grow_array(members->items, members->capacity, sizeof *member);
+    }
+    members->items[members->count++] = *member;
+}
+
+/* The key's first eight bytes, the first one highest, so that numbers are ordered as keys are. */
+static uint64_t head_of(struct str key)
+{
+    uint64_t word = 0;
+    if (key.length > 0)
+        memcpy(&word, key.bytes, key.length < sizeof word ? key.length : sizeof word);
+    return be64toh(word);
+}
+
 static int compare_members(const void *a, const void *b)
 {
-    return str_compare(((const struct member *)a)->key, ((const struct member *)b)->key);
+    const struct member *left = a, *right = b;
+    if (left->head != right->head)
+        return left->head < right->head ? -1 : 1;
+    return str_compare(left->key, right->key);
 }
 
 static bool in_order(const struct member *members, size_t count)
@@ -85,66 +123,79 @@ static bool in_order(const struct member *members, size_t count)
     return true;
 }
 
-/* Members and the commas between them take the same room in any order. */
-static void put_in_order(struct writer *writer, struct member *members, size_t count)
-{
-    if (in_order(members, count))
-        return;
-    size_t start = members[0].start;
-    buffer_clear(&writer->scratch);
-    buffer_append(&writer->scratch,
-                  str_slice(writer->out->bytes + start, writer->out->length - start));
-    qsort(members, count, sizeof *members, compare_members);
-    writer->out->length = start;
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            buffer_append_char(writer->out, ',');
-        buffer_append(writer->out, str_slice(writer->scratch.bytes + (members[i].start - start),
-                                             members[i].length));
-    }
-}
+/* ---- the first walk: in the order of the text ---- */
 
 static void write_value(struct writer *writer);
 
 static void write_member(struct writer *writer)
 {
-    struct member member = {.start = writer->out->length};
+    struct member member = {.start = writer->out->length, .object = writer->object_count};
     member.key = write_string(writer);
+    member.head = head_of(member.key);
     skip(writer);
     writer->at++; /* the colon */
     buffer_append_char(writer->out, ':');
     write_value(writer);
     member.length = writer->out->length - member.start;
-    if (writer->count == writer->capacity) {
-        writer->capacity = writer->capacity ? writer->capacity * 2 : 16;
-        writer->members =
-            memory_grow_array(writer->members, writer->capacity, sizeof *writer->members);
-    }
-    writer->members[writer->count++] = member;
+    add_member(&writer->open, &member);
 }
 
-/* An object or an array, from its opening to its closing byte. */
-static void write_container(struct writer *writer, bool object)
+/* The elements or members, up to the closing byte. */
+static void write_items(struct writer *writer, bool is_object)
 {
-    size_t first = writer->count;
-    buffer_append_char(writer->out, *writer->at++);
     skip(writer);
     while (writer->at < writer->end && *writer->at != '}' && *writer->at != ']') {
         if (*writer->at == ',') {
             buffer_append_char(writer->out, *writer->at++);
             skip(writer);
         }
-        if (object)
+        if (is_object)
             write_member(writer);
         else
             write_value(writer);
         skip(writer);
     }
-    if (writer->count > first)
-        put_in_order(writer, writer->members + first, writer->count - first);
-    writer->count = first;
-    buffer_append_char(writer->out, object ? '}' : ']');
+}
+
+static void write_array(struct writer *writer)
+{
+    buffer_append_char(writer->out, *writer->at++);
+    write_items(writer, false);
+    buffer_append_char(writer->out, ']');
     writer->at++;
+}
+
+static size_t begin_object(struct writer *writer)
+{
+    if (writer->object_count == writer->object_capacity) {
+        writer->object_capacity = writer->object_capacity ? writer->object_capacity * 2 : 16;
+        writer->objects =
+            memory_grow_array(writer->objects, writer->object_capacity, sizeof *writer->objects);
+    }
+    writer->objects[writer->object_count] = (struct object){.start = writer->out->length};
+    return writer->object_count++;
+}
+
+static void write_object(struct writer *writer)
+{
+    size_t number = begin_object(writer), first = writer->open.count;
+    buffer_append_char(writer->out, *writer->at++);
+    write_items(writer, true);
+    buffer_append_char(writer->out, '}');
+    writer->at++;
+    struct object *object = &writer->objects[number];
+    struct member *members = writer->open.items + first;
+    size_t count = writer->open.count - first;
+    object->end = writer->out->length;
+    object->next = writer->object_count;
+    if (count > 1 && !in_order(members, count)) {
+        qsort(members, count, sizeof *members, compare_members);
+        object->first = writer->moved.count;
+        object->count = count;
+        for (size_t i = 0; i < count; i++)
+            add_member(&writer->moved, &members[i]);
+    }
+    writer->open.count = first;
 }
 
 static void write_value(struct writer *writer)
@@ -152,8 +203,10 @@ static void write_value(struct writer *writer)
     skip(writer);
     if (writer->at >= writer->end)
         return;
-    if (*writer->at == '{' || *writer->at == '[') {
-        write_container(writer, *writer->at == '{');
+    if (*writer->at == '{') {
+        write_object(writer);
+    } else if (*writer->at == '[') {
+        write_array(writer);
     } else if (*writer->at == '"') {
         write_string(writer);
     } else {
@@ -163,19 +216,66 @@ static void write_value(struct writer *writer)
     }
 }
 
+/* ---- the second walk: members in their order ---- */
+
+static void move_span(struct writer *writer, const char *written, size_t from, size_t to,
+                      size_t next);
+
+/* `written` is what the first walk has written, at the places that it has noted. */
+static void move_object(struct writer *writer, const char *written, const struct object *object)
+{
+    const struct member *members = writer->moved.items + object->first;
+    for (size_t i = 0; i < object->count; i++) {
+        buffer_append_char(writer->out, i > 0 ? ',' : '{');
+        move_span(writer, written, members[i].start, members[i].start + members[i].length,
+                  members[i].object);
+    }
+    buffer_append_char(writer->out, '}');
+}
+
+/* Writes a span of it; `next` is the first object that begins in it or behind it. */
+static void move_span(struct writer *writer, const char *written, size_t from, size_t to,
+                      size_t next)
+{
+    while (next < writer->object_count && writer->objects[next].start < to) {
+        const struct object *object = &writer->objects[next++];
+        if (object->count == 0)
+            continue;
+        buffer_append(writer->out, str_slice(written + from, object->start - from));
+        move_object(writer, written, object);
+        from = object->end;
+        next = object->next;
+    }
+    buffer_append(writer->out, str_slice(written + from, to - from));
+}
+
+static void put_in_order(struct writer *writer, size_t start)
+{
+    struct buffer written = *writer->out;
+    size_t end = written.length;
+    buffer_init(writer->out);
+    buffer_reserve(writer->out, end);
+    buffer_append(writer->out, str_slice(written.bytes, start));
+    move_span(writer, written.bytes, start, end, 0);
+    buffer_finish(&written);
+}
+
 void canonical_write(struct str value, struct buffer *out)
 {
     if (value.length == 0)
         value = STR("{}");
     struct writer writer = {.at = value.bytes, .end = value.bytes + value.length, .out = out};
+    size_t start = out->length;
     buffer_reserve(out, value.length);
     buffer_init(&writer.keys);
-    buffer_init(&writer.scratch);
     if (memchr(value.bytes, '\\', value.length))
         buffer_reserve(&writer.keys, value.length);
     write_value(&writer);
-    free(writer.members);
-    buffer_finish(&writer.scratch);
+    if (writer.moved.count > 0)
+        put_in_order(&writer, start);
+    free(writer.open.items);
+    free(writer.moved.items);
+    free(writer.objects);
     buffer_finish(&writer.keys);
 }
 

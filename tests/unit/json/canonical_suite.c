@@ -1,6 +1,7 @@
 /* The canonical form: one for equal values, different for different ones. */
 #include <string.h>
 
+#include "../scaling.h"
 #include "json_test.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
@@ -25,6 +26,14 @@ static const struct {
     {" true ", "true"},
     {"{\"c\":{\"y\":1,\"x\":2},\"b\":[{\"q\":1,\"p\":2}],\"a\":{\"w\":{\"v\":1,\"u\":2}}}",
      "{\"a\":{\"w\":{\"u\":2,\"v\":1}},\"b\":[{\"p\":2,\"q\":1}],\"c\":{\"x\":2,\"y\":1}}"},
+    /* Objects out of order in and beside those in order. */
+    {"{\"b\":{\"c\":{\"e\":1,\"d\":2},\"f\":[{\"h\":3,\"g\":4},{}]},\"a\":0}",
+     "{\"a\":0,\"b\":{\"c\":{\"d\":2,\"e\":1},\"f\":[{\"g\":4,\"h\":3},{}]}}"},
+    {"[{\"a\":{\"c\":1,\"b\":[{\"e\":1,\"d\":{}}]},\"f\":2},{\"b\":1,\"a\":2}]",
+     "[{\"a\":{\"b\":[{\"d\":{},\"e\":1}],\"c\":1},\"f\":2},{\"a\":2,\"b\":1}]"},
+    /* Keys that agree for eight bytes and more, or end there. */
+    {"{\"12345678b\":1,\"12345678\":2,\"1234567\":3,\"12345678a\":4,\"1234567\\u0000\":5}",
+     "{\"1234567\":3,\"1234567\\u0000\":5,\"12345678\":2,\"12345678a\":4,\"12345678b\":1}"},
 };
 
 START_TEST(values_have_one_form)
@@ -126,6 +135,36 @@ START_TEST(large_objects_are_sorted)
 }
 END_TEST
 
+/* ---- depth ---- */
+
+static void write_form(void *input)
+{
+    struct buffer form = {0};
+    canonical_write(buffer_str(input), &form);
+    buffer_finish(&form);
+}
+
+/* A long text below `depth` objects, each of which is out of order. */
+static void append_deep(struct buffer *out, int depth)
+{
+    for (int i = 0; i < depth; i++)
+        buffer_append_text(out, "{\"b\":1,\"a\":");
+    buffer_append_format(out, "\"%0*d\"", 1 << 20, 0);
+    for (int i = 0; i < depth; i++)
+        buffer_append_char(out, '}');
+}
+
+START_TEST(what_lies_deep_costs_what_lies_high)
+{
+    struct buffer high = {0}, deep = {0};
+    append_deep(&high, 1);
+    append_deep(&deep, 120);
+    expect_scaling(write_form, &high, &deep, 3);
+    buffer_finish(&high);
+    buffer_finish(&deep);
+}
+END_TEST
+
 Suite *canonical_suite(void)
 {
     Suite *suite = suite_create("canonical");
@@ -135,6 +174,7 @@ Suite *canonical_suite(void)
     tcase_add_test(tests, digests_are_equal_exactly_for_equal_values);
     tcase_add_test(tests, long_escaped_keys_are_sorted);
     tcase_add_test(tests, large_objects_are_sorted);
+    tcase_add_test(tests, what_lies_deep_costs_what_lies_high);
     suite_add_tcase(suite, tests);
     return suite;
 }

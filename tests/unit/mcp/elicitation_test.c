@@ -1,6 +1,8 @@
 /* Answers to forms: what fits, and what is said of what does not. */
 #include "mcp_test.h"
 
+#include "../scaling.h"
+
 #include "taskgate/mcp/elicitation.h"
 #include "taskgate/mcp/sampling.h"
 
@@ -12,6 +14,9 @@ static const struct {
 } answers[] = {
     {FORM(""), "", NULL},
     {FORM(""), "{}", NULL},
+    {FORM("\"\\u0061\":{\"type\":\"string\"}"), "{\"a\":1}", "content.a must be a string"},
+    {"{\"required\":[\"\\u0061\"]}", "{\"a\":1}", NULL},
+    {"{\"required\":[\"a\\u0000b\"]}", "{\"a\":1}", "content.a is required"},
     {FORM(""), "[]", "content must be an object"},
     {FORM(""), "\"text\"", "content must be an object"},
     {FORM(""), "null", "content must be an object"},
@@ -209,6 +214,97 @@ START_TEST(a_request_asks_for_something_or_is_told_why_not)
 }
 END_TEST
 
+/* ---- long forms and long answers ---- */
+
+struct long_answer {
+    struct buffer schema, content;
+};
+
+static void check_long_answer(void *input)
+{
+    const struct long_answer *answer = input;
+    struct error error = {""};
+    ck_assert_msg(elicitation_check_content(buffer_str(&answer->schema),
+                                            buffer_str(&answer->content), &error),
+                  "%s", error.message);
+}
+
+/* "0000…", "0001…": `count` texts of `length` bytes in a list. */
+static void append_texts(struct buffer *out, size_t count, int length)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(out, "%s\"%06zu%0*d\"", i == 0 ? "[" : ",", i, length, 0);
+    buffer_append_char(out, ']');
+}
+
+static void write_choices(struct long_answer *answer, size_t size)
+{
+    buffer_append_text(&answer->schema,
+                       "{\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"enum\":");
+    append_texts(&answer->schema, size, 100);
+    buffer_append_text(&answer->schema, "}}}}");
+    buffer_append_text(&answer->content, "{\"a\":");
+    append_texts(&answer->content, size, 100);
+    buffer_append_char(&answer->content, '}');
+}
+
+static void write_titled_choices(struct long_answer *answer, size_t size)
+{
+    buffer_append_text(
+        &answer->schema,
+        "{\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"anyOf\":[{\"const\":\"x\"}");
+    for (size_t i = 0; i < size; i++)
+        buffer_append_format(&answer->schema, ",{\"const\":\"%06zu%0100d\"}", i, 0);
+    buffer_append_text(&answer->schema, "]}}}}");
+    buffer_append_text(&answer->content, "{\"a\":");
+    append_texts(&answer->content, size, 100);
+    buffer_append_char(&answer->content, '}');
+}
+
+static void write_members(struct long_answer *answer, size_t size)
+{
+    struct buffer required = {0};
+    append_texts(&required, size, 0);
+    buffer_append_format(&answer->schema, "{\"required\":%.*s,\"properties\":{",
+                         STR_ARGS(buffer_str(&required)));
+    for (size_t i = 0; i < size; i++) {
+        buffer_append_format(&answer->schema, "%s\"%06zu0\":{\"type\":\"number\"}",
+                             i == 0 ? "" : ",", i);
+        buffer_append_format(&answer->content, "%c\"%06zu0\":1", i == 0 ? '{' : ',', i);
+    }
+    buffer_append_text(&answer->schema, "}}");
+    buffer_append_char(&answer->content, '}');
+    buffer_finish(&required);
+}
+
+/* A bound that takes as long to read as all texts together. */
+static void write_long_bound(struct long_answer *answer, size_t size)
+{
+    buffer_append_format(&answer->schema,
+                         "{\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"maxLength\":1"
+                         "%0*d}}}}",
+                         (int)size * 10, 0);
+    buffer_append_text(&answer->content, "{\"a\":");
+    append_texts(&answer->content, size, 0);
+    buffer_append_char(&answer->content, '}');
+}
+
+static void (*const long_answers[])(struct long_answer *answer, size_t size) = {
+    write_choices, write_titled_choices, write_members, write_long_bound};
+
+START_TEST(an_answer_is_checked_in_the_time_of_reading_it)
+{
+    struct long_answer little = {{0}, {0}}, much = {{0}, {0}};
+    long_answers[_i](&little, 1000);
+    long_answers[_i](&much, 4000);
+    expect_scaling(check_long_answer, &little, &much, 8);
+    buffer_finish(&little.schema);
+    buffer_finish(&little.content);
+    buffer_finish(&much.schema);
+    buffer_finish(&much.content);
+}
+END_TEST
+
 Suite *elicitation_suite(void)
 {
     Suite *suite = suite_create("elicitation");
@@ -218,6 +314,8 @@ Suite *elicitation_suite(void)
     tcase_add_loop_test(cases, formats_are_told_apart, 0, sizeof formats / sizeof *formats);
     tcase_add_loop_test(cases, a_request_asks_for_something_or_is_told_why_not, 0,
                         sizeof requests / sizeof *requests);
+    tcase_add_loop_test(cases, an_answer_is_checked_in_the_time_of_reading_it, 0,
+                        sizeof long_answers / sizeof *long_answers);
     tcase_add_test(cases, actions_are_three_words);
     tcase_add_test(cases, a_visit_is_told_from_a_form);
     suite_add_tcase(suite, cases);

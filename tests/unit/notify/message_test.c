@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../scaling.h"
 #include "message.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/notify/redact.h"
 
 /* ---- signatures ---- */
 
@@ -101,6 +103,120 @@ START_TEST(a_body_tells_the_task_and_arguments_on_demand)
 }
 END_TEST
 
+/* ---- hiding ---- */
+
+#define HIDDEN "\"[REDACTED]\""
+
+static const struct {
+    const char *fields, *value, *shown;
+} redactions[] = {
+    {"", " { \"a\" : [ 1 , \"x y\" ] } ", "{\"a\":[1,\"x y\"]}"},
+    {"a", "{\"a\":1,\"b\":2}", "{\"a\":" HIDDEN ",\"b\":2}"},
+    {"a", "{\"b\": {\"a\": 1}, \"a\": [{\"x\": \"]}\"}], \"c\": true}",
+     "{\"b\":{\"a\":1},\"a\":" HIDDEN ",\"c\":true}"},
+    {"a.b", "{\"a\":[{\"b\":1,\"c\":2},[{\"b\":{}}],3]}",
+     "{\"a\":[{\"b\":" HIDDEN ",\"c\":2},[{\"b\":" HIDDEN "}],3]}"},
+    {"a.b, a", "{\"a\":{\"b\":1}}", "{\"a\":" HIDDEN "}"},
+    {"a.b, a.c.d", "{\"a\":{\"b\":1,\"c\":{\"d\":2,\"e\":3},\"d\":4},\"b\":5}",
+     "{\"a\":{\"b\":" HIDDEN ",\"c\":{\"d\":" HIDDEN ",\"e\":3},\"d\":4},\"b\":5}"},
+    {"a", "{\"\\u0061\":1,\"\\u0061\\u0061\":2,\"a\\\"\":3}",
+     "{\"\\u0061\":" HIDDEN ",\"\\u0061\\u0061\":2,\"a\\\"\":3}"},
+    {"a.b", "{\"a.b\":1,\"a\":\"b\"}", "{\"a.b\":1,\"a\":\"b\"}"},
+    {"a", "{ }", "{}"},
+    {"a", "[ ]", "[]"},
+    {"a", " -1.5e3 ", "-1.5e3"},
+    {"a", "", ""},
+};
+
+/* A configuration with one workflow, "ops", that hides the fields. */
+static struct config *hiding(const char *fields)
+{
+    struct config_problems problems = {0};
+    struct buffer file = {0};
+    buffer_append_format(&file,
+                         "schema: 1\nsources:\n  - {id: up, kind: mcp, url: 'http://h/'}\n"
+                         "governance: {defaults: {action: approve}}\n"
+                         "approval: {ops: {redact_fields: [%s]}}\n",
+                         fields);
+    struct config *config = config_parse(buffer_str(&file), "t.yaml", NULL, &problems);
+    ck_assert_ptr_nonnull(config);
+    config_problems_finish(&problems);
+    buffer_finish(&file);
+    return config;
+}
+
+START_TEST(values_that_a_path_names_are_hidden)
+{
+    struct config *config = hiding(redactions[_i].fields);
+    struct buffer out = {0};
+    redact_write(&out, str_from(redactions[_i].value), config, "ops");
+    redact_write(&out, str_from(redactions[_i].value), config, "gone");
+    buffer_append_char(&out, '\0');
+    size_t length = strlen(redactions[_i].shown);
+    ck_assert_uint_eq(out.length, 2 * length + 1);
+    ck_assert_mem_eq(out.bytes, redactions[_i].shown, length);
+    ck_assert_str_eq(out.bytes + length, redactions[_i].shown);
+    buffer_finish(&out);
+    config_unref(config);
+}
+END_TEST
+
+struct rendering {
+    struct config *config;
+    struct buffer value;
+};
+
+static void render(void *input)
+{
+    const struct rendering *rendering = input;
+    struct buffer out = {0};
+    redact_write(&out, buffer_str(&rendering->value), rendering->config, "ops");
+    buffer_finish(&out);
+}
+
+/* A long text below `depth` lists. */
+static void append_deep(struct buffer *out, int depth)
+{
+    for (int i = 0; i < depth; i++)
+        buffer_append_char(out, '[');
+    buffer_append_format(out, "\"%0*d\"", 1 << 18, 0);
+    for (int i = 0; i < depth; i++)
+        buffer_append_char(out, ']');
+}
+
+START_TEST(hiding_deep_values_costs_what_it_does_for_high_ones)
+{
+    struct config *config = hiding("a.b");
+    struct rendering high = {config, {0}}, deep = {config, {0}};
+    append_deep(&high.value, 1);
+    append_deep(&deep.value, 120);
+    expect_scaling(render, &high, &deep, 4);
+    buffer_finish(&high.value);
+    buffer_finish(&deep.value);
+    config_unref(config);
+}
+END_TEST
+
+START_TEST(hiding_by_many_paths_costs_little_more_than_by_one)
+{
+    struct buffer fields = {0};
+    for (int i = 0; i < 200; i++)
+        buffer_append_format(&fields, "%sk%d.b", i == 0 ? "" : ",", i);
+    buffer_append_char(&fields, '\0');
+    struct rendering one = {hiding("k0.b"), {0}}, many = {hiding(fields.bytes), {0}};
+    for (int i = 0; i < 20000; i++)
+        buffer_append_format(&one.value, "%s{\"k1%d\":1}", i == 0 ? "[" : ",", i % 10);
+    buffer_append_char(&one.value, ']');
+    buffer_append(&many.value, buffer_str(&one.value));
+    expect_scaling(render, &one, &many, 6);
+    buffer_finish(&one.value);
+    buffer_finish(&many.value);
+    buffer_finish(&fields);
+    config_unref(one.config);
+    config_unref(many.config);
+}
+END_TEST
+
 /* ---- delays and origins ---- */
 
 START_TEST(delays_double_up_to_ten_minutes_and_differ_by_a_quarter)
@@ -146,6 +262,10 @@ int main(void)
     tcase_add_loop_test(tests, signatures_are_those_of_other_programs, 0,
                         sizeof vectors / sizeof *vectors);
     tcase_add_test(tests, a_body_tells_the_task_and_arguments_on_demand);
+    tcase_add_loop_test(tests, values_that_a_path_names_are_hidden, 0,
+                        sizeof redactions / sizeof *redactions);
+    tcase_add_test(tests, hiding_deep_values_costs_what_it_does_for_high_ones);
+    tcase_add_test(tests, hiding_by_many_paths_costs_little_more_than_by_one);
     tcase_add_test(tests, delays_double_up_to_ten_minutes_and_differ_by_a_quarter);
     tcase_add_test(tests, of_a_url_only_its_origin_is_said);
     suite_add_tcase(suite, tests);
