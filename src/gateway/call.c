@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "authorization.h"
 #include "held.h"
 #include "questions.h"
 #include "relay.h"
@@ -24,7 +25,7 @@ void call_identify(struct call *call)
     if (session.length > 0)
         digest_sha256_hex(session, call->session);
     if (token.length > 0)
-        digest_sha256_hex(token, call->token);
+        authorization_digest(token, call->token);
     if (call->token[0] && !call->source->identity_session)
         snprintf(call->owner, sizeof call->owner, "auth:%s", call->token);
     else if (call->session[0])

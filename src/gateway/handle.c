@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ambiguity.h"
+#include "authorization.h"
 #include "given_up.h"
 #include "internal.h"
 #include "promotion.h"
@@ -127,15 +128,16 @@ static bool passes_principal_rate(struct gateway *gateway, struct http_exchange 
     int64_t per_second = config->limits.requests_per_second_per_principal;
     if (per_second <= 0)
         return true;
-    struct str principal = STR_EMPTY;
+    struct str token = STR_EMPTY, session = http_header(exchange, "mcp-session-id");
     if (!source->identity_session)
-        principal = http_header(exchange, "authorization");
-    if (principal.length == 0)
-        principal = http_header(exchange, "mcp-session-id");
+        token = http_header(exchange, "authorization");
     char digest[DIGEST_HEX_BYTES];
-    if (principal.length == 0)
+    if (token.length > 0)
+        authorization_digest(token, digest);
+    else if (session.length > 0)
+        digest_sha256_hex(session, digest);
+    else
         return true;
-    digest_sha256_hex(principal, digest);
     if (rate_allows(gateway->principal_rate, str_from(digest), per_second,
                     http_received_ms(exchange)))
         return true;

@@ -216,3 +216,20 @@ test('a client that leaves while upstream executes does not run the call again',
   assert.equal((await client.result('tasks/result', { taskId })).content[0].text, 'once');
   assert.equal(upstream.calls.length, 1);
 });
+
+test('one token in several spellings is one owner with one quota', async (t) => {
+  const stage = await hostileScene(t, { config: { limits: { pending_per_principal: 2 } } });
+  const spelled = (authorization) => stage.connect({ headers: { authorization } });
+  const first = await spelled('Bearer Token-A');
+  const { taskId } = await first.createTask('delete_user');
+  for (const authorization of ['bEARER Token-A', 'BEARER   Token-A', 'Bearer \t Token-A']) {
+    const client = await spelled(authorization);
+    assert.equal((await client.result('tasks/get', { taskId })).taskId, taskId, authorization);
+    assert.equal(stage.upstream.requests.at(-1).headers.authorization, authorization, 'the bytes that were sent');
+  }
+  assert.ok((await (await spelled('bearer Token-A')).createTask('delete_user')).taskId);
+  const third = await (await spelled('BeArEr  Token-A')).call('tools/call', { name: 'delete_user', task: {} });
+  assert.equal(third.error?.code, -32013);
+  for (const other of ['Bearer token-a', 'Token-A', 'Basic Token-A']) assert.equal((await (await spelled(other)).call('tasks/get', { taskId })).error?.code, -32602, other);
+  await lives(stage, first);
+});

@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+TCase *authorization_tests(void);
 TCase *cursor_tests(void);
 TCase *headers_tests(void);
 TCase *kept_lists_tests(void);

@@ -1,0 +1,47 @@
+/* One spelling of an Authorization header, and its digest. */
+#include "authorization.h"
+
+#include "taskgate/core/buffer.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Takes the next word off `rest`; empty at the end. */
+static struct str next_word(struct str *rest)
+{
+    size_t start = 0, end;
+    while (start < rest->length && is_blank(rest->bytes[start]))
+        start++;
+    for (end = start; end < rest->length && !is_blank(rest->bytes[end]);)
+        end++;
+    struct str word = str_slice(rest->bytes + start, end - start);
+    *rest = str_slice(rest->bytes + end, rest->length - end);
+    return word;
+}
+
+static void append_lower(struct buffer *out, struct str word)
+{
+    for (size_t i = 0; i < word.length; i++) {
+        char c = word.bytes[i];
+        buffer_append_char(out, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+    }
+}
+
+void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES])
+{
+    struct buffer spelled;
+    struct str first = next_word(&value), word = next_word(&value);
+    buffer_init(&spelled);
+    if (word.length)
+        append_lower(&spelled, first);
+    else
+        buffer_append(&spelled, first);
+    for (; word.length; word = next_word(&value)) {
+        buffer_append_char(&spelled, ' ');
+        buffer_append(&spelled, word);
+    }
+    digest_sha256_hex(buffer_str(&spelled), hex);
+    buffer_finish(&spelled);
+}
