@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/recorded_name.h"
 #include "taskgate/json/text.h"
 #include "taskgate/store/history.h"
 
@@ -77,8 +78,8 @@ static bool read_decision(struct recorded_call *call, struct texts *texts, struc
     } else {
         call->unknown |= UNKNOWN_CALLER;
     }
-    return call->tool.length && call->source.length &&
-           verdict_outcome_parse(outcome, &call->outcome);
+    bool is_named = call->tool.length && call->tool.length <= RECORDED_NAME_BYTES_MAX;
+    return is_named && call->source.length && verdict_outcome_parse(outcome, &call->outcome);
 }
 
 static void pass_on(struct recorded_calls *calls, struct recorded_call *call, struct str decision)

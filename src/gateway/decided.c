@@ -10,10 +10,9 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/recorded_name.h"
 #include "taskgate/json/members.h"
 
-/* What is kept of a call is kept for ever: no agent may fill the disk with names. */
-#define TOOL_BYTES_MAX 1024
 #define RULE_FIELDS 6
 #define FIELDS_MAX 10
 
@@ -22,15 +21,15 @@ static enum verdict_outcome outcome_of(const struct decided *decided)
     return decided->decision ? verdict_outcome_of(decided->decision) : VERDICT_HIDE;
 }
 
-/* What any call of this kind has in common. */
-static void name_rule(const struct decided *decided, struct log_field fields[FIELDS_MAX])
+/* What any call of this kind has in common; `tool` as recorded_name() has it. */
+static void name_rule(const struct decided *decided, struct str tool,
+                      struct log_field fields[FIELDS_MAX])
 {
     static const struct policy_decision hidden = {.action = ACTION_DENY};
     const struct policy_decision *decision = decided->decision ? decided->decision : &hidden;
     enum verdict_outcome outcome = outcome_of(decided);
     const struct config_rule *rule = decision->rule;
-    bool is_named = decided->request->name.length <= TOOL_BYTES_MAX;
-    fields[0] = LOG_STR("tool", is_named ? decided->request->name : STR_EMPTY);
+    fields[0] = LOG_STR("tool", tool);
     fields[1] = LOG_TEXT("source", decided->request->source->id);
     fields[2] = LOG_TEXT("outcome", verdict_outcome_name(outcome));
     fields[3] = LOG_TEXT("rule", rule ? rule->match : "");
@@ -60,8 +59,9 @@ void decided_write(struct buffer *out, const struct decided *decided)
 {
     struct log_field fields[FIELDS_MAX];
     struct buffer annotations;
+    char name[RECORDED_NAME_BYTES];
     buffer_init(&annotations);
-    name_rule(decided, fields);
+    name_rule(decided, recorded_name(decided->request->name, name), fields);
     name_caller(decided->facts, &annotations, fields);
     buffer_append_char(out, '{');
     for (unsigned i = 0; i < FIELDS_MAX; i++) {
@@ -87,10 +87,11 @@ static void on_flush(void *context)
 }
 
 /* What a rule alone decides is the same for every call of its kind, and summed up. */
-static void begin_kind(struct gateway_worker *worker, const struct decided *decided, struct str key)
+static void begin_kind(struct gateway_worker *worker, const struct decided *decided,
+                       struct str tool, struct str key)
 {
     struct log_field fields[FIELDS_MAX];
-    name_rule(decided, fields);
+    name_rule(decided, tool, fields);
     tally_begin(worker->tally, key, LOG_LEVEL_INFO, "Calls decided", fields, RULE_FIELDS);
     if (!loop_timer_is_running(&worker->tally_timer))
         loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
@@ -101,10 +102,11 @@ static void count(struct gateway_worker *worker, const struct decided *decided)
 {
     const struct policy_decision *decision = decided->decision;
     const struct snapshot *snapshot = decided->snapshot;
-    struct str tool = decided->request->name;
+    char name[RECORDED_NAME_BYTES];
+    struct str tool = recorded_name(decided->request->name, name);
     struct {
         uint64_t snapshot, source, rule;
-        char tool[TOOL_BYTES_MAX];
+        char tool[RECORDED_NAME_BYTES];
     } key;
     if (!worker->tally) {
         worker->tally = tally_create();
@@ -113,12 +115,10 @@ static void count(struct gateway_worker *worker, const struct decided *decided)
     key.snapshot = snapshot->number;
     key.source = (uint64_t)(decided->request->source - snapshot->config->sources);
     key.rule = !decision ? UINT64_MAX : decision->rule ? decision->rule_index : UINT64_MAX - 1;
-    if (tool.length > TOOL_BYTES_MAX)
-        tool.length = 0; /* all of them are one kind without a name */
     memcpy(key.tool, tool.bytes, tool.length);
     struct str text = str_slice((const char *)&key, offsetof(__typeof__(key), tool) + tool.length);
     if (!tally_repeat(worker->tally, text))
-        begin_kind(worker, decided, text);
+        begin_kind(worker, decided, tool, text);
 }
 
 /* What policies decide hangs on who calls and when. */
@@ -126,8 +126,9 @@ static void tell(const struct decided *decided)
 {
     struct log_field fields[FIELDS_MAX];
     struct buffer annotations;
+    char name[RECORDED_NAME_BYTES];
     buffer_init(&annotations);
-    name_rule(decided, fields);
+    name_rule(decided, recorded_name(decided->request->name, name), fields);
     name_caller(decided->facts, &annotations, fields);
     log_write(LOG_LEVEL_INFO, "Call decided", fields, FIELDS_MAX);
     buffer_finish(&annotations);

@@ -1,5 +1,6 @@
 // Texts that agents and upstreams choose, on their way to logs, terminals, pages and event streams.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { sample } from '../lib/admin.mjs';
 import { workflow } from '../lib/gateway.mjs';
@@ -119,4 +120,19 @@ test('metric labels are the gateway\'s own words: no text of an agent makes a sa
   for (const line of text.split('\n')) assert.match(line, /^(#.*|[a-z_:]+(\{.*\})? -?[\d.eE+-]+|)$/, line);
   assert.ok(text.split('\n').length < 600, 'labels are bounded');
   assert.ok(sample(await s.admin.metrics(), 'thoughtgate_tasks_pending') >= 1);
+});
+
+test('a tool name of a megabyte is kept as its beginning, its length and its digest', async (t) => {
+  const s = await stage(t);
+  const client = await s.connect();
+  const long = `delete_${'x'.repeat(1_000_000)}`;
+  const cut = (name) => `${name.slice(0, 1024)}... (${name.length} bytes, sha256 ${createHash('sha256').update(name).digest('hex')})`;
+  await client.createTask(long);
+  const { decision } = await s.gateway.logged(/^Task created$/);
+  assert.equal(decision.tool, cut(long), 'as the audit trail has it');
+  assert.equal((await client.error('tools/call', { name: `drop_${long}` })).code, -32014);
+  assert.equal((await client.error('tools/call', { name: `drop_${long}y` })).code, -32014);
+  const decided = async (name) => (await s.gateway.logged((entry) => entry.msg === 'Calls decided' && entry.tool === cut(name))).calls;
+  assert.deepEqual([await decided(`drop_${long}`), await decided(`drop_${long}y`)], [1, 1]);
+  await lives(s, client);
 });

@@ -12,6 +12,7 @@ TCase *kept_lists_tests(void);
 TCase *questions_tests(void);
 TCase *quota_tests(void);
 TCase *rate_tests(void);
+TCase *recorded_name_tests(void);
 TCase *sessions_tests(void);
 TCase *catalog_tests(void);
 TCase *pseudo_tests(void);

@@ -1,0 +1,17 @@
+/*
+ * Names of tools as they are kept of decided calls, in the log and the audit trail.
+ *
+ * An agent may call a tool of a megabyte's name: what is kept of each call for ever holds its
+ * beginning, its length and its digest. Any thread.
+ */
+#pragma once
+
+#include "taskgate/core/digest.h"
+#include "taskgate/core/str.h"
+
+/* A name of at most so many bytes is kept whole; every longer text is a name that was cut. */
+#define RECORDED_NAME_BYTES_MAX 1024
+#define RECORDED_NAME_BYTES (RECORDED_NAME_BYTES_MAX + DIGEST_HEX_BYTES + 64)
+
+/* The name itself, or `PREFIX... (LENGTH bytes, sha256 HEX)` in `out`. */
+struct str recorded_name(struct str name, char out[RECORDED_NAME_BYTES]);
