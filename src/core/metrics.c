@@ -1,11 +1,17 @@
-/* Metric values in sharded maps. */
-#include "metrics_internal.h"
+/*
+ * Metric values. A series is one metric with one set of labels; its value is in cells, one for
+ * each thread that counts in it, so that counting takes no lock: a thread alone writes to its
+ * cells, and a scrape adds them up. A lock is taken when a thread meets a series for the first
+ * time.
+ */
+#include "taskgate/core/metrics.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "metrics_internal.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
@@ -26,165 +32,187 @@ const struct family metrics_families[METRIC_COUNT] = {
 #undef METRIC_ROW
 };
 
+/* ---- cells ---- */
+
+#define CACHE_LINE_BYTES 64
+
+/* Of one series and one thread. The thread writes, any thread reads: relaxed, for each value counts
+ * by itself. */
+struct metrics_cell {
+    struct series *series;
+    struct metrics_cell *next;           /* of the series; under the lock */
+    struct metrics_cell *next_of_thread; /* the owner's own */
+    bool is_taken;                       /* its thread lives; under the lock */
+    _Atomic(double) value;               /* counter, gauge; sum of a histogram */
+    _Atomic(uint64_t) bucket[];          /* of a histogram: per bound, then what is above all */
+};
+
+static double read_double(const _Atomic(double) *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static void count_up(_Atomic(uint64_t) *value)
+{
+    uint64_t old = atomic_load_explicit(value, memory_order_relaxed);
+    atomic_store_explicit(value, old + 1, memory_order_relaxed);
+}
+
+static void add(struct metrics_cell *cell, double amount)
+{
+    atomic_store_explicit(&cell->value, read_double(&cell->value) + amount, memory_order_relaxed);
+}
+
+static void observe(struct metrics_cell *cell, double value)
+{
+    const struct family *family = &metrics_families[cell->series->metric];
+    size_t i = 0;
+    while (i < family->bucket_count && value > family->buckets[i])
+        i++;
+    add(cell, value);
+    count_up(&cell->bucket[i]);
+}
+
+/* A line of its own, so that two threads do not write to one. */
+static struct metrics_cell *create_cell(struct series *series)
+{
+    size_t buckets = metrics_families[series->metric].bucket_count;
+    size_t size = sizeof(struct metrics_cell) + (buckets + 1) * sizeof(_Atomic(uint64_t));
+    size = (size + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    struct metrics_cell *cell = aligned_alloc(CACHE_LINE_BYTES, size);
+    if (!cell)
+        memory_exhausted();
+    memset(cell, 0, size);
+    cell->series = series;
+    cell->next = series->cells;
+    series->cells = cell;
+    return cell;
+}
+
 /* ---- series ---- */
 
-#define LABEL_MAX_BYTES 128
-#define KEY_MAX_BYTES (2 + METRICS_MAX_LABELS * (LABEL_MAX_BYTES + 1))
-
-_Static_assert(METRIC_COUNT < 256, "a key has one byte for the metric");
-
-/* Many threads count at once, mostly different series: a lock per shard keeps them apart. */
-struct shard {
-    pthread_mutex_t mutex;
-    struct map *series; /* by key; NULL until the first */
-};
-#define EMPTY_SHARD                                                                                \
-    {                                                                                              \
-        .mutex = PTHREAD_MUTEX_INITIALIZER                                                         \
-    }
-static struct shard shards[] = {EMPTY_SHARD, EMPTY_SHARD, EMPTY_SHARD, EMPTY_SHARD,
-                                EMPTY_SHARD, EMPTY_SHARD, EMPTY_SHARD, EMPTY_SHARD};
-#define SHARD_COUNT (sizeof shards / sizeof *shards)
-
-/* Labels whose values clients choose: only so many are told apart, or an agent that makes
- * names up would fill the memory and the monitoring system's. Reference §7.2. */
-struct capped_label {
-    const char *name;
-    size_t cap;
-    pthread_mutex_t mutex;
-    struct map *values; /* those admitted */
-};
-static struct capped_label capped_labels[] = {
-    {"tool_name", 200, PTHREAD_MUTEX_INITIALIZER, NULL},
-    {"method", 100, PTHREAD_MUTEX_INITIALIZER, NULL},
-};
-#define CAPPED_LABEL_COUNT (sizeof capped_labels / sizeof *capped_labels)
-#define OVERFLOW_VALUE STR("__other__")
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map *all_series; /* by key; NULL until the first; under the lock */
+/* Changes when cells are freed; no thread uses what it remembers from before. Under the lock to
+ * change it. */
+static atomic_uint generation = 1;
 
 static void destroy_series(void *value)
 {
     struct series *series = value;
+    while (series->cells) {
+        struct metrics_cell *cell = series->cells;
+        series->cells = cell->next;
+        free(cell);
+    }
     free(series->key);
-    free(series->bucket);
     free(series);
 }
 
-/* Controls (but LF, which is escaped) and what turns the direction of text: people read metrics
- * on terminals, too. In UTF-8, U+0080 to U+009F begin with C2, U+061C is D8 9C, the others
- * begin with E2 or EF. */
-static bool misleads(struct str value)
-{
-    for (size_t i = 0; i < value.length; i++) {
-        const unsigned char *at = (const unsigned char *)value.bytes + i;
-        if ((at[0] < 0x20 && at[0] != '\n') || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0) ||
-            (at[0] == 0xD8 && at[1] == 0x9C) || (at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF) ||
-            (at[0] == 0xE2 && at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9) ||
-            (at[0] == 0xE2 && at[1] == 0x80 &&
-             (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE))))
-            return true;
-    }
-    return false;
-}
-
-/* A value that may stand in the text: UTF-8 of bounded length. */
-static struct str presentable(struct str value)
-{
-    if (!str_is_utf8(value) || misleads(value))
-        return STR("__invalid__");
-    if (value.length <= LABEL_MAX_BYTES)
-        return value;
-    size_t length = LABEL_MAX_BYTES;
-    while (((unsigned char)value.bytes[length] & 0xC0) == 0x80)
-        length--;
-    return str_slice(value.bytes, length);
-}
-
-static struct str build_key(enum metric metric, const struct str *values, char key[KEY_MAX_BYTES])
-{
-    size_t length = 0;
-    key[length++] = (char)metric;
-    struct str name, rest = str_from(metrics_families[metric].labels);
-    for (size_t i = 0; rest.length > 0; i++) {
-        str_cut(rest, ',', &name, &rest);
-        struct str value = values ? presentable(values[i]) : STR_EMPTY;
-        if (value.length)
-            memcpy(key + length, value.bytes, value.length);
-        length += value.length;
-        key[length++] = KEY_SEPARATOR;
-    }
-    return str_slice(key, length);
-}
-
-static struct shard *shard_of(struct str key)
-{
-    return &shards[str_hash(key) % SHARD_COUNT];
-}
-
-static bool is_admitted(struct capped_label *label, struct str value)
-{
-    static char present;
-    pthread_mutex_lock(&label->mutex);
-    if (!label->values)
-        label->values = map_create();
-    bool admitted = map_get(label->values, value) != NULL;
-    if (!admitted && map_count(label->values) < label->cap) {
-        map_put(label->values, value, &present);
-        admitted = true;
-    }
-    pthread_mutex_unlock(&label->mutex);
-    return admitted;
-}
-
-/* Puts OVERFLOW_VALUE in place of each value of a capped label that is one too many. */
-static bool cap_labels(enum metric metric, const struct str *values,
-                       struct str capped[METRICS_MAX_LABELS])
-{
-    bool changed = false;
-    struct str name, rest = str_from(metrics_families[metric].labels);
-    for (size_t i = 0; values && rest.length > 0; i++) {
-        str_cut(rest, ',', &name, &rest);
-        capped[i] = values[i];
-        for (size_t c = 0; c < CAPPED_LABEL_COUNT; c++) {
-            if (str_equal(name, str_from(capped_labels[c].name)) &&
-                !is_admitted(&capped_labels[c], presentable(values[i]))) {
-                capped[i] = OVERFLOW_VALUE;
-                changed = true;
-            }
-        }
-    }
-    return changed;
-}
-
-static struct series *create_series(struct shard *shard, enum metric metric, struct str key)
+static struct series *create_series(enum metric metric, struct str key)
 {
     struct series *series = memory_alloc(sizeof *series);
     series->metric = metric;
     series->key = memory_copy_str(key);
     series->key_length = key.length;
-    series->bucket =
-        memory_alloc_array(metrics_families[metric].bucket_count, sizeof *series->bucket);
-    if (!shard->series)
-        shard->series = map_create();
-    map_put(shard->series, key, series);
+    if (!all_series)
+        all_series = map_create();
+    map_put(all_series, key, series);
     return series;
 }
 
-/* ---- what a thread counted lately ---- */
+/* The series, made if need be. Under the lock. */
+static struct series *find_series(enum metric metric, const struct str *values)
+{
+    char bytes[METRICS_KEY_BYTES];
+    struct str capped[METRICS_MAX_LABELS];
+    struct str key = metrics_key(metric, values, bytes);
+    struct series *series = all_series ? map_get(all_series, key) : NULL;
+    if (series)
+        return series;
+    if (metrics_cap_labels(metric, values, capped)) {
+        key = metrics_key(metric, capped, bytes);
+        series = all_series ? map_get(all_series, key) : NULL;
+    }
+    return series ? series : create_series(metric, key);
+}
 
-/* A request counts the same few series each time: they are remembered per thread by their
- * labels as given, so that no key is built. */
+/* ---- what a thread has ---- */
+
+/* A thread counts in the same few series each time: they are remembered by their labels as
+ * given, so that no key is built. */
 struct recent {
-    struct series *series;
-    struct shard *shard;
-    unsigned generation; /* 0: empty */
+    struct metrics_cell *cell; /* NULL: empty */
     enum metric metric;
     size_t lengths[METRICS_MAX_LABELS];
     char labels[96]; /* one after the other */
 };
-static _Thread_local struct recent recents[64];
-/* Changes when series are freed. Read again under the shard's lock: who frees takes that lock
- * after the change. */
-static atomic_uint generation = 1;
+
+static _Thread_local struct thread_cells {
+    unsigned generation; /* of all that follows */
+    struct metrics_cell *cells;
+    struct recent recents[64];
+} own;
+
+/* The cells of a thread that ends keep what it has counted and serve the next thread. */
+static void release_cells(void *context)
+{
+    struct thread_cells *ending = context;
+    pthread_mutex_lock(&lock);
+    if (ending->generation == atomic_load_explicit(&generation, memory_order_relaxed)) {
+        for (struct metrics_cell *cell = ending->cells; cell; cell = cell->next_of_thread)
+            cell->is_taken = false;
+    }
+    ending->generation = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void watch_thread_ends(void)
+{
+    if (pthread_key_create(&thread_end, release_cells) != 0)
+        abort();
+}
+
+/* Forgets what this thread remembers when it is of an earlier generation. */
+static void renew_own(void)
+{
+    unsigned now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (own.generation == now)
+        return;
+    memset(&own, 0, sizeof own);
+    own.generation = now;
+    pthread_once(&thread_end_once, watch_thread_ends);
+    pthread_setspecific(thread_end, &own);
+}
+
+/* This thread's cell of a series. Under the lock. */
+static struct metrics_cell *take_cell(struct series *series)
+{
+    struct metrics_cell *cell = own.cells;
+    while (cell && cell->series != series)
+        cell = cell->next_of_thread;
+    if (cell)
+        return cell;
+    for (cell = series->cells; cell && cell->is_taken; cell = cell->next)
+        ;
+    if (!cell)
+        cell = create_cell(series);
+    cell->is_taken = true;
+    cell->next_of_thread = own.cells;
+    own.cells = cell;
+    return cell;
+}
+
+static struct metrics_cell *find_cell(enum metric metric, const struct str *values)
+{
+    pthread_mutex_lock(&lock);
+    struct metrics_cell *cell = take_cell(find_series(metric, values));
+    pthread_mutex_unlock(&lock);
+    return cell;
+}
 
 static struct recent *recent_slot(enum metric metric, const struct str *values)
 {
@@ -196,14 +224,14 @@ static struct recent *recent_slot(enum metric metric, const struct str *values)
             mixed += (unsigned char)values[i].bytes[values[i].length - 1] * 3u +
                      (unsigned char)values[i].bytes[0];
     }
-    size_t slot = mixed % (sizeof recents / sizeof *recents);
-    return total <= sizeof recents[0].labels ? &recents[slot] : NULL;
+    size_t slot = mixed % (sizeof own.recents / sizeof *own.recents);
+    return total <= sizeof own.recents[0].labels ? &own.recents[slot] : NULL;
 }
 
 static bool recent_is(const struct recent *recent, enum metric metric, const struct str *values)
 {
     const char *at = recent->labels;
-    if (recent->metric != metric)
+    if (!recent->cell || recent->metric != metric)
         return false;
     for (size_t i = 0; i < METRICS_MAX_LABELS; i++) {
         struct str value = values ? values[i] : STR_EMPTY;
@@ -215,13 +243,11 @@ static bool recent_is(const struct recent *recent, enum metric metric, const str
 }
 
 static void recent_keep(struct recent *recent, enum metric metric, const struct str *values,
-                        struct series *series, struct shard *shard)
+                        struct metrics_cell *cell)
 {
     char *at = recent->labels;
-    recent->generation = atomic_load(&generation);
     recent->metric = metric;
-    recent->series = series;
-    recent->shard = shard;
+    recent->cell = cell;
     for (size_t i = 0; i < METRICS_MAX_LABELS; i++) {
         struct str value = values ? values[i] : STR_EMPTY;
         recent->lengths[i] = value.length;
@@ -231,123 +257,91 @@ static void recent_keep(struct recent *recent, enum metric metric, const struct 
     }
 }
 
-/* The series, made if need be, with its shard locked. */
-static struct series *find_series(enum metric metric, const struct str *values,
-                                  struct shard **locked)
+static struct metrics_cell *cell_of(enum metric metric, const struct str *values)
 {
-    char bytes[KEY_MAX_BYTES];
-    struct str capped[METRICS_MAX_LABELS];
-    struct str key = build_key(metric, values, bytes);
-    struct shard *shard = *locked = shard_of(key);
-    pthread_mutex_lock(&shard->mutex);
-    struct series *series = shard->series ? map_get(shard->series, key) : NULL;
-    if (series)
-        return series;
-    pthread_mutex_unlock(&shard->mutex);
-
-    if (cap_labels(metric, values, capped))
-        key = build_key(metric, capped, bytes);
-    shard = *locked = shard_of(key);
-    pthread_mutex_lock(&shard->mutex);
-    series = shard->series ? map_get(shard->series, key) : NULL;
-    return series ? series : create_series(shard, metric, key);
-}
-
-static struct series *lock_series(enum metric metric, const struct str *values,
-                                  struct shard **locked)
-{
+    renew_own();
     struct recent *recent = recent_slot(metric, values);
-    if (recent && recent->generation == atomic_load(&generation) &&
-        recent_is(recent, metric, values)) {
-        pthread_mutex_lock(&recent->shard->mutex);
-        *locked = recent->shard;
-        if (recent->generation == atomic_load(&generation))
-            return recent->series;
-        pthread_mutex_unlock(&recent->shard->mutex);
-    }
-    struct series *series = find_series(metric, values, locked);
+    if (recent && recent_is(recent, metric, values))
+        return recent->cell;
+    struct metrics_cell *cell = find_cell(metric, values);
     if (recent)
-        recent_keep(recent, metric, values, series, *locked);
-    return series;
+        recent_keep(recent, metric, values, cell);
+    return cell;
 }
+
+/* ---- counting ---- */
 
 void metrics_add(enum metric metric, double amount, const struct str *labels)
 {
-    struct shard *shard;
-    lock_series(metric, labels, &shard)->value += amount;
-    pthread_mutex_unlock(&shard->mutex);
-}
-
-void metrics_set(enum metric metric, double value, const struct str *labels)
-{
-    struct shard *shard;
-    lock_series(metric, labels, &shard)->value = value;
-    pthread_mutex_unlock(&shard->mutex);
+    add(cell_of(metric, labels), amount);
 }
 
 void metrics_observe(enum metric metric, double value, const struct str *labels)
 {
-    const struct family *family = &metrics_families[metric];
-    struct shard *shard;
-    struct series *series = lock_series(metric, labels, &shard);
-    series->value += value;
-    series->count++;
-    for (size_t i = 0; i < family->bucket_count; i++) {
-        if (value <= family->buckets[i]) {
-            series->bucket[i]++;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&shard->mutex);
+    observe(cell_of(metric, labels), value);
 }
 
-/* No thread uses what it remembers from before. Called with the lock of the shard that is about to
- * lose series: whoever remembered one of them under that lock did so in an older generation. */
-static void forget_recents(void)
+void metrics_set(enum metric metric, double value, const struct str *labels)
 {
-    atomic_fetch_add(&generation, 1);
+    pthread_mutex_lock(&lock);
+    find_series(metric, labels)->value = value;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct metrics_cell *handle_cell(struct metrics_handle *handle, enum metric metric,
+                                        const struct str *labels)
+{
+    if (handle->generation != atomic_load_explicit(&generation, memory_order_relaxed)) {
+        handle->cell = cell_of(metric, labels);
+        handle->generation = own.generation;
+    }
+    return handle->cell;
+}
+
+void metrics_add_by(struct metrics_handle *handle, enum metric metric, double amount,
+                    const struct str *labels)
+{
+    add(handle_cell(handle, metric, labels), amount);
+}
+
+void metrics_observe_by(struct metrics_handle *handle, enum metric metric, double value,
+                        const struct str *labels)
+{
+    observe(handle_cell(handle, metric, labels), value);
 }
 
 void metrics_reset(enum metric metric)
 {
-    for (size_t i = 0; i < SHARD_COUNT; i++) {
-        pthread_mutex_lock(&shards[i].mutex);
-        forget_recents();
-        struct map *kept = map_create();
-        struct str key;
-        void *value;
-        size_t position = 0;
-        while (shards[i].series && map_next(shards[i].series, &position, &key, &value)) {
-            if (((struct series *)value)->metric == metric)
-                destroy_series(value);
-            else
-                map_put(kept, key, value);
-        }
-        map_destroy(shards[i].series, NULL);
-        shards[i].series = kept;
-        pthread_mutex_unlock(&shards[i].mutex);
+    pthread_mutex_lock(&lock);
+    struct map *kept = map_create();
+    struct str key;
+    void *value;
+    size_t position = 0;
+    while (all_series && map_next(all_series, &position, &key, &value)) {
+        struct series *series = value;
+        if (series->metric == metric && !series->cells)
+            destroy_series(series);
+        else
+            map_put(kept, key, series);
     }
+    map_destroy(all_series, NULL);
+    all_series = kept;
+    pthread_mutex_unlock(&lock);
 }
 
 void metrics_finish(void)
 {
-    for (size_t i = 0; i < SHARD_COUNT; i++) {
-        pthread_mutex_lock(&shards[i].mutex);
-        forget_recents();
-        map_destroy(shards[i].series, destroy_series);
-        shards[i].series = NULL;
-        pthread_mutex_unlock(&shards[i].mutex);
-    }
-    for (size_t i = 0; i < CAPPED_LABEL_COUNT; i++) {
-        pthread_mutex_lock(&capped_labels[i].mutex);
-        map_destroy(capped_labels[i].values, NULL);
-        capped_labels[i].values = NULL;
-        pthread_mutex_unlock(&capped_labels[i].mutex);
-    }
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&generation, 1);
+    map_destroy(all_series, destroy_series);
+    all_series = NULL;
+    pthread_mutex_unlock(&lock);
+    metrics_labels_finish();
 }
 
 /* ---- what a scrape sees ---- */
 
+/* The sum over all threads. Under the lock. */
 static void copy_series(struct scrape *scrape, const struct series *series)
 {
     if (scrape->count == scrape->capacity) {
@@ -358,10 +352,17 @@ static void copy_series(struct scrape *scrape, const struct series *series)
     struct series *copy = &scrape->copies[scrape->count++];
     size_t buckets = metrics_families[series->metric].bucket_count;
     *copy = *series;
+    copy->cells = NULL;
     copy->key = memory_copy_str(str_slice(series->key, series->key_length));
-    copy->bucket = memory_alloc_array(buckets, sizeof *copy->bucket);
-    for (size_t i = 0; i < buckets; i++)
-        copy->bucket[i] = series->bucket[i];
+    copy->bucket = memory_alloc_array(buckets + 1, sizeof *copy->bucket);
+    for (struct metrics_cell *cell = series->cells; cell; cell = cell->next) {
+        copy->value += read_double(&cell->value);
+        for (size_t i = 0; i <= buckets; i++) {
+            uint64_t count = atomic_load_explicit(&cell->bucket[i], memory_order_relaxed);
+            copy->bucket[i] += count;
+            copy->count += count; /* read once, so that it is never below a bucket's */
+        }
+    }
 }
 
 static int compare_series(const void *left, const void *right)
@@ -373,14 +374,12 @@ static int compare_series(const void *left, const void *right)
 void metrics_scrape_take(struct scrape *scrape)
 {
     *scrape = (struct scrape){NULL, 0, 0};
-    for (size_t i = 0; i < SHARD_COUNT; i++) {
-        void *value;
-        size_t position = 0;
-        pthread_mutex_lock(&shards[i].mutex);
-        while (shards[i].series && map_next(shards[i].series, &position, NULL, &value))
-            copy_series(scrape, value);
-        pthread_mutex_unlock(&shards[i].mutex);
-    }
+    void *value;
+    size_t position = 0;
+    pthread_mutex_lock(&lock);
+    while (all_series && map_next(all_series, &position, NULL, &value))
+        copy_series(scrape, value);
+    pthread_mutex_unlock(&lock);
     if (scrape->count)
         qsort(scrape->copies, scrape->count, sizeof *scrape->copies, compare_series);
 }

@@ -67,7 +67,7 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
     call->outcome = "success";
     list_append(&worker->calls, &call->node);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
-    metrics_add(METRIC_ACTIVE_REQUESTS, 1, NULL);
+    metrics_add_by(&worker->active_requests, METRIC_ACTIVE_REQUESTS, 1, NULL);
     http_on_gone(exchange, on_gone, call);
     return call;
 }
@@ -110,7 +110,7 @@ void call_ended(struct call *call)
     call->exchange = NULL;
     list_remove(&call->node);
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
-    metrics_add(METRIC_ACTIVE_REQUESTS, -1, NULL);
+    metrics_add_by(&call->worker->active_requests, METRIC_ACTIVE_REQUESTS, -1, NULL);
     call_unref(call);
 }
 

@@ -8,6 +8,7 @@
 
 #include "taskgate/core/list.h"
 #include "taskgate/core/map.h"
+#include "taskgate/core/metrics.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/json/envelope.h"
@@ -48,8 +49,9 @@ struct gateway_worker {
     struct gateway *gateway;
     struct loop *loop;
     struct upstream_client *client;
-    char reachable_source[64];     /* which upstream answered lately, and until when that holds */
-    int64_t reachable_until_ms;    /* monotonic */
+    char reachable_source[64];  /* which upstream answered lately, and until when that holds */
+    int64_t reachable_until_ms; /* monotonic */
+    struct metrics_handle active_requests;
     struct list calls;             /* struct call.node, every one that is not yet answered */
     struct list asks;              /* struct ask.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (fetch.c) */

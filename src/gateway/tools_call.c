@@ -24,9 +24,13 @@ static void refuse(struct call *call, enum jsonrpc_error error, const char *gate
 
 static void count_decision(enum config_action action)
 {
+    static _Thread_local struct {
+        struct metrics_handle decisions, matches;
+    } counters[CONFIG_ACTION_COUNT];
     struct str name = str_from(config_action_name(action));
-    metrics_count(METRIC_DECISIONS, STR("gate2"), name);
-    metrics_count(METRIC_RULE_MATCHES, name);
+    metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
+                   METRIC_LABELS(STR("gate2"), name));
+    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
 }
 
 static void forward(struct call *call)

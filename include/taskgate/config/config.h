@@ -22,6 +22,7 @@
 
 /* What a rule says; seed 002 §5.3. ACTION_POLICY: Cedar policies decide. */
 enum config_action { ACTION_FORWARD, ACTION_APPROVE, ACTION_DENY, ACTION_POLICY };
+#define CONFIG_ACTION_COUNT (ACTION_POLICY + 1)
 /* "forward", "approve", "deny", "policy". */
 const char *config_action_name(enum config_action action);
 

@@ -25,16 +25,32 @@ enum metric {
  * "__other__" (reference §7.2). */
 #define METRIC_LABELS(...) ((const struct str[METRICS_MAX_LABELS]){__VA_ARGS__})
 
+/* Each thread counts in cells of its own, which a scrape adds up: no lock is taken but when a
+ * thread meets a series for the first time. */
 void metrics_add(enum metric metric, double amount, const struct str *labels);
+/* What is set is added to what all threads have added. Takes a lock. */
 void metrics_set(enum metric metric, double value, const struct str *labels);
 void metrics_observe(enum metric metric, double value, const struct str *labels);
-/* Drops every series of a gauge, so that what is gone is not reported for ever. */
+/* Drops every series of a gauge that was only set, so that what is gone is not reported for ever.
+ */
 void metrics_reset(enum metric metric);
 #define metrics_count(metric, ...) metrics_add(metric, 1, METRIC_LABELS(__VA_ARGS__))
+
+/* Where one thread counts one metric with labels that never change: the series is looked up at
+ * the first use alone. Zeroed memory of that thread's own; nothing to free. */
+struct metrics_cell;
+struct metrics_handle {
+    struct metrics_cell *cell;
+    unsigned generation;
+};
+void metrics_add_by(struct metrics_handle *handle, enum metric metric, double amount,
+                    const struct str *labels);
+void metrics_observe_by(struct metrics_handle *handle, enum metric metric, double value,
+                        const struct str *labels);
 
 /* Prometheus text 0.0.4, or OpenMetrics 1.0.0 with its "# EOF". */
 void metrics_write(struct buffer *out, bool open_metrics);
 /* The table as Markdown, for docs/metrics.md. */
 void metrics_write_reference(struct buffer *out);
-/* Frees everything, for a leak-free end. */
+/* Frees everything, for a leak-free end: no other thread counts any more. */
 void metrics_finish(void);

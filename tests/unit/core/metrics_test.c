@@ -166,6 +166,43 @@ START_TEST(threads_lose_no_count)
 }
 END_TEST
 
+static void *count_a_little(void *context)
+{
+    struct metrics_handle handle = {0};
+    for (int i = 0; i < 10; i++)
+        metrics_add_by(&handle, METRIC_RULE_MATCHES, 1, METRIC_LABELS(STR("deny")));
+    metrics_count(METRIC_RULE_MATCHES, STR("deny"));
+    return NULL;
+}
+
+START_TEST(what_an_ended_thread_has_counted_stays)
+{
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, count_a_little, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    expect_line(false, "thoughtgate_rule_matches_total{action=\"deny\"} 33");
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(a_handle_counts_in_its_series)
+{
+    struct metrics_handle wait = {0}, active = {0};
+    for (int round = 0; round < 2; round++) {
+        metrics_add_by(&active, METRIC_ACTIVE_REQUESTS, 2, NULL);
+        metrics_add(METRIC_ACTIVE_REQUESTS, 1, NULL);
+        metrics_observe_by(&wait, METRIC_UPSTREAM_DURATION, 3, METRIC_LABELS(STR("up")));
+        metrics_observe(METRIC_UPSTREAM_DURATION, 1e9, METRIC_LABELS(STR("up")));
+        expect_line(false, "thoughtgate_active_requests 3");
+        expect_line(false, "thoughtgate_upstream_duration_ms_count{target=\"up\"} 2");
+        expect_line(false, "thoughtgate_upstream_duration_ms_sum{target=\"up\"} 1000000003");
+        metrics_finish(); /* and the second round begins anew */
+    }
+}
+END_TEST
+
 START_TEST(reference_names_each_metric)
 {
     struct buffer out;
@@ -188,6 +225,8 @@ int main(void)
     tcase_add_test(cases, label_values_are_escaped_bounded_and_utf8);
     tcase_add_test(cases, invented_tool_names_do_not_fill_the_memory);
     tcase_add_test(cases, threads_lose_no_count);
+    tcase_add_test(cases, what_an_ended_thread_has_counted_stays);
+    tcase_add_test(cases, a_handle_counts_in_its_series);
     tcase_add_test(cases, reference_names_each_metric);
     Suite *suite = suite_create("metrics");
     suite_add_tcase(suite, cases);
