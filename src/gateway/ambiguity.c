@@ -3,28 +3,9 @@
 
 #include <string.h>
 
-/* Lower case, as they are read. Servers differ in which of two they take. */
-static const struct str single[] = {
-    STR("authorization"), STR("mcp-session-id"),   STR("mcp-protocol-version"),
-    STR("content-type"),  STR("content-encoding"),
-};
-#define SINGLE_COUNT (sizeof single / sizeof *single)
-
 const char *ambiguity_repeated_header(const struct http_exchange *exchange)
 {
-    bool seen[SINGLE_COUNT] = {false};
-    size_t count = http_header_count(exchange);
-    for (size_t i = 0; i < count; i++) {
-        struct str name = http_header_at(exchange, i).name;
-        for (size_t j = 0; j < SINGLE_COUNT; j++) {
-            if (!str_equal(name, single[j]))
-                continue;
-            if (seen[j])
-                return single[j].bytes;
-            seen[j] = true;
-        }
-    }
-    return NULL;
+    return http_name_text(http_header_repeated(exchange));
 }
 
 static bool is_utf8_name(struct str charset)
@@ -51,9 +32,12 @@ static bool is_plain_parameter(struct str parameter)
 
 bool ambiguity_is_plain_json(const struct http_exchange *exchange)
 {
-    struct str coding = http_header(exchange, "content-encoding");
+    struct str coding = http_header_known(exchange, HTTP_NAME_CONTENT_ENCODING);
+    struct str type = http_header_known(exchange, HTTP_NAME_CONTENT_TYPE);
     struct str media, parameters;
-    str_cut(http_header(exchange, "content-type"), ';', &media, &parameters);
+    if (coding.length == 0 && str_equal(type, STR("application/json")))
+        return true; /* as nearly all are */
+    str_cut(type, ';', &media, &parameters);
     if (!str_equal_ignore_case(str_trim(media), STR("application/json")))
         return false;
     while (parameters.length > 0) {

@@ -6,58 +6,61 @@
 
 #include "taskgate/core/memory.h"
 
-/* Lower case. Framing and connection management belong to each hop. */
-static const struct str hop_by_hop[] = {
-    STR("connection"),
-    STR("keep-alive"),
-    STR("proxy-authenticate"),
-    STR("te"),
-    STR("trailer"),
-    STR("proxy-authorization"),
-    STR("trailers"),
-    STR("transfer-encoding"),
-    STR("proxy-connection"),
-    STR("upgrade"),
-    STR("content-length"),
-    STR("http2-settings"),
-    STR("expect"),
-    STR("host"),
-};
-
 void headers_init(struct headers *headers, bool owns)
 {
     *headers = (struct headers){.owns = owns};
+}
+
+void headers_init_in(struct headers *headers, struct http_header *room, size_t capacity)
+{
+    *headers = (struct headers){.items = room, .capacity = capacity, .room = room};
 }
 
 void headers_finish(struct headers *headers)
 {
     for (size_t i = 0; headers->owns && i < headers->count; i++)
         free((char *)headers->items[i].name.bytes);
-    free(headers->items);
+    if (headers->items != headers->room)
+        free(headers->items);
     headers_init(headers, headers->owns);
 }
 
 /* Name and value in one block, which the name's pointer frees. */
-static struct http_header copy(struct str name, struct str value)
+static struct http_header copy(const struct http_header *header)
 {
+    struct str name = header->name, value = header->value;
+    struct http_header copied = *header;
     char *block = memory_alloc(name.length + value.length + 1);
     if (name.length > 0)
         memcpy(block, name.bytes, name.length);
     if (value.length > 0)
         memcpy(block + name.length, value.bytes, value.length);
-    return (struct http_header){str_slice(block, name.length),
-                                str_slice(block + name.length, value.length)};
+    copied.name = str_slice(block, name.length);
+    copied.value = str_slice(block + name.length, value.length);
+    return copied;
+}
+
+static void grow(struct headers *headers)
+{
+    size_t capacity = headers->capacity ? headers->capacity * 2 : 16;
+    struct http_header *kept = headers->items;
+    bool is_room = kept && kept == headers->room;
+    headers->items = memory_grow_array(is_room ? NULL : kept, capacity, sizeof *headers->items);
+    if (is_room)
+        memcpy(headers->items, kept, headers->count * sizeof *kept);
+    headers->capacity = capacity;
+}
+
+static void add(struct headers *headers, const struct http_header *header)
+{
+    if (headers->count == headers->capacity)
+        grow(headers);
+    headers->items[headers->count++] = headers->owns ? copy(header) : *header;
 }
 
 void headers_add(struct headers *headers, struct str name, struct str value)
 {
-    if (headers->count == headers->capacity) {
-        headers->capacity = headers->capacity ? headers->capacity * 2 : 16;
-        headers->items =
-            memory_grow_array(headers->items, headers->capacity, sizeof *headers->items);
-    }
-    headers->items[headers->count++] =
-        headers->owns ? copy(name, value) : (struct http_header){name, value};
+    add(headers, &(struct http_header){.name = name, .value = value});
 }
 
 void headers_set(struct headers *headers, struct str name, struct str value)
@@ -84,45 +87,42 @@ struct str headers_find(const struct headers *headers, const char *name)
     return STR_EMPTY;
 }
 
+struct str headers_known(const struct headers *headers, enum http_name name)
+{
+    for (size_t i = 0; i < headers->count; i++) {
+        if (http_name_of(&headers->items[i]) == name)
+            return headers->items[i].value;
+    }
+    return STR_EMPTY;
+}
+
 bool headers_name_event_stream(const struct headers *headers)
 {
-    struct str type = headers_find(headers, "content-type");
+    struct str type = headers_known(headers, HTTP_NAME_CONTENT_TYPE);
     struct str media, parameters;
+    if (str_equal(type, STR("application/json")))
+        return false; /* as nearly all are */
     str_cut(type, ';', &media, &parameters);
     return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
 }
 
-static bool is_hop_by_hop(struct str name)
+static bool is_hop_by_hop(const struct http_header *header)
 {
-    for (size_t i = 0; i < sizeof hop_by_hop / sizeof *hop_by_hop; i++) {
-        if (name.length == hop_by_hop[i].length && str_equal_ignore_case(name, hop_by_hop[i]))
-            return true;
-    }
-    return false;
+    return http_name_flags(http_name_of(header)) & HTTP_NAME_HOP_BY_HOP;
 }
 
-/* Lower case. Upstream must see what the gateway has gone by, so Connection takes none of them
- * away. */
-static const struct str end_to_end[] = {
-    STR("authorization"),
-    STR("content-type"),
-    STR("mcp-session-id"),
-    STR("mcp-protocol-version"),
-};
-
 /* Whether the comma-separated list of the Connection header names it. */
-static bool is_named_by(struct str connection, struct str name)
+static bool is_named_by(struct str connection, const struct http_header *header)
 {
     if (connection.length == 0)
         return false;
-    for (size_t i = 0; i < sizeof end_to_end / sizeof *end_to_end; i++) {
-        if (str_equal_ignore_case(name, end_to_end[i]))
-            return false;
-    }
+    /* Upstream must see what the gateway has gone by. */
+    if (http_name_flags(http_name_of(header)) & HTTP_NAME_END_TO_END)
+        return false;
     while (connection.length > 0) {
         struct str token;
         str_cut(connection, ',', &token, &connection);
-        if (str_equal_ignore_case(str_trim(token), name))
+        if (str_equal_ignore_case(str_trim(token), header->name))
             return true;
     }
     return false;
@@ -131,14 +131,13 @@ static bool is_named_by(struct str connection, struct str name)
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source)
 {
-    struct str connection = http_header(exchange, "connection");
+    struct str connection = http_header_known(exchange, HTTP_NAME_CONNECTION);
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
         struct http_header item = http_header_at(exchange, i);
-        if (is_hop_by_hop(item.name) || is_named_by(connection, item.name) ||
-            str_equal_ignore_case(item.name, STR("accept-encoding")))
-            continue;
-        headers_add(headers, item.name, item.value);
+        if (!is_hop_by_hop(&item) && !is_named_by(connection, &item) &&
+            item.known != HTTP_NAME_ACCEPT_ENCODING)
+            add(headers, &item);
     }
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
@@ -148,11 +147,11 @@ void headers_from_response(struct headers *headers, const struct http_header *it
 {
     struct str connection = STR_EMPTY;
     for (size_t i = 0; i < count; i++) {
-        if (str_equal_ignore_case(items[i].name, STR("connection")))
+        if (http_name_of(&items[i]) == HTTP_NAME_CONNECTION)
             connection = items[i].value;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!is_hop_by_hop(items[i].name) && !is_named_by(connection, items[i].name))
-            headers_add(headers, items[i].name, items[i].value);
+        if (!is_hop_by_hop(&items[i]) && !is_named_by(connection, &items[i]))
+            add(headers, &items[i]);
     }
 }

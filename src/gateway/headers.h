@@ -9,20 +9,27 @@
 #include "taskgate/config/config.h"
 #include "taskgate/http/server.h"
 
+/* More than most messages have: for headers_init_in(). */
+#define HEADERS_ROOM 32
+
 /* An owned list of headers. */
 struct headers {
     struct http_header *items;
     size_t count, capacity;
-    bool owns; /* names and values are copies of ours */
+    bool owns;                /* names and values are copies of ours */
+    struct http_header *room; /* the caller's, where `items` begins; or NULL */
 };
 
 void headers_init(struct headers *headers, bool owns);
+/* Views, in memory of the caller's as long as it suffices. */
+void headers_init_in(struct headers *headers, struct http_header *room, size_t capacity);
 void headers_finish(struct headers *headers);
 void headers_add(struct headers *headers, struct str name, struct str value);
 /* Replaces every header of that name (any case) by one. */
 void headers_set(struct headers *headers, struct str name, struct str value);
 /* The value, or an empty str. */
 struct str headers_find(const struct headers *headers, const char *name);
+struct str headers_known(const struct headers *headers, enum http_name name);
 
 /* Whether Content-Type is text/event-stream, whatever its parameters. */
 bool headers_name_event_stream(const struct headers *headers);

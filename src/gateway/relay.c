@@ -265,7 +265,7 @@ static int64_t announced_length(const struct http_header *items, size_t count)
 {
     uint64_t length;
     for (size_t i = 0; i < count; i++) {
-        if (str_equal_ignore_case(items[i].name, STR("content-length")) &&
+        if (http_name_of(&items[i]) == HTTP_NAME_CONTENT_LENGTH &&
             str_to_u64(items[i].value, &length) && length <= INT64_MAX)
             return (int64_t)length;
     }
@@ -288,22 +288,24 @@ static void on_head(void *context, int status, const struct http_header *items, 
     note_reachable(call);
     if (is_stood_in_for(relay))
         return;
+    struct http_header room[HEADERS_ROOM];
     struct headers headers;
-    headers_init(&headers, false);
+    headers_init_in(&headers, room, HEADERS_ROOM);
     headers_from_response(&headers, items, count);
     if (call->identified && status >= 200 && status < 300 && is_vouching(relay, &headers))
         note_acceptance(call);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
-    relay->is_encoded = headers_find(&headers, "content-encoding").length > 0;
+    relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
+    bool is_stream = headers_name_event_stream(&headers);
     if (reads && relay->is_encoded) {
         fail(relay, RELAY_UNREADABLE);
-    } else if (reads && !headers_name_event_stream(&headers)) {
+    } else if (reads && !is_stream) {
         relay->mode = RELAY_WHOLE;
         headers_from_response(&relay->headers, items, count);
     } else {
-        relay->mode = headers_name_event_stream(&headers) ? RELAY_EVENTS : RELAY_BYTES;
+        relay->mode = is_stream ? RELAY_EVENTS : RELAY_BYTES;
         start_stream(relay, &headers);
     }
     headers_finish(&headers);
@@ -416,11 +418,12 @@ void relay_start(struct call *call, const struct relay_options *options)
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
     struct relay *relay = memory_alloc(sizeof *relay);
     struct str method = http_method(call->exchange);
+    struct http_header room[HEADERS_ROOM];
     struct headers headers;
     relay->call = call;
     relay->options = *options;
     relay->started_ms = loop_now_ms(call->worker->loop);
-    headers_init(&headers, false);
+    headers_init_in(&headers, room, HEADERS_ROOM);
     buffer_init(&relay->glimpse);
     headers_init(&relay->headers, true);
     buffer_init(&relay->held);

@@ -2,6 +2,7 @@
  * An exchange: one request as h2o read it, from the handler's call until it is answered or
  * its client is gone.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "http_internal.h"
@@ -31,17 +32,34 @@ static void on_request_disposed(void *memory)
     buffer_finish(&exchange->sending);
 }
 
+/* Once for each header; nobody compares its name again. h2o takes no more of them than that. */
+static void intern_names(struct http_exchange *exchange)
+{
+    const h2o_headers_t *headers = &exchange->request->headers;
+    size_t count = headers->size < H2O_MAX_HEADERS ? headers->size : H2O_MAX_HEADERS;
+    for (size_t i = 0; i < count; i++) {
+        enum http_name name = http_name_find(
+            str_slice(headers->entries[i].name->base, headers->entries[i].name->len));
+        exchange->known[i] = (uint8_t)name;
+        if (exchange->first[name] == 0)
+            exchange->first[name] = (uint8_t)(i + 1);
+        else
+            exchange->repeated |= UINT32_C(1) << name;
+    }
+}
+
 static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)
 {
     struct http_exchange *exchange =
         h2o_mem_alloc_shared(&request->pool, sizeof(*exchange), on_request_disposed);
-    memset(exchange, 0, sizeof(*exchange));
+    memset(exchange, 0, offsetof(struct http_exchange, known));
     exchange->generator.proceed = response_proceed;
     exchange->request = request;
     exchange->connection = connection;
     exchange->received_ms = loop_now_ms(connection->server->loop);
     exchange->length_left = -1;
     connection->exchange = exchange;
+    intern_names(exchange);
     connection_hold(connection);
     return exchange;
 }
@@ -150,16 +168,34 @@ struct str http_header(const struct http_exchange *exchange, const char *name)
     return index < 0 ? STR_EMPTY : from_iovec(headers->entries[index].value);
 }
 
+struct str http_header_known(const struct http_exchange *exchange, enum http_name name)
+{
+    unsigned place = exchange->first[name];
+    return place == 0 ? STR_EMPTY : from_iovec(exchange->request->headers.entries[place - 1].value);
+}
+
+enum http_name http_header_repeated(const struct http_exchange *exchange)
+{
+    for (unsigned name = 0; exchange->repeated >> name != 0; name++)
+        if ((exchange->repeated >> name & 1) != 0 &&
+            (http_name_flags((enum http_name)name) & HTTP_NAME_SINGLE) != 0)
+            return (enum http_name)name;
+    return HTTP_NAME_UNSEEN;
+}
+
 size_t http_header_count(const struct http_exchange *exchange)
 {
-    return exchange->request->headers.size;
+    size_t count = exchange->request->headers.size;
+    return count < H2O_MAX_HEADERS ? count : H2O_MAX_HEADERS;
 }
 
 struct http_header http_header_at(const struct http_exchange *exchange, size_t index)
 {
     const h2o_header_t *header = &exchange->request->headers.entries[index];
     return (struct http_header){.name = from_iovec(*header->name),
-                                .value = from_iovec(header->value)};
+                                .value = from_iovec(header->value),
+                                .known = exchange->known[index],
+                                .is_clean = true};
 }
 
 int64_t http_received_ms(const struct http_exchange *exchange)

@@ -74,10 +74,12 @@ static bool is_allowed_origin(struct str origin, char *const *allowed, size_t al
 bool http_guard_allows_origin(const struct http_exchange *exchange, char *const *allowed,
                               size_t allowed_count)
 {
+    if (http_header_known(exchange, HTTP_NAME_ORIGIN).bytes == NULL)
+        return true;
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
         struct http_header header = http_header_at(exchange, i);
-        if (str_equal(header.name, STR("origin")) &&
+        if (header.known == HTTP_NAME_ORIGIN &&
             !is_allowed_origin(header.value, allowed, allowed_count))
             return false;
     }

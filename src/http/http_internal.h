@@ -81,7 +81,15 @@ struct http_exchange {
     bool ends_with_close; /* HTTP/1.0: only the end of the connection ends the body */
     bool above_high_water;
     bool ended; /* by the caller or by the client: nothing more is taken or told */
+
+    /* The request's headers by name: the first one's place and one more, 0 without; and what is
+     * there twice, a bit for each name. */
+    uint8_t first[HTTP_NAME_COUNT];
+    uint32_t repeated;
+    uint8_t known[H2O_MAX_HEADERS]; /* last, for it is not cleared: enum http_name of each */
 };
+
+_Static_assert(HTTP_NAME_COUNT <= 32, "`repeated` has a bit for each name");
 
 /* ---- listener.c ---- */
 bool listener_open(struct http_server *server, struct error *error);

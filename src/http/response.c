@@ -13,24 +13,53 @@
 
 /* ---- status and headers ---- */
 
-static bool is_framing(struct str name)
-{
-    static const struct str names[] = {
-        STR("connection"), STR("content-length"),    STR("date"),    STR("keep-alive"),
-        STR("trailer"),    STR("transfer-encoding"), STR("upgrade"),
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (name.length == names[i].length && str_equal_ignore_case(name, names[i]))
-            return true;
-    return false;
-}
-
 static bool has_forbidden_byte(struct str s)
 {
     for (size_t i = 0; i < s.length; i++)
         if (s.bytes[i] == '\r' || s.bytes[i] == '\n' || s.bytes[i] == '\0')
             return true;
     return false;
+}
+
+/* Whether it is the caller's to send, and can be sent. */
+static bool is_sendable(const struct http_header *header)
+{
+    if ((http_name_flags(http_name_of(header)) & HTTP_NAME_FRAMES) != 0)
+        return false;
+    if (header->is_clean || (header->name.length > 0 && !has_forbidden_byte(header->name) &&
+                             !has_forbidden_byte(header->value)))
+        return true;
+    log_warn("Left out a response header with bytes that may not be in one",
+             LOG_STR("name", header->name));
+    return false;
+}
+
+static char *put(char *at, struct str text)
+{
+    if (text.length > 0)
+        memcpy(at, text.bytes, text.length);
+    return at + text.length;
+}
+
+/* Names and values in one piece of the request's pool. */
+static void copy_headers(h2o_req_t *request, const struct http_header *headers, size_t count)
+{
+    h2o_headers_t *list = &request->res.headers;
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += headers[i].name.length + headers[i].value.length;
+    h2o_iovec_t *names = h2o_mem_alloc_pool(&request->pool, count * sizeof(h2o_iovec_t) + bytes);
+    char *at = (char *)(names + count);
+    h2o_vector_reserve(&request->pool, list, list->size + count);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_sendable(&headers[i]))
+            continue;
+        names[i] = h2o_iovec_init(at, headers[i].name.length);
+        char *value = put(at, headers[i].name);
+        at = put(value, headers[i].value);
+        list->entries[list->size++] = (h2o_header_t){
+            .name = &names[i], .value = h2o_iovec_init(value, headers[i].value.length)};
+    }
 }
 
 static void set_head(struct http_exchange *exchange, int status, const struct http_header *headers,
@@ -40,23 +69,8 @@ static void set_head(struct http_exchange *exchange, int status, const struct ht
 
     request->res.status = status;
     request->res.reason = status_reason(status);
-    for (size_t i = 0; i < header_count; i++) {
-        struct str name = headers[i].name;
-        struct str value = headers[i].value;
-        if (is_framing(name))
-            continue;
-        if (name.length == 0 || has_forbidden_byte(name) || has_forbidden_byte(value)) {
-            log_warn("Left out a response header with bytes that may not be in one",
-                     LOG_STR("name", name));
-            continue;
-        }
-        char *copy = h2o_mem_alloc_pool(&request->pool, name.length + value.length);
-        memcpy(copy, name.bytes, name.length);
-        if (value.length > 0)
-            memcpy(copy + name.length, value.bytes, value.length);
-        h2o_add_header_by_str(&request->pool, &request->res.headers, copy, name.length, 0, NULL,
-                              copy + name.length, value.length);
-    }
+    if (header_count > 0)
+        copy_headers(request, headers, header_count);
     exchange->has_no_body =
         !status_has_body(status) || str_equal(http_method(exchange), STR("HEAD"));
 }

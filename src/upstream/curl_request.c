@@ -36,11 +36,11 @@ static bool add_headers(struct curl_call *call, const struct upstream_request *r
     for (size_t i = 0; i < request->header_count; i++) {
         struct str name = request->headers[i].name;
         struct str value = request->headers[i].value;
-        if (!request_header_is_valid(request->headers[i])) {
+        if (!request_header_is_valid(&request->headers[i])) {
             snprintf(call->error_text, sizeof(call->error_text), REQUEST_HEADER_MALFORMED);
             return false;
         }
-        if (request_header_is_left_out(name))
+        if (request_header_is_left_out(&request->headers[i]))
             continue;
         has_accept |= str_equal_ignore_case(name, STR("accept"));
         has_content_type |= str_equal_ignore_case(name, STR("content-type"));

@@ -47,9 +47,9 @@ bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
     put(head, STR("\r\n"));
     for (size_t i = 0; i < request->header_count; i++) {
         const struct http_header *header = &request->headers[i];
-        if (!request_header_is_valid(*header))
+        if (!request_header_is_valid(header))
             return false;
-        if (!request_header_is_left_out(header->name))
+        if (!request_header_is_left_out(header))
             put_header(head, header);
     }
     if (request->body.length > 0 || str_equal(method, STR("POST"))) {

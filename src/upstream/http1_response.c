@@ -61,18 +61,12 @@ static void read_connection(struct frame *frame, struct str value)
 
 static void read_header(struct frame *frame, const struct http_header *header)
 {
-    static const struct {
-        struct str name;
-        void (*read)(struct frame *frame, struct str value);
-    } framing[] = {
-        {STR("content-length"), read_length},
-        {STR("transfer-encoding"), read_coding},
-        {STR("connection"), read_connection},
-    };
-    for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
-        if (header->name.length == framing[i].name.length &&
-            str_equal(header->name, framing[i].name))
-            framing[i].read(frame, header->value);
+    if (header->known == HTTP_NAME_CONTENT_LENGTH)
+        read_length(frame, header->value);
+    else if (header->known == HTTP_NAME_TRANSFER_ENCODING)
+        read_coding(frame, header->value);
+    else if (header->known == HTTP_NAME_CONNECTION)
+        read_connection(frame, header->value);
 }
 
 static void lower(char *bytes, size_t length)
@@ -100,6 +94,8 @@ static void take_headers(struct http1_head *head, struct frame *frame, char *byt
         lower(bytes + (from->name - bytes), from->name_len);
         to->name = str_slice(from->name, from->name_len);
         to->value = str_trim(str_slice(from->value, from->value_len));
+        to->known = (uint8_t)http_name_find(to->name);
+        to->is_clean = true;
         read_header(frame, to);
     }
     head->count = count;

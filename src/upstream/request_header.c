@@ -6,24 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-bool request_header_is_left_out(struct str name)
+bool request_header_is_left_out(const struct http_header *header)
 {
-    static const struct str names[] = {
-        STR("accept-encoding"),
-        STR("connection"),
-        STR("content-length"),
-        STR("expect"),
-        STR("host"),
-        STR("keep-alive"),
-        STR("te"),
-        STR("trailer"),
-        STR("upgrade"),
-        STR("transfer-encoding"),
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (name.length == names[i].length && str_equal_ignore_case(name, names[i]))
-            return true;
-    return name.length >= 6 && str_equal_ignore_case(str_slice(name.bytes, 6), STR("proxy-"));
+    return (http_name_flags(http_name_of(header)) & HTTP_NAME_NOT_SENT_UP) != 0;
 }
 
 /* RFC 9110 §5.1 "token": letters, digits and !#$%&'*+-.^_`|~, a bit each. */
@@ -38,11 +23,13 @@ static bool has(struct str s, char c)
     return s.length > 0 && memchr(s.bytes, c, s.length) != NULL;
 }
 
-bool request_header_is_valid(struct http_header header)
+bool request_header_is_valid(const struct http_header *header)
 {
-    for (size_t i = 0; i < header.name.length; i++)
-        if (!is_token_character((unsigned char)header.name.bytes[i]))
+    if (header->is_clean)
+        return true;
+    for (size_t i = 0; i < header->name.length; i++)
+        if (!is_token_character((unsigned char)header->name.bytes[i]))
             return false;
-    return header.name.length > 0 && !has(header.value, '\r') && !has(header.value, '\n') &&
-           !has(header.value, '\0');
+    return header->name.length > 0 && !has(header->value, '\r') && !has(header->value, '\n') &&
+           !has(header->value, '\0');
 }

@@ -14,15 +14,11 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
+#include "taskgate/http/names.h"
 #include "taskgate/loop/loop.h"
 
 struct http_server;
 struct http_exchange;
-
-struct http_header {
-    struct str name; /* lower case where it was read, any case where it is written */
-    struct str value;
-};
 
 /* Called once per request. The handler must answer, now or later, by exactly one of
  * http_respond() or http_stream_start() … http_stream_end()/http_stream_abort(). One that
@@ -77,6 +73,10 @@ struct str http_peer(const struct http_exchange *exchange);
 /* First header of that name (lower case), or an empty str with bytes == NULL. Host,
  * Content-Length and the transfer headers are not among them. */
 struct str http_header(const struct http_exchange *exchange, const char *name);
+/* The same of a name that the table has: nothing is compared. */
+struct str http_header_known(const struct http_exchange *exchange, enum http_name name);
+/* The first name with HTTP_NAME_SINGLE that is there twice; HTTP_NAME_UNSEEN when there is none. */
+enum http_name http_header_repeated(const struct http_exchange *exchange);
 size_t http_header_count(const struct http_exchange *exchange);
 struct http_header http_header_at(const struct http_exchange *exchange, size_t index);
 int64_t http_received_ms(const struct http_exchange *exchange); /* monotonic */

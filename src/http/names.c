@@ -1,0 +1,62 @@
+/* The table of header names, as lookups. */
+#include "taskgate/http/names.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define LONGEST_NAME sizeof("mcp-protocol-version")
+
+_Static_assert(HTTP_NAME_COUNT <= UINT8_MAX, "a header has one byte for its name");
+
+#define HTTP_NAME_ROW(symbol, text, flags)                                                         \
+    _Static_assert(sizeof(text) <= LONGEST_NAME, "longer than LONGEST_NAME");
+#include "taskgate/http/names_table.h"
+#undef HTTP_NAME_ROW
+
+static const char *const texts[HTTP_NAME_COUNT] = {
+#define HTTP_NAME_ROW(symbol, text, flags) [HTTP_NAME_##symbol] = text,
+#include "taskgate/http/names_table.h"
+#undef HTTP_NAME_ROW
+};
+
+static const uint8_t flags_of[HTTP_NAME_COUNT] = {
+    [HTTP_NAME_PROXY_OTHER] = HTTP_NAME_NOT_SENT_UP,
+#define HTTP_NAME_ROW(symbol, text, flags) [HTTP_NAME_##symbol] = (flags),
+#include "taskgate/http/names_table.h"
+#undef HTTP_NAME_ROW
+};
+
+enum http_name http_name_find(struct str name)
+{
+    /* Lengths and texts are constants here: the compiler compares words. */
+#define HTTP_NAME_ROW(symbol, text, flags)                                                         \
+    if (name.length == sizeof(text) - 1 && memcmp(name.bytes, text, sizeof(text) - 1) == 0)        \
+        return HTTP_NAME_##symbol;
+#include "taskgate/http/names_table.h"
+#undef HTTP_NAME_ROW
+    return str_starts_with(name, STR("proxy-")) ? HTTP_NAME_PROXY_OTHER : HTTP_NAME_OTHER;
+}
+
+enum http_name http_name_of(const struct http_header *header)
+{
+    if (header->known != HTTP_NAME_UNSEEN)
+        return (enum http_name)header->known;
+    /* Of a longer one only the beginning says something. */
+    char lower[LONGEST_NAME];
+    size_t length = header->name.length < sizeof(lower) ? header->name.length : sizeof(lower);
+    for (size_t i = 0; i < length; i++) {
+        char c = header->name.bytes[i];
+        lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    }
+    return http_name_find(str_slice(lower, length));
+}
+
+const char *http_name_text(enum http_name name)
+{
+    return texts[name];
+}
+
+unsigned http_name_flags(enum http_name name)
+{
+    return flags_of[name];
+}
