@@ -1,4 +1,4 @@
-/* What all bodies have in common. */
+/* Reads the JSON body of a request, whichever endpoint it is for. */
 #include "body.h"
 
 #include "taskgate/json/text.h"

@@ -91,7 +91,7 @@ static void commit(struct pending_reply *pending, struct str id, struct str work
                       (struct store_call){pending->admin->loop, answer_decision, pending});
 }
 
-/* Who made a task never changes, so what is read here still holds when the decision is taken. */
+/* A task's owner never changes, so the owner read here is still right at the decision. */
 static void check_owner(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = context;

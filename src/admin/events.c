@@ -63,7 +63,7 @@ static void write_event(struct stream *stream, const struct feed_event *event,
     buffer_finish(&text);
 }
 
-/* What a reload takes away ends here, not only at the next request. */
+/* A reload that takes a token away ends its open streams, too. */
 static bool is_still_allowed(const struct stream *stream, const struct snapshot *snapshot)
 {
     return snapshot &&

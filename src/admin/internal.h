@@ -1,6 +1,6 @@
 /*
- * What the files of the operators' side share: the server, and one request that has passed
- * the checks of router.c.
+ * Shared by the files of src/admin: the server, and one request that has passed the checks of
+ * router.c.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct admin {
     int64_t started_ms; /* monotonic */
 };
 
-/* Who a token belongs to. */
+/* The holder of a token. */
 struct operator
 {
     const char *name; /* of the snapshot, or static */

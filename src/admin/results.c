@@ -89,7 +89,7 @@ static void answer_ended(struct wait *wait, const struct task *task)
 
 /* ---- while it waits ---- */
 
-/* What a reload takes away ends here, not only at the next request. */
+/* A reload that takes a token away ends its open waits, too. */
 static bool is_still_allowed(const struct wait *wait)
 {
     struct snapshot *snapshot = snapshot_current();

@@ -4,7 +4,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/notify/redact.h"
 
-/* What a client sees of each state; design §5. */
+/* The status that a client sees for each state; design §5. */
 static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_PENDING] = "input_required", [TASK_APPROVED] = "working", [TASK_EXECUTING] = "working",
     [TASK_COMPLETED] = "completed",    [TASK_FAILED] = "failed",    [TASK_CANCELLED] = "cancelled",

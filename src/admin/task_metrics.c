@@ -3,7 +3,7 @@
 
 #include "taskgate/core/metrics.h"
 
-/* Whoever decides does it over the admin endpoint: there is no other channel. */
+/* Every decision comes over the admin endpoint. */
 #define CHANNEL STR("admin")
 
 /* Whether this change is the one that ended the waiting for a decision. A task that goes back

@@ -28,7 +28,7 @@ struct admin_client {
     char *authorization; /* header line, or NULL without a token */
 };
 
-/* Of the answer that is coming. */
+/* The answer that is being received. */
 struct reception {
     struct admin_client *client;
     const struct admin_request *request;
@@ -133,8 +133,7 @@ static struct curl_slist *build_headers(const struct admin_client *client,
     return curl_slist_append(headers, "Expect:");
 }
 
-/* What is said to this machine passes no proxy that the environment names for others: the token
- * is not theirs. */
+/* A request to this machine passes no proxy of the environment: a proxy must not see the token. */
 static void keep_from_proxies(CURL *curl)
 {
     const char *others = getenv("no_proxy");

@@ -1,4 +1,4 @@
-/* What the rules come to for a tool or a rule, as `check` and `explain` tell it. */
+/* The outcome of the rules for a tool or a rule, as `check` and `explain` tell it. */
 #pragma once
 
 #include "taskgate/core/buffer.h"
@@ -17,6 +17,6 @@ void judgement_write_json(struct buffer *out, struct str tool, struct str source
 void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
                             const struct config_source *source, struct str tool,
                             const struct policy_decision *decision);
-/* What a rule (NULL: the default action) decides when it is the one that fits. */
+/* The decision of a rule (NULL: the default action) for a call that it fits. */
 void judgement_of_rule(const struct config *config, const struct config_rule *rule,
                        struct policy_decision *decision);

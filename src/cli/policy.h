@@ -19,7 +19,7 @@ int cli_policy_test(int argc, char **argv);
 bool policy_files_read(const char *path, struct buffer *text);
 /* Lines of NAME:LINE:COLUMN, as the engine's readers make them. */
 void policy_files_complain(const struct buffer *problems);
-/* What the file holds; NULL when it cannot be read or anything in it is wrong. */
+/* The contents of the file; NULL when it cannot be read or has a mistake. */
 struct cedar_policies *policy_files_policies(const char *path);
 struct cedar_entities *policy_files_entities(const char *path);
 struct cedar_requests *policy_files_requests(const char *path);

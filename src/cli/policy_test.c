@@ -77,7 +77,7 @@ static void forget_files(void)
 
 /* ---- running ---- */
 
-/* What all files come to. */
+/* The totals over all files. */
 struct tally {
     size_t files, cases, failed, unreached;
     struct buffer out, unreached_lines;

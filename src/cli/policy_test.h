@@ -15,7 +15,7 @@
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/policy/cedar.h"
 
-/* What comes of a call. */
+/* The outcome of a call. */
 enum test_decision {
     TEST_FORWARD,
     TEST_APPROVE,
@@ -63,7 +63,7 @@ struct test_file {
     struct snapshot *snapshot;
     struct test_case *cases;
     size_t count;
-    /* What a case has reached: each rule, behind them the default action; each policy. */
+    /* The rules, then the default action, and the policies that a case has reached. */
     bool *rules, *policies;
 };
 
@@ -83,7 +83,7 @@ bool test_target_load(struct test_file *file, const struct node *root);
 void test_value_write(struct buffer *out, const struct node *node);
 
 /* ---- policy_test_run.c ---- */
-/* What was expected and what came instead. */
+/* One expectation that was not met. */
 struct test_difference {
     const char *what; /* "decision" … */
     char *expected, *actual;

@@ -1,4 +1,5 @@
-/* What a case expects of its call; names must be those of the rules and policies it tests. */
+/* Reads a case's expectations. The names in them must exist in the rules and policies under test.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -24,7 +24,7 @@ static const struct test_key case_keys[] = {
     {"expect", true, test_read_expect},
 };
 
-/* What is tested must be known by now: names of rules and policies are looked up in it. */
+/* The target must be known by now: names of rules and policies are looked up in it. */
 static void read_cases(struct reading *reading, const struct node *node, const char *path)
 {
     struct test_file *file = reading->file;

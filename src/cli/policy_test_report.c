@@ -1,4 +1,4 @@
-/* What came of cases, for people and as JSON: differences, and what no case has reached. */
+/* Reports the results of cases, for people and as JSON: differences, and unreached rules. */
 #include "policy_test.h"
 #include "terminal.h"
 

@@ -1,4 +1,5 @@
-/* What a file of cases tests: a configuration, or Cedar policies alone, behind a rule for all. */
+/* The target of a file of cases: a configuration, or Cedar policies alone behind one rule for all.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 static const struct test_file *loading;
 
-/* What the gateway reads from its surroundings is the same everywhere a test is run. */
+/* Stands in for the environment, so that a test gives the same result on every machine. */
 static const char *find_variable(const char *name)
 {
     for (size_t i = 0; i < loading->variable_count; i++) {

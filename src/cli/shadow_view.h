@@ -1,5 +1,5 @@
 /*
- * What the shadow of a configuration would make of a tool, for `explain`.
+ * The shadow's decision on a tool, for `explain`.
  */
 #pragma once
 

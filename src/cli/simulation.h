@@ -8,7 +8,7 @@
 
 #define SIMULATION_EXAMPLES 3
 
-/* What was decided, or would be. */
+/* A decision, recorded or simulated. */
 struct simulated {
     enum verdict_outcome outcome;
     char *workflow; /* or "" */

@@ -1,4 +1,4 @@
-/* What would be different, as a table and as JSON. */
+/* Reports the differences that a simulation found, as a table and as JSON. */
 #include <inttypes.h>
 
 #include "simulation.h"
@@ -6,7 +6,7 @@
 
 #include "terminal.h"
 
-/* What is missing, in the words of the report. */
+/* The report's words for facts that a recorded call lacks. */
 static const char *missing(unsigned hangs_on)
 {
     static const char *const words[] = {

@@ -13,7 +13,7 @@
 #include "options.h"
 #include "terminal.h"
 
-/* What the options of all subcommands leave behind. */
+/* The options of all subcommands, once read. */
 struct arguments {
     const char *id;
     const char *state, *source, *tool, *limit, *cursor;

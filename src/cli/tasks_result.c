@@ -1,4 +1,4 @@
-/* What became of a task: its result, or why there is none. */
+/* Prints a task's result, or the reason why there is none. */
 #include "tasks.h"
 
 #include <inttypes.h>

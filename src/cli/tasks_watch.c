@@ -96,8 +96,8 @@ int tasks_watch(struct admin_client *client, bool json)
                                         .context = &watch};
         code = admin_client_send(client, &request, &body);
         has_been_open |= watch.was_open;
-        /* What never worked will not work by waiting, nor what is refused; what has worked and
-         * does not answer may come back. */
+        /* A server that answered before may come back. A refusal, or a server that never
+         * answered, is final. */
         bool is_refused = code != CLI_DONE && admin_client_status(client) != 0;
         if (watch.output_failed || !has_been_open || is_refused)
             break;

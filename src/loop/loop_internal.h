@@ -1,5 +1,5 @@
 /*
- * What the files of the loop module share.
+ * Shared by the files of src/loop.
  */
 #pragma once
 

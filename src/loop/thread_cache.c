@@ -1,6 +1,6 @@
 /*
- * What h2o keeps per thread: how large its read buffers are, and memory for reuse, which is
- * freed when the thread ends.
+ * h2o's caches of a thread: the size of its read buffers, and memory for reuse, which is freed when
+ * the thread ends.
  *
  * h2o 2.2.5 has no call for either. A thread that ends would leave its caches behind.
  */

@@ -91,7 +91,7 @@ void dialect_write_task(struct buffer *out, const struct task *task,
     buffer_append_char(out, '}');
 }
 
-/* What a model is told at once, where no rule words it. */
+/* The immediate text for a model, where no rule words it. */
 static void append_immediate(struct buffer *out, const struct task *task)
 {
     buffer_append_format(

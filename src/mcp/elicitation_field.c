@@ -195,7 +195,7 @@ static bool check_list(struct elicitation_field *field, struct str value, struct
 
 /* ---- all of them ---- */
 
-/* What may be sent at all (ElicitResult.content), whatever the form says. */
+/* Whether ElicitResult.content allows the value at all, whatever the form says. */
 static bool is_plain(struct str value)
 {
     struct str item;

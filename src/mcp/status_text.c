@@ -54,7 +54,7 @@ static void append_expiry(struct buffer *out, const struct task *task)
                            task->accelerated ? "Not run in time" : "Approved, but not run in time");
 }
 
-/* What stands in for a message that nobody stored. A completed task needs none. */
+/* The message for a task that was stored without one. A completed task needs none. */
 static void append_default(struct buffer *out, const struct task *task)
 {
     switch (task->state) {

@@ -1,5 +1,5 @@
 /*
- * What a configuration needs beside the program itself.
+ * Loads the libraries that a configuration needs beside the program itself.
  */
 #pragma once
 

@@ -90,7 +90,7 @@ static bool look_at_files(struct reload *reload)
     return changed || (was_missed && !missing);
 }
 
-/* What only a restart can change is said, not ignored. */
+/* Warns of changes that only a restart can put into force. */
 static void warn_of_fixed(const struct config *old, const struct config *new)
 {
     struct {

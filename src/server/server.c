@@ -289,8 +289,8 @@ static void wait_for(sem_t *event)
         ;
 }
 
-/* What a connection has read lies in memory that h2o counts per thread, so the thread outlives
- * the connections that the end finds open. */
+/* h2o counts a connection's read buffers per thread, so the thread outlives the connections that
+ * are open at the end. */
 static void *run_worker(void *context)
 {
     struct worker *worker = context;
@@ -379,8 +379,8 @@ static void finish(struct server *server)
         admin_close(server->admin);
     notifier_close(server->notifier);
     store_stop(server->store);
-    /* What the store has sent is delivered, so that what it owns is freed; then what it refuses
-     * to those who went on asking. */
+    /* The first round delivers the store's answers, so that they are freed. The second delivers the
+     * refusals of requests that the first round made. */
     deliver_messages(server);
     deliver_messages(server);
     notifier_destroy(server->notifier);
@@ -402,8 +402,8 @@ static void finish(struct server *server)
         close(server->signals);
 }
 
-/* What is wrong is for whoever starts the program, a line each; once it runs, its standard
- * error is the log, where warnings are an entry. */
+/* At the start, mistakes are lines on standard error. Later, standard error is the log, and
+ * warnings are its entries. */
 static struct snapshot *load(const char *config_path)
 {
     struct config_problems problems = {0};

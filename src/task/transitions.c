@@ -153,7 +153,7 @@ bool task_check(const struct task *task, struct error *error)
     return true;
 }
 
-/* What the target state needs and the caller must bring, so that task_check() holds after. */
+/* Checks that the caller brings the facts which task_check() demands of the target state. */
 static bool check_change(const struct task *task, const struct task_change *change,
                          struct error *error)
 {
@@ -250,7 +250,7 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
                                            : default_message(task, change);
     free(task->status_message);
     task->status_message = message;
-    /* Who stops the call later is not who decided: the message above has that reason. */
+    /* The reason stays the decider's. A later cancel has its reason in the message above. */
     if (task->decided_ms == 0)
         replace(&task->reason, change->reason);
     replace(&task->upstream_task, change->upstream_task);

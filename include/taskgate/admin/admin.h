@@ -26,8 +26,8 @@ struct admin_options {
     /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
      * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
     char extra_token_sha256[65];
-    /* Of the gateway, on this loop: runs what the control plane calls. NULL: nothing can be
-     * called. */
+    /* The gateway's worker on this loop: runs the calls of the control plane. NULL: nothing can
+     * be called. */
     struct gateway_worker *worker;
     /* Whether every upstream was reachable when last tried; /ready says so, and is 200 all the
      * same. NULL: it never is. */
@@ -40,7 +40,7 @@ struct admin_options {
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error);
 uint16_t admin_port(const struct admin *admin);
-/* What /ready tells of the last reload: NULL after a good one. Copied. On the loop. */
+/* The error of the last reload, for /ready: NULL after a good one. Copied. On the loop. */
 void admin_set_config_error(struct admin *admin, const char *message);
 /* From now on /ready is 503 and event streams end; everything else is still answered, so that
  * probes and operators can look on while the proxy drains. On the loop. */

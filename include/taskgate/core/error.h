@@ -1,5 +1,5 @@
 /*
- * What went wrong, as a value: a sentence for the person who must act.
+ * An error as a value: one sentence for the person who must act.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 
 #include "taskgate/core/str.h"
 
-/* What they do then; for libraries that say that there is none. */
+/* Logs and aborts; for libraries that report that there is no memory. */
 _Noreturn void memory_exhausted(void);
 /* Zeroed memory; logs and aborts when there is none. Free with free(). */
 void *memory_alloc(size_t size);

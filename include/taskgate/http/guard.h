@@ -1,6 +1,6 @@
 /*
- * Who may speak to a port at all: the defence of a local port against web pages (DNS
- * rebinding, cross-site requests). Contract "Proxy" and "Admin". Any thread.
+ * The checks of Host and Origin: the defence of a local port against web pages (DNS rebinding,
+ * cross-site requests). Contract "Proxy" and "Admin". Any thread.
  */
 #pragma once
 

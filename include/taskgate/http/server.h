@@ -66,7 +66,7 @@ struct str http_path(const struct http_exchange *exchange);      /* without the 
 struct str http_query(const struct http_exchange *exchange);     /* after '?', or empty */
 struct str http_authority(const struct http_exchange *exchange); /* the Host header, or empty */
 struct str http_body(const struct http_exchange *exchange);
-/* Of this connection's local end: on 127.0.0.0/8 or ::1. */
+/* Whether this connection's local end is on 127.0.0.0/8 or ::1. */
 bool http_is_loopback(const struct http_exchange *exchange);
 /* The other end's address as text ("127.0.0.1", "::1"), without its port. */
 struct str http_peer(const struct http_exchange *exchange);

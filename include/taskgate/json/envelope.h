@@ -51,7 +51,7 @@ struct envelope {
     struct envelope_member name, uri, task_id, cursor, arguments, task, meta;
     /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
     struct str progress_token, task_ttl;
-    /* What envelope_write_executable() needs. */
+    /* Needed by envelope_write_executable(). */
     struct str body;
     struct str task_member; /* from the key's quote to the end of the value */
     /* Holds decoded texts that had escapes; freed by envelope_finish(). */

@@ -24,11 +24,11 @@
 #define DIALECT_REASON_FORBIDDEN "This tool does not support task-augmented calls"
 #define DIALECT_REASON_FORCED "This tool must be called as a task: include task metadata"
 
-/* What `pending` looks like: design §5 says input_required; contract "pending_status" has when
+/* The status shown for `pending`: input_required by design §5; contract "pending_status" says when
  * it is working. */
 enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING };
 
-/* What else than its row is shown of a task. */
+/* Facts shown of a task that its row does not hold. */
 struct dialect_view {
     enum dialect_pending pending;
     bool is_asking;                  /* while it executes: upstream waits for the client's answer */

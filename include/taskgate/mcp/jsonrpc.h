@@ -22,7 +22,7 @@ const char *jsonrpc_error_message(enum jsonrpc_error error);
 /* The table as Markdown, for docs/errors.md. */
 void jsonrpc_write_error_reference(struct buffer *out);
 
-/* What goes into `error.data`, in this order; empty members are left out. `error_type` and a
+/* The members of `error.data`, in this order; empty ones are left out. `error_type` and a
  * random `correlation_id` are always added at the end. */
 struct jsonrpc_error_data {
     struct str tool, reason, hint; /* first, as seed 002 §6.8 has them */

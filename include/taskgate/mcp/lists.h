@@ -23,7 +23,7 @@ struct mcp_tool {
     struct policy_hints hints; /* annotations.readOnlyHint …, where they are true or false */
 };
 
-/* What becomes of one item: false hides it. For tools `announce` is filled; it is
+/* Judges one item: false hides it. For tools `announce` is filled; it is
  * ANNOTATION_FORBIDDEN before. */
 typedef bool (*mcp_tool_judge)(void *context, const struct mcp_tool *tool,
                                enum policy_annotation *announce);

@@ -6,7 +6,7 @@
 
 #include "taskgate/core/str.h"
 
-/* What a server sends when its tools are others than before. */
+/* A server sends it when its list of tools has changed. */
 #define MCP_TOOLS_CHANGED "notifications/tools/list_changed"
 
 enum mcp_treatment {

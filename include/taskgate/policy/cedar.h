@@ -39,7 +39,7 @@ enum cedar_kind {
     CEDAR_KIND_COUNT
 };
 
-/* Who or what: User::"alice". Made by cedar_uid(), which fills `hash`. */
+/* The name of an entity: User::"alice". Made by cedar_uid(), which fills `hash`. */
 struct cedar_uid {
     struct str type; /* "User", "ThoughtGate::App" */
     struct str id;
@@ -50,7 +50,8 @@ struct cedar_set;
 struct cedar_record;
 struct cedar_ip;
 
-/* What is pointed to lives in a heap, in policies or in entities; none of it changes. */
+/* The memory behind its pointers lives in a heap, in policies or in entities; none of it changes.
+ */
 struct cedar_value {
     enum cedar_kind kind;
     union {

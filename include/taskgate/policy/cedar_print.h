@@ -1,7 +1,7 @@
 /*
  * Cedar policies back to text, in one layout whatever theirs was.
  *
- * What comes out is read again as policies that decide alike: the same conditions, sets in the
+ * The output reads back as policies that decide alike: the same conditions, sets in the
  * order in which they were written, calls as they were called. White space, comments,
  * parentheses that change nothing and the spelling of strings are not kept. Printing what was
  * printed changes nothing. Callable from any thread; nothing here blocks.

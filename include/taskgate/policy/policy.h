@@ -35,13 +35,13 @@ struct cedar_policy;
 /* What people call it: its @id, else "policy0" … by place. */
 struct str policy_name_of(const struct cedar_policy *policy);
 
-/* Who asks. */
+/* The caller. */
 struct policy_principal {
     struct str owner; /* "auth:<hex>", "session:<hex>", "admin:<name>" or "anonymous" */
     struct str client_name, client_version; /* as the client calls itself; nobody vouches for it */
 };
 
-/* What upstream says of a tool; bits 1 << enum policy_hint. */
+/* Upstream's word on a tool; bits 1 << enum policy_hint. */
 enum policy_hint { HINT_READ_ONLY, HINT_DESTRUCTIVE, HINT_IDEMPOTENT, HINT_OPEN_WORLD, HINT_COUNT };
 struct policy_hints {
     unsigned given, truth;
@@ -49,14 +49,14 @@ struct policy_hints {
 /* "readOnlyHint" … */
 const char *policy_hint_name(enum policy_hint hint);
 
-/* What Cedar policies may ask about beyond name and arguments. */
+/* Facts that Cedar policies may ask about beyond name and arguments. */
 struct policy_facts {
     struct policy_principal principal;
     struct policy_hints hints;
     int64_t now_ms; /* wall clock, read once for the whole request */
 };
 
-/* What is asked for. */
+/* The request that is judged. */
 struct policy_request {
     const struct config_source *source;
     struct str name;      /* tool or prompt name, or resource URI */
@@ -93,7 +93,7 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
                     const struct policy_facts *facts, struct policy_trace *trace,
                     struct policy_decision *decision);
 
-/* What of a call is not known to whoever rehearses it; bits. */
+/* Facts that a rehearsal of a call may lack; bits. */
 enum policy_unknown {
     UNKNOWN_ARGUMENTS = 1,
     UNKNOWN_CALLER = 2, /* who called, when, and what upstream said of the tool then */
@@ -114,7 +114,7 @@ bool policy_is_visible(const struct policy *policy, const struct config_source *
 enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,
                                        bool has_own, enum policy_annotation own);
 
-/* What comes of a call, by the matrices of seed 002 F-004 and F-005. */
+/* The outcome of a call, by the matrices of seed 002 F-004 and F-005. */
 enum policy_route {
     ROUTE_FORWARD,        /* the client's bytes go up as they are */
     ROUTE_DENIED,         /* -32014 */

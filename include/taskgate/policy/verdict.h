@@ -19,8 +19,8 @@ enum verdict_outcome {
 /* "forward", "approve", "deny", "reject", "hide", "invalid". */
 const char *verdict_outcome_name(enum verdict_outcome outcome);
 bool verdict_outcome_parse(struct str name, enum verdict_outcome *outcome);
-/* Of a decision for a name that is visible, and that has been put to the Cedar policies where a
- * rule leaves it to them. */
+/* The outcome of a decision. The name must be visible, and the Cedar policies must have been asked
+ * where a rule leaves the decision to them. */
 enum verdict_outcome verdict_outcome_of(const struct policy_decision *decision);
 
 struct verdict {

@@ -32,7 +32,7 @@ enum task_state {
 };
 #define TASK_STATE_COUNT 8
 
-/* What makes `failed` out of a task, so that tasks/result can answer as the contract has it. */
+/* The cause of a failed task: it decides what tasks/result answers (contract "Tasks"). */
 enum task_failure {
     TASK_FAILURE_NONE,
     TASK_FAILURE_UPSTREAM,        /* an error or isError result is stored */
@@ -113,7 +113,7 @@ bool task_id_is_ulid(struct str id);
 
 /* Whether the table allows the move. */
 bool task_can_move(enum task_state from, enum task_state to);
-/* What the audit trail calls it: "approve", "expire" …; NULL when there is no such move. */
+/* The move's name in the audit trail: "approve", "expire" …; NULL when there is no such move. */
 const char *task_move_name(enum task_state from, enum task_state to);
 /* Some are for promoted tasks alone, or for all but these: task_can_change() tells. */
 struct task_move {
@@ -122,13 +122,13 @@ struct task_move {
 };
 /* Walks the table, by state of origin: start with *position 0; false at its end. */
 bool task_next_move(size_t *position, struct task_move *move);
-/* What holds for every task in its state, after creation and after each move. false: `error`
- * says what does not. */
+/* Checks the invariant of the task's state; it holds after creation and after each move. false:
+ * `error` says what is broken. */
 bool task_check(const struct task *task, struct error *error);
 
-/* What a change brings along; fields left zero or NULL stay as they are, but for the status
- * message: the old one spoke of the old state, so NULL gives the new state's own ("Rejected by
- * NAME: REASON", "Approval timed out after 600 s", "Approved, but not run within 300 s",
+/* The facts that a change brings along; fields left zero or NULL stay as they are, but for the
+ * status message: the old one spoke of the old state, so NULL gives the new state's own ("Rejected
+ * by NAME: REASON", "Approval timed out after 600 s", "Approved, but not run within 300 s",
  * "Cancelled", else ""). A move to failed must say what failed, one to completed must bring
  * the result. */
 struct task_change {

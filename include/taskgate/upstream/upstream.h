@@ -94,8 +94,8 @@ void upstream_call_resume(struct upstream_call *call);
 /* Whether the caller's body is no longer needed: it has all gone out and is not sent again, or
  * there is none. */
 bool upstream_call_has_sent(const struct upstream_call *call);
-/* What comes from now on is told to others. Allowed in callbacks, but not in `end`. */
+/* From now on `callbacks` are told. Allowed in callbacks, but not in `end`. */
 void upstream_call_hand_over(struct upstream_call *call, const struct upstream_callbacks *callbacks,
                              void *context);
-/* Another silence limit, counted from now; 0: none. Not in `end`. */
+/* Sets another silence limit, counted from now; 0: none. Not in `end`. */
 void upstream_call_set_silence(struct upstream_call *call, int64_t silence_timeout_ms);
