@@ -34,6 +34,13 @@ void call_identify(struct call *call)
         snprintf(call->owner, sizeof call->owner, OWNER_ANONYMOUS);
 }
 
+void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool)
+{
+    call_identify(call);
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), name, tool);
+}
+
 void call_forget_state(struct call *call)
 {
     relay_cancel(call->relay);

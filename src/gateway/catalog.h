@@ -1,7 +1,8 @@
 /*
- * The catalogue: what is known of each source's upstream. Its tools (own annotation, digest of
- * the definition, what they are announced as), its last capabilities, and whether it answers
- * (seed 002 F-002, F-007). Shared by all workers behind one short lock. Any thread.
+ * The catalogue: what is known of each source's server. What it said of its tools is kept by
+ * owner, for a server may say other things to other users; beside it are the server's last
+ * capabilities and whether it answers (contract "Hardening, second round"; seed 002 F-002, F-007).
+ * Shared by all workers behind one short lock. Any thread.
  */
 #pragma once
 
@@ -17,43 +18,76 @@
 
 struct catalog;
 
-/* A copy of what is known of one tool. */
+/* The owner of what the gateway's own session was told; the control plane's calls are judged by
+ * that. */
+#define CATALOG_GATEWAY STR_EMPTY
+
+/* By whose list a tool is known. */
+enum catalog_word {
+    CATALOG_UNKNOWN,
+    CATALOG_TOLD,     /* the owner's own */
+    CATALOG_GATEWAYS, /* the gateway's own, and those of others */
+    CATALOG_OTHERS,   /* those of others alone */
+};
+
+/* A copy of what is known of one tool for one owner. Where the owner was not told of it, it is the
+ * strictest that anybody was told: destructive over not, not read-only over read-only, `required`
+ * over `optional`. */
 struct catalog_tool {
-    bool known;
+    enum catalog_word word;
+    bool known;      /* not CATALOG_UNKNOWN */
+    bool has_list;   /* the owner was told a whole list, with the tool or without it */
+    bool is_current; /* and since then nothing has said that the server has other tools now */
     bool has_own;
     enum policy_annotation own;
     bool has_output_schema; /* results must have structured content */
     struct policy_hints hints;
-    char digest[DIGEST_HEX_BYTES]; /* of the definition, canonical; "" when unknown */
+    /* Of the definition, canonical. "" when unknown, and when only others were told of it: an
+     * approval is bound to no definition that somebody else can change. */
+    char digest[DIGEST_HEX_BYTES];
 };
 
 struct catalog *catalog_create(void);
 void catalog_destroy(struct catalog *catalog); /* NULL is allowed */
 
-void catalog_find_tool(struct catalog *catalog, struct str source, struct str name,
-                       struct catalog_tool *tool);
-/* Remembers one tool of a list that upstream has just given, and what it is announced as;
- * logs the seed's line when that is new or has changed, and the seed's warning for a tool
- * that was not there when the catalogue was first filled. */
-void catalog_put_tool(struct catalog *catalog, const struct snapshot *snapshot,
-                      const struct config_source *source, const struct mcp_tool *tool);
-/* A list from its first page to its last, with tools put in between: what nobody has put meanwhile
- * is upstream's no longer, and not counted until it is put again. Of several who read at once the
- * one who began last is listened to. "" is the gateway itself. */
-void catalog_begin_list(struct catalog *catalog, const struct config_source *source,
-                        struct str reader);
-void catalog_end_list(struct catalog *catalog, const struct config_source *source,
-                      struct str reader);
-/* The whole list of a source has been seen: tools that come later are discoveries. */
-void catalog_filled(struct catalog *catalog, const struct config_source *source);
+/* Allocates nothing. */
+void catalog_find_tool(struct catalog *catalog, struct str source, struct str owner,
+                       struct str name, struct catalog_tool *tool);
+
+/* One page of a list that a server has just given. */
+struct catalog_page;
+struct catalog_page *catalog_page_create(struct catalog *catalog);
+void catalog_page_destroy(struct catalog_page *page); /* NULL is allowed */
+/* A mcp_tool_judge: `page` is a struct catalog_page. */
+bool catalog_page_add(void *page, const struct mcp_tool *tool, enum policy_annotation *announce);
+
+/* Whose list a page is of. */
+struct catalog_reader {
+    const struct snapshot *snapshot;
+    const struct config_source *source; /* of the snapshot */
+    struct str owner;
+    uint64_t epoch; /* catalog_epoch() before the server was asked */
+};
+/* Remembers the page; takes it over. Of a first page that goes on the rest is waited for: with the
+ * last one the owner's list is whole, and what is not in it is gone: known, for the server may
+ * still run it, but not counted. Logs the seed's line for a tool that is new to the source or is
+ * announced as something else now, and the seed's warning for one that came after the source's
+ * first whole list. Owners beyond `limits.sessions` make room, the longest unseen first. */
+void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
+                      struct catalog_page *page, bool is_first, bool is_last);
+/* Counts how often the server may have got other tools. */
+uint64_t catalog_epoch(struct catalog *catalog, struct str source);
+/* Some owner's whole list of the source has been seen: tools that come later are discoveries. */
 bool catalog_is_filled(struct catalog *catalog, struct str source);
+/* What owners were told takes so much memory, nearly. */
+size_t catalog_bytes(struct catalog *catalog);
 /* What the gateway is to do about the source's list. It may be known; or is not, or upstream may
  * have another by now, and then one alone fetches it until catalog_end_fetch(). */
 enum catalog_fetch { CATALOG_FETCH_NONE, CATALOG_FETCH_NOW, CATALOG_FETCH_LATER };
 enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
                                        int64_t now_ms);
 void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete);
-/* Upstream may have other tools now. */
+/* The server may have other tools now: what owners were told is not current any more. */
 void catalog_set_stale(struct catalog *catalog, struct str source);
 /* Whether a call of a tool that is not known may have the list fetched for its owner: not again at
  * once, for names can be made up. Times are monotonic. */
@@ -69,6 +103,8 @@ void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapsh
 /* Last detected capabilities of the source's upstream; false when never seen. */
 bool catalog_capabilities(struct catalog *catalog, struct str source,
                           struct mcp_capabilities *capabilities);
+/* Whether the source's server has ever said that it runs calls as tasks. */
+bool catalog_has_seen_tasks(struct catalog *catalog, struct str source);
 /* True when they differ from the last ones (a reconnect with other capabilities). */
 bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
                               const struct mcp_capabilities *capabilities);

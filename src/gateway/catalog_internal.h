@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include "catalog.h"
+#include "catalog_lists.h"
+#include "taskgate/core/list.h"
 #include "taskgate/core/map.h"
 
 #define LOOKS 64
@@ -16,19 +18,32 @@ struct look {
     int64_t at_ms; /* monotonic; 0: never */
 };
 
+/* What one owner was told. */
+struct told {
+    struct list node; /* in catalog.recent; of the gateway's own in none */
+    struct source_entry *source;
+    struct tool_list *list;        /* NULL: nothing yet */
+    struct catalog_page *building; /* the pages so far of a list that goes on; NULL */
+    uint64_t epoch;                /* of the last whole list; 0: there was none */
+    size_t owner_length;
+    char owner[];
+};
+
 struct source_entry {
-    char *url; /* of the server that all this is of; NULL when the configuration lacks it */
-    struct map *tools;
+    char *url;         /* of the server that all this is of; NULL when the configuration lacks it */
+    struct map *told;  /* owner -> struct told, but for the gateway's own */
+    struct told *own;  /* the gateway's own; NULL until it was told */
+    struct map *lists; /* the different ones of them all */
+    struct map *views; /* name -> struct tool_view, of the tools of them all */
+    struct tool_list *whole; /* the last whole list of anybody, for what is counted; or NULL */
+    uint64_t epoch;          /* catalog_epoch() */
     bool filled;
     bool stale;         /* filled, and upstream may have other tools now */
     bool fetching;      /* the gateway itself is at it */
     int64_t fetched_ms; /* monotonic: when that last began */
-    uint64_t seen;      /* how many tools lists have had */
-    uint64_t reader;    /* the hash of who began to read a list from its first page, … */
-    uint64_t read_from; /* … and `seen` then */
     struct look looks[LOOKS];
     unsigned next_look;
-    bool has_capabilities;
+    bool has_capabilities, has_seen_tasks;
     struct mcp_capabilities capabilities;
     bool reachable; /* when last tried */
     bool tried;
@@ -39,11 +54,41 @@ struct source_entry {
 struct catalog {
     pthread_mutex_t lock;
     struct map *sources;
+    struct known_tools *tools;
+    struct list recent; /* struct told.node, the longest unseen first */
+    size_t told_count, told_bytes;
     long counts[3]; /* visible tools by annotation */
 };
 
-/* Both under the lock. */
+/* All of these under the lock. */
 struct source_entry *catalog_source(struct catalog *catalog, struct str source);
 /* NULL for what another server has answered, which the source had before a reload. */
 struct source_entry *catalog_present_source(struct catalog *catalog,
                                             const struct config_source *source);
+/* The server may have other tools now. */
+void catalog_source_changed(struct source_entry *entry);
+
+/* ---- catalog_told.c: what owners were told ---- */
+/* NULL when that was nothing. */
+struct told *told_find(const struct source_entry *entry, struct str owner);
+/* Forgets what everybody was told of the source. */
+void told_forget_all(struct catalog *catalog, struct source_entry *entry);
+
+/* ---- catalog_views.c: all that is known of each tool of a source, whoever was told ---- */
+/* A list that nobody else of the source has is there now, or is there no longer. */
+void views_add_list(struct source_entry *entry, const struct tool_list *list);
+void views_remove_list(struct catalog *catalog, struct source_entry *entry,
+                       const struct tool_list *list);
+/* What there is for an owner who was told nothing; UNKNOWN when there is nothing. */
+void views_find(const struct source_entry *entry, struct str name, struct catalog_tool *tool);
+/* Logs and counts what the list's tools are announced as, where that is new. */
+void views_announce(struct catalog *catalog, const struct snapshot *snapshot,
+                    const struct config_source *source, struct source_entry *entry,
+                    const struct tool_list *list);
+void views_announce_all(struct catalog *catalog, const struct snapshot *snapshot,
+                        const struct config_source *source, struct source_entry *entry);
+/* For the gauge: the tool is there; of a whole list its tools alone are. */
+void views_see(struct catalog *catalog, struct source_entry *entry, const struct known_tool *tool);
+void views_see_whole(struct catalog *catalog, struct source_entry *entry,
+                     const struct tool_list *list);
+void views_publish_counts(const struct catalog *catalog);

@@ -16,6 +16,15 @@ bool catalog_capabilities(struct catalog *catalog, struct str source,
     return seen;
 }
 
+bool catalog_has_seen_tasks(struct catalog *catalog, struct str source)
+{
+    pthread_mutex_lock(&catalog->lock);
+    const struct source_entry *entry = map_get(catalog->sources, source);
+    bool seen = entry && entry->has_seen_tasks;
+    pthread_mutex_unlock(&catalog->lock);
+    return seen;
+}
+
 static bool set_capabilities(struct source_entry *entry,
                              const struct mcp_capabilities *capabilities)
 {
@@ -23,6 +32,7 @@ static bool set_capabilities(struct source_entry *entry,
     bool changed = !entry->has_capabilities || old->tasks != capabilities->tasks ||
                    old->task_status != capabilities->task_status;
     entry->has_capabilities = true;
+    entry->has_seen_tasks = entry->has_seen_tasks || capabilities->tasks;
     entry->capabilities = *capabilities;
     return changed;
 }
@@ -60,7 +70,7 @@ enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str so
     bool changed = !entry->tried || entry->reachable != reachable;
     enum catalog_change change = change_of(entry, reachable);
     if (change == CATALOG_RECONNECTED)
-        entry->stale = true;
+        catalog_source_changed(entry);
     bool all = true;
     size_t position = 0;
     void *value;

@@ -7,6 +7,7 @@
 #include "consult.h"
 #include "decided.h"
 #include "execution.h"
+#include "fetch.h"
 #include "task_bind.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -22,6 +23,7 @@ struct control {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
+    char *owner; /* the task's */
     struct buffer body;
     struct envelope envelope;
     control_callback callback;
@@ -32,6 +34,7 @@ static void finish(struct control *control)
 {
     envelope_finish(&control->envelope);
     buffer_finish(&control->body);
+    free(control->owner);
     snapshot_unref(control->snapshot);
     free(control);
 }
@@ -127,8 +130,8 @@ static void on_stored(void *context, const struct store_reply *reply)
     }
 }
 
-static void create(struct control *control, const char *owner,
-                   const struct policy_decision *decision, const struct catalog_tool *tool)
+static void create(struct control *control, const struct policy_decision *decision,
+                   const struct catalog_tool *tool)
 {
     struct gateway *gateway = control->worker->gateway;
     const struct config_limits *limits = &control->snapshot->config->limits;
@@ -137,9 +140,9 @@ static void create(struct control *control, const char *owner,
         .snapshot = control->snapshot,
         .source = control->source,
         .envelope = &control->envelope,
-        .owner = owner,
+        .owner = control->owner,
         .session = "",
-        .principal = owner,
+        .principal = control->owner,
     };
     struct task *task = task_bind(&origin, decision, tool, decision->action == ACTION_FORWARD);
     store_task_create(gateway->store, task, &pending,
@@ -161,17 +164,18 @@ static void tell(const struct control *control, const struct policy_request *req
 
 /* The gates of tools_call.c in their order. What may be forwarded runs as a task at once: there
  * is nobody on a connection to whom upstream's answer could be streamed. */
-static void judge_for(struct control *control, const char *owner)
+static void judge(struct control *control)
 {
     const struct policy *policy = control->snapshot->policy;
     struct catalog *catalog = control->worker->gateway->catalog;
     struct str source = str_from(control->source->id), tool_name = control->envelope.name.text;
     struct policy_request request = {control->source, tool_name, control->envelope.arguments.raw};
-    struct policy_facts facts = {.principal.owner = str_from(owner), .now_ms = clock_now_ms()};
+    struct policy_facts facts = {.principal.owner = str_from(control->owner),
+                                 .now_ms = clock_now_ms()};
     struct policy_decision decision;
     struct catalog_tool tool;
     struct error error = {""};
-    catalog_find_tool(catalog, source, tool_name, &tool);
+    catalog_find_tool(catalog, source, CATALOG_GATEWAY, tool_name, &tool);
     facts.hints = tool.hints;
     if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
         metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
@@ -199,14 +203,45 @@ static void judge_for(struct control *control, const char *owner)
     catalog_capabilities(catalog, source, &upstream);
     if (!upstream.tasks)
         tool.has_own = false; /* what it says of tasks means nothing then */
-    create(control, owner, &decision, &tool);
+    create(control, &decision, &tool);
 }
 
-static void judge(struct control *control, const char *name)
+/* ---- what the gateway's own session is told of the tool ---- */
+
+static bool must_look(const struct control *control)
 {
-    char *owner = memory_format(TASK_BIND_ADMIN "%s", name);
-    judge_for(control, owner);
-    free(owner);
+    struct catalog *catalog = control->worker->gateway->catalog;
+    const struct policy *policy = control->snapshot->policy;
+    struct str source = str_from(control->source->id), name = control->envelope.name.text;
+    const struct policy_request request = {control->source, name, STR_EMPTY};
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    catalog_find_tool(catalog, source, CATALOG_GATEWAY, name, &tool);
+    policy_decide(policy, &request, &decision);
+    return (tool.word != CATALOG_TOLD || !tool.is_current) &&
+           policy_is_visible(policy, control->source, name) && decision.action != ACTION_DENY &&
+           catalog_look_is_due(catalog, source, CATALOG_GATEWAY, clock_monotonic_ms());
+}
+
+static void on_looked(void *context)
+{
+    struct control *control = context;
+    struct gateway *gateway = control->worker->gateway;
+    catalog_looked(gateway->catalog, str_from(control->source->id), CATALOG_GATEWAY,
+                   clock_monotonic_ms());
+    if (atomic_load(&gateway->shutting_down))
+        refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
+               "the gateway is shutting down");
+    else
+        judge(control);
+}
+
+static void look_and_judge(struct control *control)
+{
+    if (control->source->enabled && must_look(control))
+        fetch_own(control->worker, control->snapshot, control->source, on_looked, control);
+    else
+        judge(control);
 }
 
 void control_call(struct gateway_worker *worker, const struct control_call *call,
@@ -218,6 +253,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     control->snapshot = snapshot_current();
     control->callback = callback;
     control->context = context;
+    control->owner = memory_format(TASK_BIND_ADMIN "%s", call->name);
     if (atomic_load(&worker->gateway->shutting_down))
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
                "the gateway is shutting down");
@@ -228,7 +264,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     else if (!read_body(control, call, &error))
         refuse(control, CONTROL_INVALID, 0, error.message);
     else
-        judge(control, call->name);
+        look_and_judge(control);
 }
 
 /* ---- who owns a task, and running it ---- */

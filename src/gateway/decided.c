@@ -224,8 +224,7 @@ static void compare_unidentified(struct call *call, const struct shadow_call *de
     struct shadow_call shadowed = *decided;
     struct catalog_tool tool;
     struct session_facts session = {0};
-    call_identify(call);
-    catalog_find_tool(gateway->catalog, source, shadowed.request.name, &tool);
+    call_find_tool(call, shadowed.request.name, &tool);
     shadowed.facts = (struct policy_facts){
         .principal.owner = str_from(call->owner), .hints = tool.hints, .now_ms = clock_now_ms()};
     bool is_known = !call->session[0] ||

@@ -13,6 +13,7 @@
 #include "waiting.h"
 
 #define STORE_RETRY_MS 1000
+#define LIST_RETRY_MS 5000
 
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
@@ -283,10 +284,25 @@ static void refuse(struct execution *execution, enum jsonrpc_error error)
     finish(execution);
 }
 
+/* The list that the call must be compared with cannot be had now: nothing is run uncompared. The
+ * approval stands until execute-by, and the owner's next call tries at once. */
+static void wait_for_list(struct execution *execution)
+{
+    log_warn("An approved call waits: upstream does not say what its tools are now",
+             LOG_TEXT("task", execution->id), LOG_TEXT("source", execution->task->source));
+    rest(execution);
+    loop_timer_init(&execution->timer, execution->worker->loop, on_begin_retry, execution);
+    loop_timer_start(&execution->timer, LIST_RETRY_MS);
+}
+
 /* Whether the call is still what was approved; then nothing goes up before the commit. */
 static void try_to_execute(struct execution *execution)
 {
     enum jsonrpc_error error;
+    if (!execution_can_compare(execution)) {
+        wait_for_list(execution);
+        return;
+    }
     if (!execution_check(execution, &error)) {
         refuse(execution, error);
         return;
@@ -335,10 +351,12 @@ static void begin(struct execution *execution, struct task *task)
         try_to_execute(execution);
         return;
     }
-    execution->has_looked = true;
     execution->references++;
-    fetch_with(execution->worker, execution->snapshot, execution->source, &execution->credentials,
-               on_looked, execution);
+    if (execution->own_session)
+        fetch_own(execution->worker, execution->snapshot, execution->source, on_looked, execution);
+    else
+        fetch_with(execution->worker, execution->snapshot, execution->source,
+                   str_from(execution->task->owner), &execution->credentials, on_looked, execution);
 }
 
 void execution_offer(const struct call *call, struct task *task, bool wants_result)

@@ -3,6 +3,7 @@
 
 #include "consult.h"
 #include "execution_internal.h"
+#include "task_bind.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
 
@@ -20,18 +21,54 @@ static bool request_is_intact(const struct task *task)
     return intact;
 }
 
-/* After a restart, and where upstream lists its tools to its users only, nothing is known that the
- * tool of the approval could be compared with. */
+/* By whose list the approval was bound, and is compared: the owner's. */
+static void find_tool(const struct execution *execution, struct str owner,
+                      struct catalog_tool *tool)
+{
+    bool is_own = str_starts_with(owner, STR(TASK_BIND_ADMIN));
+    catalog_find_tool(execution->worker->gateway->catalog, str_from(execution->task->source),
+                      is_own ? CATALOG_GATEWAY : owner, str_from(execution->task->tool), tool);
+}
+
+static bool is_bound(const struct execution *execution)
+{
+    return execution->source && execution->task->definition_digest[0];
+}
+
+/* After a restart, and when upstream may have other tools now, the owner's list is not what
+ * upstream would say. */
 bool execution_must_look(const struct execution *execution)
 {
-    const struct task *task = execution->task;
     struct catalog_tool tool;
-    if (execution->own_session || execution->has_looked || !execution->source ||
-        !task->definition_digest[0])
-        return false;
-    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source),
-                      str_from(task->tool), &tool);
-    return !tool.known;
+    find_tool(execution, str_from(execution->task->owner), &tool);
+    return is_bound(execution) && (tool.word != CATALOG_TOLD || !tool.is_current);
+}
+
+/* The gateway's own session is told what the tool was when it was approved. */
+static bool gateways_is_the_same(const struct execution *execution)
+{
+    struct catalog_tool tool;
+    find_tool(execution, CATALOG_GATEWAY, &tool);
+    return tool.word == CATALOG_TOLD && tool.is_current &&
+           strcmp(tool.digest, execution->task->definition_digest) == 0;
+}
+
+bool execution_can_compare(const struct execution *execution)
+{
+    struct catalog_tool tool;
+    find_tool(execution, str_from(execution->task->owner), &tool);
+    return !is_bound(execution) || tool.is_current || gateways_is_the_same(execution);
+}
+
+/* A tool that the owner's list no longer has is not the one that was approved, unless the approval
+ * was bound by the gateway's. */
+static bool definition_is_intact(const struct execution *execution, const struct catalog_tool *tool)
+{
+    if (!is_bound(execution))
+        return true;
+    if (tool->word == CATALOG_TOLD && tool->is_current)
+        return strcmp(tool->digest, execution->task->definition_digest) == 0;
+    return gateways_is_the_same(execution);
 }
 
 bool execution_check(const struct execution *execution, enum jsonrpc_error *error)
@@ -51,8 +88,7 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     if (!execution->source || !execution->source->enabled ||
         !policy_is_visible(policy, execution->source, request.name))
         return false;
-    catalog_find_tool(execution->worker->gateway->catalog, str_from(task->source), request.name,
-                      &tool);
+    find_tool(execution, str_from(task->owner), &tool);
     policy_decide(policy, &request, &decision);
     if (policy_refuses_arguments(&request, &decision, NULL))
         return false; /* the rule that allowed it has gone */
@@ -63,6 +99,5 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     if (decision.action != ACTION_FORWARD && !same_workflow)
         return false;
     *error = JSONRPC_TRANSFORM_DRIFT;
-    return request_is_intact(task) && (!tool.digest[0] || !task->definition_digest[0] ||
-                                       strcmp(tool.digest, task->definition_digest) == 0);
+    return request_is_intact(task) && definition_is_intact(execution, &tool);
 }

@@ -18,8 +18,7 @@ struct execution {
     bool refused;                      /* with it: runs again only when its owner asks */
     /* While it runs. */
     bool running;
-    bool has_looked; /* upstream has been asked what the tool is now */
-    bool has_begun;  /* and is the one that runs: other workers may have tried, too */
+    bool has_begun; /* and is the one that runs: other workers may have tried, too */
     struct task *task;
     struct snapshot *snapshot;
     const struct config_source *source;
@@ -52,6 +51,8 @@ void execution_say_last(struct execution *execution, struct str body, struct str
 /* ---- execution_check.c: whether the call is still what was approved ---- */
 /* Whether upstream is to be asked first what the tool is now. */
 bool execution_must_look(const struct execution *execution);
+/* Whether what the tool is now can be compared with what was approved. */
+bool execution_can_compare(const struct execution *execution);
 /* -32011 unless the policy in force forwards, or asks for the same workflow; -32012 when the
  * tool is not the one that was approved. */
 bool execution_check(const struct execution *execution, enum jsonrpc_error *error);

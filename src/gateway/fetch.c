@@ -20,6 +20,8 @@ struct fetch {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct headers headers;
+    char *owner;        /* who is told what is read; CATALOG_GATEWAY's is "" */
+    uint64_t epoch;     /* catalog_epoch() before the first page */
     bool is_own;        /* the gateway's, who told the catalogue that it has begun */
     bool own_session;   /* opened here, so closed here */
     loop_callback done; /* for who waits for it; may be NULL */
@@ -34,6 +36,7 @@ static void fetch_destroy(struct fetch *fetch)
         fetch->done(fetch->context);
     headers_finish(&fetch->headers);
     snapshot_unref(fetch->snapshot);
+    free(fetch->owner);
     free(fetch);
 }
 
@@ -46,9 +49,11 @@ static void drop(void *context)
 }
 
 static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
-                                  const struct config_source *source)
+                                  const struct config_source *source, struct str owner)
 {
     struct fetch *fetch = memory_alloc(sizeof *fetch);
+    fetch->owner = memory_copy_str(owner);
+    fetch->epoch = catalog_epoch(worker->gateway->catalog, str_from(source->id));
     fetch->worker = worker;
     fetch->snapshot = snapshot_ref(snapshot);
     fetch->source = source;
@@ -95,8 +100,6 @@ static void end(struct fetch *fetch, bool complete)
     struct catalog *catalog = fetch->worker->gateway->catalog;
     if (fetch->is_own)
         catalog_end_fetch(catalog, fetch->source, complete);
-    else if (complete)
-        catalog_filled(catalog, fetch->source);
     if (fetch->own_session)
         own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
     fetch_destroy(fetch);
@@ -106,18 +109,28 @@ static void end(struct fetch *fetch, bool complete)
 
 static void ask_page(struct fetch *fetch, struct str cursor);
 
-static bool learn(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+/* Where there are more pages than are read, those that were read count as the whole list. */
+static bool is_last_page(struct fetch *fetch, struct str next)
 {
-    struct fetch *fetch = context;
-    catalog_put_tool(fetch->worker->gateway->catalog, fetch->snapshot, fetch->source, tool);
+    if (next.length == 0)
+        return true;
+    if (++fetch->pages < fetch->snapshot->config->times.tools_max_pages)
+        return false;
+    log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
+             LOG_TEXT("source", fetch->source->id));
     return true;
 }
 
 static void on_page(void *context, const struct ask_reply *reply)
 {
     struct fetch *fetch = context;
+    struct catalog *catalog = fetch->worker->gateway->catalog;
+    struct catalog_page *page = catalog_page_create(catalog);
+    const struct catalog_reader reader = {fetch->snapshot, fetch->source, str_from(fetch->owner),
+                                          fetch->epoch};
     struct str result = json_member(reply->message, "result");
-    if (!mcp_tools_read(result, learn, fetch)) {
+    if (!mcp_tools_read(result, catalog_page_add, page)) {
+        catalog_page_destroy(page);
         log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
                  LOG_NUMBER("status", reply->status));
         /* A server that says that it has no tools will say so again. */
@@ -126,18 +139,14 @@ static void on_page(void *context, const struct ask_reply *reply)
         end(fetch, false);
         return;
     }
+    bool is_first = fetch->pages == 0;
     struct str next = mcp_next_cursor(result);
-    if (next.length == 0) {
-        if (fetch->is_own)
-            catalog_end_list(fetch->worker->gateway->catalog, fetch->source, STR_EMPTY);
+    bool is_last = is_last_page(fetch, next);
+    catalog_put_page(catalog, &reader, page, is_first, is_last);
+    if (is_last)
         end(fetch, true);
-    } else if (++fetch->pages >= fetch->snapshot->config->times.tools_max_pages) {
-        log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
-                 LOG_TEXT("source", fetch->source->id));
-        end(fetch, true);
-    } else {
+    else
         ask_page(fetch, next);
-    }
 }
 
 static void ask_page(struct fetch *fetch, struct str cursor)
@@ -171,7 +180,7 @@ static void on_initialized(void *context, const struct ask_reply *reply)
         log_info(wants_login ? "Upstream wants a login: its tools come with the first client"
                              : "Upstream cannot be asked for its tools yet",
                  LOG_TEXT("source", fetch->source->id), LOG_NUMBER("status", reply->status));
-        if (!wants_login)
+        if (fetch->is_own && !wants_login)
             try_again_later(fetch->worker);
         end(fetch, false);
         return;
@@ -185,13 +194,18 @@ static void on_initialized(void *context, const struct ask_reply *reply)
     if (catalog_set_capabilities(catalog, fetch->source, &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
     open_session(fetch, reply);
-    catalog_begin_list(catalog, fetch->source, STR_EMPTY);
     ask_page(fetch, STR_EMPTY);
+}
+
+static void ask_with_own_session(struct fetch *fetch)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
+    own_session_begin(&fetch->headers, fetch->source);
+    ask(fetch, "initialize", own_session_params(), &callbacks);
 }
 
 void fetch_missing(void *context)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
     struct gateway_worker *worker = context;
     struct snapshot *snapshot = snapshot_current();
     const struct config *config = snapshot->config;
@@ -205,10 +219,9 @@ void fetch_missing(void *context)
             try_again_later(worker);
         if (todo != CATALOG_FETCH_NOW)
             continue;
-        struct fetch *fetch = fetch_create(worker, snapshot, source);
+        struct fetch *fetch = fetch_create(worker, snapshot, source, CATALOG_GATEWAY);
         fetch->is_own = true;
-        own_session_begin(&fetch->headers, source);
-        ask(fetch, "initialize", own_session_params(), &callbacks);
+        ask_with_own_session(fetch);
     }
     snapshot_unref(snapshot);
 }
@@ -216,17 +229,14 @@ void fetch_missing(void *context)
 void fetch_rest(struct call *call, struct str next_cursor)
 {
     struct catalog *catalog = call->worker->gateway->catalog;
-    bool is_first_page = call->envelope.cursor.raw.length == 0;
-    if (catalog_is_filled(catalog, str_from(call->source->id)))
+    if (next_cursor.length == 0 || catalog_is_filled(catalog, str_from(call->source->id)))
         return;
-    if (next_cursor.length > 0) {
-        struct fetch *fetch = fetch_create(call->worker, call->snapshot, call->source);
-        headers_from_request(&fetch->headers, call->exchange, call->source);
-        fetch->pages = 1;
-        ask_page(fetch, next_cursor);
-    } else if (is_first_page) {
-        catalog_filled(catalog, call->source);
-    }
+    struct fetch *fetch =
+        fetch_create(call->worker, call->snapshot, call->source, str_from(call->owner));
+    headers_from_request(&fetch->headers, call->exchange, call->source);
+    fetch->epoch = call->tools_epoch;
+    fetch->pages = 1;
+    ask_page(fetch, next_cursor);
 }
 
 bool fetch_is_due(struct call *call)
@@ -236,18 +246,33 @@ bool fetch_is_due(struct call *call)
                                str_from(call->owner), clock_monotonic_ms());
 }
 
-void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                const struct config_source *source, const struct headers *headers,
-                loop_callback done, void *context)
+/* For a call that waits for it. */
+static struct fetch *create_for_call(struct gateway_worker *worker, struct snapshot *snapshot,
+                                     const struct config_source *source, struct str owner,
+                                     loop_callback done, void *context)
 {
-    struct fetch *fetch = fetch_create(worker, snapshot, source);
+    struct fetch *fetch = fetch_create(worker, snapshot, source, owner);
     int64_t latest_ms = clock_monotonic_ms() + CALL_WAITS_MS;
     if (fetch->deadline_ms > latest_ms)
         fetch->deadline_ms = latest_ms;
-    for (size_t i = 0; i < headers->count; i++)
-        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
     fetch->done = done;
     fetch->context = context;
+    return fetch;
+}
+
+void fetch_own(struct gateway_worker *worker, struct snapshot *snapshot,
+               const struct config_source *source, loop_callback done, void *context)
+{
+    ask_with_own_session(create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
+}
+
+void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                const struct config_source *source, struct str owner, const struct headers *headers,
+                loop_callback done, void *context)
+{
+    struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
+    for (size_t i = 0; i < headers->count; i++)
+        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
     ask_page(fetch, STR_EMPTY);
 }
 
@@ -269,7 +294,8 @@ bool fetch_then(struct call *call, call_step next)
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
     call->next = next;
-    fetch_with(call->worker, call->snapshot, call->source, &headers, on_looked, call_ref(call));
+    fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
+               on_looked, call_ref(call));
     headers_finish(&headers);
     return true;
 }

@@ -13,17 +13,21 @@ void fetch_missing(void *worker);
 /* A client has been given a page: fetches what follows it with the client's own session, if
  * the source's tools are not yet known. */
 void fetch_rest(struct call *call, struct str next_cursor);
-/* For a call of a tool that no list had: fetches the whole list with the client's own session,
- * then goes on, unless the client has gone meanwhile. What upstream says of the tool decides how
- * it may be run, and what policies see (seed 002 F-003.3). False, and nothing is done, when
- * another call of its owner had it fetched within five seconds. */
+/* For a call of a tool that its owner was not told of, or that may have changed: fetches the whole
+ * list with the client's own session, then goes on, unless the client has gone meanwhile. What
+ * upstream says of the tool decides how it may be run, and what policies see (seed 002 F-003.3).
+ * False, and nothing is done, when another call of its owner had it fetched within five seconds. */
 bool fetch_then(struct call *call, call_step next);
 bool fetch_is_due(struct call *call);
-/* For an approved call of a tool that no list has had since the start: the same with the headers of
- * that call. `done` runs once, later, on the worker's loop. */
+/* For an approved call of a tool that its owner was not told of since the start, or that may have
+ * changed: the same with the headers of that call. `done` runs once, later, on the worker's
+ * loop. */
 void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                const struct config_source *source, const struct headers *headers,
+                const struct config_source *source, struct str owner, const struct headers *headers,
                 loop_callback done, void *context);
+/* The same for the control plane, with a session of the gateway's own. */
+void fetch_own(struct gateway_worker *worker, struct snapshot *snapshot,
+               const struct config_source *source, loop_callback done, void *context);
 /* Upstream has come back, or the configuration has changed: fetches what is missing, on the
  * first worker's loop. Any thread. */
 void fetch_soon(struct gateway *gateway);

@@ -87,6 +87,7 @@ struct call {
     const struct mcp_method *method;
     bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
+    uint64_t tools_epoch;                 /* of tools/list: catalog_epoch() when it was asked */
     bool identified;                      /* call_identify() has set the three below */
     char session[DIGEST_HEX_BYTES];       /* its digest, "" without */
     char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
@@ -111,6 +112,8 @@ void call_unref(struct call *call);
 /* Works out whom the request speaks for: session, token, owner. Everything but a call that is
  * plainly forwarded needs it. */
 void call_identify(struct call *call);
+/* What its owner was told of a tool. Identifies the call. */
+void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool);
 /* Loads what is known of the request's session (memory, else store), then goes on; not at
  * all if the client has gone meanwhile. */
 void call_with_facts(struct call *call, call_step next);

@@ -25,11 +25,19 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     return true;
 }
 
-static bool learn_tool(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+/* Remembers for its owner what a page says. False when it has no list. */
+static bool learn_page(struct call *call, struct str result, bool is_first, bool is_last)
 {
-    struct call *call = context;
-    catalog_put_tool(call->worker->gateway->catalog, call->snapshot, call->source, tool);
-    return true;
+    struct catalog *catalog = call->worker->gateway->catalog;
+    struct catalog_page *page = catalog_page_create(catalog);
+    const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
+                                          call->tools_epoch};
+    bool is_list = mcp_tools_read(result, catalog_page_add, page);
+    if (is_list)
+        catalog_put_page(catalog, &reader, page, is_first, is_last);
+    else
+        catalog_page_destroy(page);
+    return is_list;
 }
 
 /* Who may be answered from what was fetched before: the one who fetched it. */
@@ -51,16 +59,10 @@ static void keep(const struct call *call, struct str result)
 
 static void learn_list(struct call *call, struct str result)
 {
-    struct catalog *catalog = call->worker->gateway->catalog;
     bool is_first_page = call->envelope.cursor.raw.length == 0;
-    bool is_last_page = mcp_next_cursor(result).length == 0;
-    if (is_first_page)
-        catalog_begin_list(catalog, call->source, str_from(call->owner));
-    if (!mcp_tools_read(result, learn_tool, call))
+    if (!learn_page(call, result, is_first_page, mcp_next_cursor(result).length == 0))
         log_warn("Upstream's tools/list has no list of tools",
                  LOG_TEXT("source", call->source->id));
-    else if (is_last_page)
-        catalog_end_list(catalog, call->source, str_from(call->owner));
 }
 
 /* The gateway's own come behind upstream's, on the last page. */
@@ -179,6 +181,7 @@ static void relay_list(struct call *call,
 
 static void relay_tools(struct call *call)
 {
+    call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     relay_list(call, rewrite_tools);
 }
 
@@ -249,7 +252,7 @@ static bool has_list(struct str result, const char *member)
 void lists_rewrite_resumed(struct call *call, struct str result, struct buffer *out)
 {
     if (has_list(result, "tools")) {
-        mcp_tools_read(result, learn_tool, call);
+        learn_page(call, result, false, false);
         write_tools(call, result, out);
     } else if (has_list(result, "resources")) {
         mcp_list_filter(out, result, "resources", "uri", judge_resource, call);

@@ -131,7 +131,7 @@ static bool promises_other(const struct promotion *promotion)
 {
     struct catalog_tool tool;
     catalog_find_tool(promotion->worker->gateway->catalog, str_from(promotion->source->id),
-                      str_from(promotion->task->tool), &tool);
+                      str_from(promotion->task->owner), str_from(promotion->task->tool), &tool);
     return tool.has_output_schema && !promotion->is_executed;
 }
 

@@ -131,8 +131,8 @@ struct task *task_bind_promoted(const struct call *call)
         .client_name = call->facts.client_name,
         .client_version = call->facts.client_version,
     };
-    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), call_tool(call),
-                      &tool);
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), call_tool(call), &tool);
     bind(task, &origin, &tool);
     keep_forwarding(task, &origin, &tool);
     free(principal);

@@ -99,8 +99,7 @@ struct judgement {
 
 static void find_facts(struct call *call, struct judgement *judgement)
 {
-    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
-                      judgement->request.name, &judgement->tool);
+    call_find_tool(call, judgement->request.name, &judgement->tool);
     judgement->facts = (struct policy_facts){
         .principal = {str_from(call->owner), str_from(call->facts.client_name),
                       str_from(call->facts.client_version)},
@@ -208,13 +207,15 @@ static void answer_route(struct call *call, const struct judgement *judgement,
 
 static void judge_upstreams(struct call *call);
 
-/* Nobody has listed the tool yet, and what upstream says of it counts: that it runs as a task
- * only, and what policies are to know. True when the call goes on once the list is there. */
+/* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
+ * this owner counts: that it runs as a task only, and what policies are to know. True when the
+ * call goes on once the list is there. */
 static bool waits_for_list(struct call *call, const struct judgement *judgement)
 {
     const struct policy *policy = call->snapshot->policy;
     struct policy_decision decision;
-    if (judgement->tool.known || !policy_is_visible(policy, call->source, judgement->request.name))
+    bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
+    if (is_told || !policy_is_visible(policy, call->source, judgement->request.name))
         return false;
     policy_decide(policy, &judgement->request, &decision);
     return decision.action != ACTION_DENY && fetch_then(call, judge_upstreams);
@@ -292,13 +293,16 @@ static void judge_silent(struct call *call)
     call_answer(call, STR_EMPTY);
 }
 
-/* Of a tool that no list had: whether upstream may run it as a task only. */
-static bool may_need_task(struct call *call)
+/* Whether upstream says, or may say when it is asked, that it runs the tool as a task only. */
+static bool may_need_task(struct call *call, struct str name)
 {
-    struct mcp_capabilities upstream;
-    return catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
-                                &upstream) &&
-           upstream.tasks && fetch_is_due(call);
+    struct catalog *catalog = call->worker->gateway->catalog;
+    struct catalog_tool tool;
+    if (!catalog_has_seen_tasks(catalog, str_from(call->source->id)))
+        return false;
+    call_find_tool(call, name, &tool);
+    return (tool.has_own && tool.own == ANNOTATION_REQUIRED) ||
+           (tool.word != CATALOG_TOLD && fetch_is_due(call));
 }
 
 /* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding
@@ -309,16 +313,12 @@ static bool goes_straight_up(struct call *call)
     struct str name = call->envelope.name.text;
     struct policy_request request = {call->source, name, call->envelope.arguments.raw};
     struct policy_decision decision;
-    struct catalog_tool tool;
     if (call->envelope.task.raw.length > 0 || !policy_is_visible(policy, call->source, name))
         return false;
     policy_decide(policy, &request, &decision);
     if (decision.action != ACTION_FORWARD || decision.force_required)
         return false;
-    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), name, &tool);
-    if (tool.has_own && tool.own == ANNOTATION_REQUIRED)
-        return false;
-    if (!tool.known && (pseudo_tool_called(call) || may_need_task(call)))
+    if (pseudo_tool_called(call) || may_need_task(call, name))
         return false;
     count_decision(ACTION_FORWARD);
     forward_plainly(call, &request, &decision);

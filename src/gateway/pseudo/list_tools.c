@@ -22,7 +22,9 @@ struct listing {
     bool has_server, has_tool; /* they are compiled */
     struct ask *ask;
     int64_t pages;
-    struct buffer tools; /* JSON objects with commas */
+    uint64_t epoch;            /* catalog_epoch() before the first */
+    struct catalog_page *page; /* the one that is being read */
+    struct buffer tools;       /* JSON objects with commas */
     size_t count;
 };
 
@@ -143,11 +145,29 @@ static bool judge(void *context, const struct mcp_tool *tool, enum policy_annota
 {
     struct listing *listing = context;
     struct call *call = listing->call;
-    catalog_put_tool(call->worker->gateway->catalog, call->snapshot, call->source, tool);
+    catalog_page_add(listing->page, tool, announce);
     if (policy_is_visible(call->snapshot->policy, call->source, tool->name) &&
         matches(&listing->tool, tool->name))
         add_tool(listing, tool);
     return true;
+}
+
+/* False when upstream has given no list. */
+static bool read_page(struct call *call, struct str result)
+{
+    struct listing *listing = call->state;
+    struct catalog *catalog = call->worker->gateway->catalog;
+    const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
+                                          listing->epoch};
+    listing->page = catalog_page_create(catalog);
+    bool is_list = mcp_tools_read(result, judge, listing);
+    if (is_list)
+        catalog_put_page(catalog, &reader, listing->page, listing->pages == 0,
+                         mcp_next_cursor(result).length == 0);
+    else
+        catalog_page_destroy(listing->page);
+    listing->page = NULL;
+    return is_list;
 }
 
 static void ask_page(struct call *call, struct str cursor);
@@ -158,7 +178,7 @@ static void on_page(void *context, const struct ask_reply *reply)
     struct listing *listing = call->state;
     struct str result = json_member(reply->message, "result");
     listing->ask = NULL;
-    if (!mcp_tools_read(result, judge, listing)) {
+    if (!read_page(call, result)) {
         pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
         return;
     }
@@ -202,6 +222,7 @@ void pseudo_list_tools(struct call *call, struct str arguments)
 {
     struct listing *listing = memory_alloc(sizeof *listing);
     listing->call = call;
+    listing->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     buffer_init(&listing->tools);
     call->state = listing;
     call->abandoned = forget;

@@ -40,11 +40,13 @@ static bool is_offered(const struct config_pseudo *pseudo, const struct pseudo_t
     return pseudo->mode != PSEUDO_NEVER && is_chosen && tool->handle;
 }
 
+/* By what the client was told; what another was told changes nothing for it. */
 static bool upstream_has(const struct call *call, struct str name)
 {
     struct catalog_tool tool;
-    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), name, &tool);
-    return tool.known;
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), name, &tool);
+    return tool.word == CATALOG_TOLD || (tool.word == CATALOG_GATEWAYS && !tool.has_list);
 }
 
 static const struct pseudo_tool *find(const struct config_pseudo *pseudo, struct str name)
@@ -57,11 +59,13 @@ static const struct pseudo_tool *find(const struct config_pseudo *pseudo, struct
     return NULL;
 }
 
-const struct pseudo_tool *pseudo_tool_called(const struct call *call)
+const struct pseudo_tool *pseudo_tool_called(struct call *call)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     struct str name = call->envelope.name.text, prefix = str_from(pseudo->prefix);
     const struct pseudo_tool *tool = find(pseudo, name);
+    if (tool)
+        call_identify(call);
     if (tool && !upstream_has(call, name))
         return tool;
     if (!str_starts_with(name, prefix))

@@ -34,7 +34,7 @@ bool pseudo_serves(const struct call *call);
 
 /* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
  * our prefix it is ours always. Asks the configuration and the catalogue alone. */
-const struct pseudo_tool *pseudo_tool_called(const struct call *call);
+const struct pseudo_tool *pseudo_tool_called(struct call *call);
 /* Answers the call, once upstream has accepted its session and token; after call_with_facts(). */
 void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool);
 

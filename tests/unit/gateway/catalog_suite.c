@@ -1,4 +1,5 @@
 /* What is known of tools and of those who have them. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +34,60 @@ static struct snapshot *snapshot_of(const char *rules)
 
 #define RULES "  rules:\n    - {match: \"delete_*\", action: approve}\n"
 
+/* What one owner is told: a page, or a list, of `count` tools. */
+struct telling {
+    struct str owner;
+    bool is_first, is_last;
+    uint64_t epoch;
+};
+
+#define WHOLE(who)                                                                                 \
+    (struct telling)                                                                               \
+    {                                                                                              \
+        .owner = (who), .is_first = true, .is_last = true, .epoch = 1                              \
+    }
+
+static void put_tools(struct catalog *catalog, const struct snapshot *snapshot,
+                      struct telling telling, const struct mcp_tool *tools, size_t count)
+{
+    struct catalog_page *page = catalog_page_create(catalog);
+    const struct catalog_reader reader = {snapshot, &snapshot->config->sources[0], telling.owner,
+                                          telling.epoch};
+    for (size_t i = 0; i < count; i++)
+        catalog_page_add(page, &tools[i], NULL);
+    catalog_put_page(catalog, &reader, page, telling.is_first, telling.is_last);
+}
+
+/* Names of one letter each, all of the same definition. */
+static void put_letters(struct catalog *catalog, const struct snapshot *snapshot,
+                        struct telling telling, const char *letters)
+{
+    struct mcp_tool tools[32];
+    size_t count = strlen(letters);
+    for (size_t i = 0; i < count; i++)
+        tools[i] = (struct mcp_tool){.name = str_slice(letters + i, 1), .raw = STR("{}")};
+    put_tools(catalog, snapshot, telling, tools, count);
+}
+
+static void put_for(struct catalog *catalog, const struct snapshot *snapshot, struct str owner,
+                    struct mcp_tool tool)
+{
+    put_tools(catalog, snapshot, WHOLE(owner), &tool, 1);
+}
+
+/* To one owner, as a page of a list that is never whole. */
 static void put(struct catalog *catalog, const struct snapshot *snapshot, struct str name,
                 const char *raw)
 {
     struct mcp_tool tool = {.name = name, .raw = str_from(raw)};
-    catalog_put_tool(catalog, snapshot, &snapshot->config->sources[0], &tool);
+    put_tools(catalog, snapshot, (struct telling){.owner = STR("a")}, &tool, 1);
+}
+
+static struct catalog_tool look_up(struct catalog *catalog, struct str owner, struct str name)
+{
+    struct catalog_tool tool;
+    catalog_find_tool(catalog, STR("up"), owner, name, &tool);
+    return tool;
 }
 
 static void expect_count(const char *annotation, const char *count)
@@ -57,19 +107,19 @@ START_TEST(a_tool_is_known_by_its_definition_whatever_the_order_of_its_members)
     struct catalog *catalog = catalog_create();
     struct snapshot *snapshot = snapshot_of("");
     struct catalog_tool first, second;
-    catalog_find_tool(catalog, STR("up"), STR("read"), &first);
+    catalog_find_tool(catalog, STR("up"), STR("a"), STR("read"), &first);
     ck_assert(!first.known);
     ck_assert_str_eq(first.digest, "");
     put(catalog, snapshot, STR("read"), "{\"name\":\"read\",\"title\":\"R\"}");
-    catalog_find_tool(catalog, STR("up"), STR("read"), &first);
+    catalog_find_tool(catalog, STR("up"), STR("a"), STR("read"), &first);
     ck_assert(first.known);
     put(catalog, snapshot, STR("read"), "{ \"title\" : \"R\", \"name\" : \"read\" }");
-    catalog_find_tool(catalog, STR("up"), STR("read"), &second);
+    catalog_find_tool(catalog, STR("up"), STR("a"), STR("read"), &second);
     ck_assert_str_eq(first.digest, second.digest);
     put(catalog, snapshot, STR("read"), "{\"name\":\"read\",\"title\":\"S\"}");
-    catalog_find_tool(catalog, STR("up"), STR("read"), &second);
+    catalog_find_tool(catalog, STR("up"), STR("a"), STR("read"), &second);
     ck_assert_str_ne(first.digest, second.digest);
-    catalog_find_tool(catalog, STR("other"), STR("read"), &second);
+    catalog_find_tool(catalog, STR("other"), STR("a"), STR("read"), &second);
     ck_assert(!second.known);
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
@@ -98,25 +148,22 @@ START_TEST(a_tool_that_a_whole_list_lacks_is_known_but_not_counted)
 {
     struct catalog *catalog = catalog_create();
     struct snapshot *snapshot = snapshot_of(RULES);
-    const struct config_source *source = &snapshot->config->sources[0];
-    struct catalog_tool tool;
-    catalog_begin_list(catalog, source, STR("a"));
-    put(catalog, snapshot, STR("read"), "{}");
-    put(catalog, snapshot, STR("write"), "{}");
-    catalog_end_list(catalog, source, STR("a"));
+    struct telling first = {STR("a"), true, false, 1}, last = {STR("a"), false, true, 1},
+                   strangers_last = {STR("b"), false, true, 1};
+    put_letters(catalog, snapshot, WHOLE(STR("a")), "rwx");
+    expect_count("forbidden", "3");
+    put_letters(catalog, snapshot, first, "r");
+    expect_count("forbidden", "3");
+    put_letters(catalog, snapshot, strangers_last, "r"); /* who began no list */
+    expect_count("forbidden", "3");
+    put_letters(catalog, snapshot, last, "x");
     expect_count("forbidden", "2");
-    catalog_begin_list(catalog, source, STR("a"));
-    put(catalog, snapshot, STR("read"), "{}");
-    catalog_end_list(catalog, source, STR("b")); /* who began elsewhere */
-    expect_count("forbidden", "2");
-    catalog_end_list(catalog, source, STR("a"));
-    expect_count("forbidden", "1");
-    catalog_find_tool(catalog, STR("up"), STR("write"), &tool);
-    ck_assert(tool.known && tool.digest[0]);
+    struct catalog_tool tool = look_up(catalog, STR("a"), STR("w"));
+    ck_assert(tool.word == CATALOG_TOLD && tool.digest[0]);
     catalog_announce_all(catalog, snapshot);
-    expect_count("forbidden", "1");
-    put(catalog, snapshot, STR("write"), "{}");
     expect_count("forbidden", "2");
+    put_letters(catalog, snapshot, WHOLE(STR("a")), "rwx");
+    expect_count("forbidden", "3");
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
     metrics_finish();
@@ -125,27 +172,233 @@ END_TEST
 
 START_TEST(no_more_tools_are_remembered_than_fit)
 {
+    enum { TOOLS = 20005 };
     struct catalog *catalog = catalog_create();
     struct snapshot *snapshot = snapshot_of("");
-    struct catalog_tool tool;
+    struct mcp_tool *tools = memory_alloc_array(TOOLS, sizeof *tools);
+    char(*names)[16] = memory_alloc_array(TOOLS, sizeof *names);
     char name[2000];
-    for (int i = 0; i < 20005; i++) {
-        snprintf(name, sizeof name, "t%d", i);
-        put(catalog, snapshot, str_from(name), "{}");
+    for (int i = 0; i < TOOLS; i++) {
+        snprintf(names[i], sizeof names[i], "t%d", i);
+        tools[i] = (struct mcp_tool){.name = str_from(names[i]), .raw = STR("{}")};
     }
-    catalog_find_tool(catalog, STR("up"), STR("t19999"), &tool);
-    ck_assert(tool.known);
-    catalog_find_tool(catalog, STR("up"), STR("t20000"), &tool);
-    ck_assert(!tool.known);
+    put_tools(catalog, snapshot, (struct telling){STR("a"), true, false, 1}, tools, 10000);
+    put_tools(catalog, snapshot, (struct telling){STR("a"), false, true, 1}, tools + 10000,
+              TOOLS - 10000);
+    ck_assert(look_up(catalog, STR("a"), STR("t19999")).known);
+    ck_assert(!look_up(catalog, STR("a"), STR("t20000")).known);
     put(catalog, snapshot, STR("t7"), "{\"changed\":1}");
-    catalog_find_tool(catalog, STR("up"), STR("t7"), &tool);
-    ck_assert(tool.known);
-    catalog_destroy(catalog);
-    catalog = catalog_create();
+    ck_assert(look_up(catalog, STR("a"), STR("t7")).known);
     memset(name, 'x', sizeof name);
     put(catalog, snapshot, str_slice(name, 1025), "{}");
-    catalog_find_tool(catalog, STR("up"), str_slice(name, 1025), &tool);
-    ck_assert(!tool.known);
+    ck_assert(!look_up(catalog, STR("a"), str_slice(name, 1025)).known);
+    free(names);
+    free(tools);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+/* ---- owners ---- */
+
+static const struct mcp_tool mild = {
+    .name = {"wipe", 4},
+    .raw = {"{\"v\":1}", 7},
+    .has_own = true,
+    .own = ANNOTATION_OPTIONAL,
+    .hints = {.given = 1U << HINT_READ_ONLY | 1U << HINT_DESTRUCTIVE,
+              .truth = 1U << HINT_READ_ONLY},
+};
+static const struct mcp_tool strict = {
+    .name = {"wipe", 4},
+    .raw = {"{\"v\":2}", 7},
+    .has_own = true,
+    .own = ANNOTATION_REQUIRED,
+    .has_output_schema = true,
+    .hints = {.given = 1U << HINT_READ_ONLY | 1U << HINT_DESTRUCTIVE,
+              .truth = 1U << HINT_DESTRUCTIVE},
+};
+
+START_TEST(each_owner_has_a_tool_as_it_was_told)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    put_for(catalog, snapshot, STR("b"), mild);
+    struct catalog_tool before = look_up(catalog, STR("b"), STR("wipe"));
+    put_for(catalog, snapshot, STR("a"), strict);
+    put_for(catalog, snapshot, CATALOG_GATEWAY, strict);
+    struct catalog_tool after = look_up(catalog, STR("b"), STR("wipe"));
+    ck_assert_int_eq(after.word, CATALOG_TOLD);
+    ck_assert_str_eq(after.digest, before.digest);
+    ck_assert_int_eq(after.own, ANNOTATION_OPTIONAL);
+    ck_assert(!after.has_output_schema);
+    ck_assert_uint_eq(after.hints.truth, mild.hints.truth);
+    struct catalog_tool others = look_up(catalog, STR("a"), STR("wipe"));
+    ck_assert_str_ne(others.digest, before.digest);
+    ck_assert_int_eq(others.own, ANNOTATION_REQUIRED);
+    ck_assert_uint_eq(others.hints.truth, strict.hints.truth);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(who_was_told_nothing_has_the_strictest_that_is_known)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    struct str stranger = STR("c"), wipe = STR("wipe");
+    struct mcp_tool silent = mild;
+    silent.raw = STR("{\"v\":3}");
+    silent.has_own = false;
+    silent.hints = (struct policy_hints){0};
+    ck_assert_int_eq(look_up(catalog, stranger, wipe).word, CATALOG_UNKNOWN);
+    put_for(catalog, snapshot, STR("a"), mild);
+    struct catalog_tool tool = look_up(catalog, stranger, wipe);
+    ck_assert(tool.word == CATALOG_OTHERS && tool.known && !tool.has_list && !tool.is_current);
+    ck_assert_str_eq(tool.digest, ""); /* no approval hangs on what another is told */
+    ck_assert_uint_eq(tool.hints.truth, mild.hints.truth);
+    put_for(catalog, snapshot, STR("b"), silent); /* says neither that it reads only … */
+    tool = look_up(catalog, stranger, wipe);
+    ck_assert_uint_eq(tool.hints.given, 0);
+    ck_assert_int_eq(tool.own, ANNOTATION_OPTIONAL);
+    put_for(catalog, snapshot, CATALOG_GATEWAY, strict);
+    tool = look_up(catalog, stranger, wipe);
+    ck_assert_int_eq(tool.word, CATALOG_GATEWAYS);
+    ck_assert_str_eq(tool.digest, look_up(catalog, CATALOG_GATEWAY, wipe).digest);
+    ck_assert_uint_eq(tool.hints.given, strict.hints.given);
+    ck_assert_uint_eq(tool.hints.truth, 1U << HINT_DESTRUCTIVE);
+    ck_assert_int_eq(tool.own, ANNOTATION_REQUIRED);
+    put_for(catalog, snapshot, CATALOG_GATEWAY, mild); /* the server has other tools now */
+    tool = look_up(catalog, stranger, wipe);
+    ck_assert_int_eq(tool.own, ANNOTATION_OPTIONAL);
+    put_for(catalog, snapshot, STR("d"), strict);
+    ck_assert_int_eq(look_up(catalog, stranger, wipe).own, ANNOTATION_REQUIRED);
+    ck_assert_str_eq(look_up(catalog, stranger, wipe).digest,
+                     look_up(catalog, CATALOG_GATEWAY, wipe).digest);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(a_list_is_current_until_the_server_may_have_another)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    struct str a = STR("a"), up = STR("up");
+    struct telling first = {a, true, false, catalog_epoch(catalog, up)},
+                   last = {a, false, true, first.epoch};
+    put_letters(catalog, snapshot, first, "r");
+    ck_assert(!look_up(catalog, a, STR("r")).has_list);
+    put_letters(catalog, snapshot, last, "w");
+    ck_assert(look_up(catalog, a, STR("r")).is_current);
+    ck_assert(look_up(catalog, a, STR("never")).is_current);
+    catalog_set_stale(catalog, up);
+    struct catalog_tool tool = look_up(catalog, a, STR("r"));
+    ck_assert(tool.word == CATALOG_TOLD && tool.has_list && !tool.is_current);
+    put_letters(catalog, snapshot, first, "r"); /* asked for before the change */
+    put_letters(catalog, snapshot, last, "w");
+    ck_assert(!look_up(catalog, a, STR("r")).is_current);
+    first.epoch = last.epoch = catalog_epoch(catalog, up);
+    put_letters(catalog, snapshot, first, "r");
+    put_letters(catalog, snapshot, last, "w");
+    ck_assert(look_up(catalog, a, STR("r")).is_current);
+    ck_assert(!look_up(catalog, STR("b"), STR("r")).is_current);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+/* Of this process: by the sanitizer's count where there is one. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t allocated_bytes(void)
+{
+    return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes()
+                                                   : mallinfo2().uordblks;
+}
+
+enum { TOOLS_EACH = 100, MOST_OWNERS = 10000 };
+
+static void put_hundred(struct catalog *catalog, const struct snapshot *snapshot, int owner,
+                        const char *raw)
+{
+    struct mcp_tool tools[TOOLS_EACH];
+    char names[TOOLS_EACH][16], who[80];
+    snprintf(who, sizeof who, "auth:%064d", owner);
+    for (int i = 0; i < TOOLS_EACH; i++) {
+        snprintf(names[i], sizeof names[i], "t%d", i);
+        tools[i] = (struct mcp_tool){.name = str_from(names[i]), .raw = str_from(raw)};
+    }
+    put_tools(catalog, snapshot, WHOLE(str_from(who)), tools, TOOLS_EACH);
+}
+
+START_TEST(ten_thousand_owners_of_one_list_share_it)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    put_hundred(catalog, snapshot, 0, "{\"shared\":1}");
+    size_t before = allocated_bytes(), counted = catalog_bytes(catalog);
+    for (int i = 1; i < MOST_OWNERS; i++)
+        put_hundred(catalog, snapshot, i, "{\"shared\":1}");
+    /* The name of the owner, twice, and its place in a table: no list is among it. */
+    ck_assert_uint_lt(allocated_bytes() - before, (size_t)MOST_OWNERS * 500);
+    ck_assert_uint_lt(catalog_bytes(catalog) - counted, (size_t)MOST_OWNERS * 500);
+    snapshot_unref(snapshot);
+    size_t full = allocated_bytes();
+    catalog_destroy(catalog);
+    ck_assert_uint_lt(allocated_bytes(), full);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(owners_beyond_the_limit_make_room_the_longest_unseen_first)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("limits: {sessions: 3}\n");
+    struct str r = STR("r");
+    put_letters(catalog, snapshot, WHOLE(CATALOG_GATEWAY), "r");
+    put_letters(catalog, snapshot, WHOLE(STR("a")), "r");
+    put_letters(catalog, snapshot, WHOLE(STR("b")), "r");
+    put_letters(catalog, snapshot, WHOLE(STR("c")), "rx");
+    look_up(catalog, STR("a"), r); /* a call is a sign of life as a list is */
+    put_letters(catalog, snapshot, WHOLE(STR("d")), "r");
+    ck_assert_int_eq(look_up(catalog, STR("a"), r).word, CATALOG_TOLD);
+    ck_assert_int_eq(look_up(catalog, STR("b"), r).word, CATALOG_GATEWAYS);
+    ck_assert_int_eq(look_up(catalog, STR("d"), r).word, CATALOG_TOLD);
+    ck_assert_int_eq(look_up(catalog, CATALOG_GATEWAY, r).word, CATALOG_TOLD);
+    ck_assert(look_up(catalog, STR("d"), STR("x")).known);
+    put_letters(catalog, snapshot, WHOLE(STR("e")), "r");
+    put_letters(catalog, snapshot, WHOLE(STR("f")), "r");
+    ck_assert(!look_up(catalog, STR("d"), STR("x")).known); /* gone with the last who was told */
+    expect_count("forbidden", "1");
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(lists_of_very_many_tools_are_bounded_in_bytes)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    char raw[2048];
+    for (int i = 0; i < 1000; i++) { /* 200 MB of definitions, were all of them kept */
+        memset(raw, 'x', sizeof raw - 1);
+        snprintf(raw, sizeof raw, "{\"v\":%d,\"text\":\"", i);
+        raw[strlen(raw)] = 'x';
+        memcpy(raw + sizeof raw - 3, "\"}", 3);
+        put_hundred(catalog, snapshot, i, raw);
+    }
+    ck_assert_uint_lt(catalog_bytes(catalog), (size_t)129 * 1024 * 1024);
+    char last[80], first[80];
+    snprintf(last, sizeof last, "auth:%064d", 999);
+    snprintf(first, sizeof first, "auth:%064d", 0);
+    ck_assert_int_eq(look_up(catalog, str_from(last), STR("t1")).word, CATALOG_TOLD);
+    ck_assert_int_eq(look_up(catalog, str_from(first), STR("t1")).word, CATALOG_OTHERS);
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
     metrics_finish();
@@ -227,6 +480,12 @@ TCase *catalog_tests(void)
     tcase_add_test(tests, tools_are_counted_by_what_they_are_announced_as);
     tcase_add_test(tests, a_tool_that_a_whole_list_lacks_is_known_but_not_counted);
     tcase_add_test(tests, no_more_tools_are_remembered_than_fit);
+    tcase_add_test(tests, each_owner_has_a_tool_as_it_was_told);
+    tcase_add_test(tests, who_was_told_nothing_has_the_strictest_that_is_known);
+    tcase_add_test(tests, a_list_is_current_until_the_server_may_have_another);
+    tcase_add_test(tests, ten_thousand_owners_of_one_list_share_it);
+    tcase_add_test(tests, owners_beyond_the_limit_make_room_the_longest_unseen_first);
+    tcase_add_test(tests, lists_of_very_many_tools_are_bounded_in_bytes);
     tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
     tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
     tcase_add_test(tests, an_owners_calls_look_for_a_tool_once_in_five_seconds);

@@ -64,8 +64,11 @@ static void use_catalog(struct shared *shared, struct str name, int round)
     struct mcp_tool tool = {.name = name, .raw = STR("{}")};
     struct catalog_tool known;
     struct buffer kept = {0};
-    catalog_put_tool(shared->catalog, snapshot, &snapshot->config->sources[0], &tool);
-    catalog_find_tool(shared->catalog, STR("up"), name, &known);
+    const struct catalog_reader reader = {snapshot, &snapshot->config->sources[0], name, 1};
+    struct catalog_page *page = catalog_page_create(shared->catalog);
+    catalog_page_add(page, &tool, NULL);
+    catalog_put_page(shared->catalog, &reader, page, true, true);
+    catalog_find_tool(shared->catalog, STR("up"), name, name, &known);
     ck_assert(known.known);
     kept_lists_put(shared->kept_lists, name, STR("list"));
     kept_lists_get(shared->kept_lists, name, &kept);
