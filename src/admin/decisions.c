@@ -95,10 +95,11 @@ static void commit(struct pending_reply *pending, struct str id, struct str work
 static void check_owner(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = context;
-    bool is_own = reply->task && control_owns(pending->by, reply->task);
-    if (reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&
+    const struct task *task = reply->task;
+    bool is_own = task && control_owns(pending->by, task);
+    if (task && reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&
         !(is_own && pending->decision->to == TASK_APPROVED)) {
-        commit(pending, str_from(reply->task->id), str_from(reply->task->workflow));
+        commit(pending, str_from(task->id), str_from(task->workflow));
         return;
     }
     struct http_exchange *exchange = pending_reply_take(pending);

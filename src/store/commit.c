@@ -101,10 +101,12 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
             operation->next = NULL;
         }
     }
-    if (done && database_simple(&store->database, STATEMENT_COMMIT))
+    bool is_in_place = database_is_in_place(&store->database, error);
+    if (done && is_in_place && database_simple(&store->database, STATEMENT_COMMIT))
         return true;
     /* Before the rollback, which has a result of its own. */
-    database_error(&store->database, "the database failed", error);
+    if (is_in_place)
+        database_error(&store->database, "the database failed", error);
     fail_all(store, chain, batch);
     return false;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files.h"
 #include "migrations.h"
 #include "outbox.h"
 #include "task_rows.h"
@@ -74,18 +73,17 @@ static bool configure(struct database *database, struct error *error)
 
 bool database_open(struct database *database, const char *path, struct error *error)
 {
-    *database = (struct database){.path = memory_copy_text(path), .lock_file = -1};
-    if (!files_make_private(path, error))
-        goto failed;
-    database->lock_file = files_lock(path, error);
-    if (database->lock_file < 0)
+    *database = (struct database){.path = memory_copy_text(path)};
+    database->locked = files_open(path, error);
+    if (database->locked < 0)
         goto failed;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (sqlite3_open_v2(path, &database->handle, flags, NULL) != SQLITE_OK) {
         database_error(database, "cannot open", error);
         goto unusable;
     }
-    if (!configure(database, error) || !migrations_apply(database, error))
+    if (!configure(database, error) || !migrations_apply(database, error) ||
+        !files_note(&database->files, database->locked, path, error))
         goto unusable;
     return true;
 
@@ -100,12 +98,27 @@ void database_close(struct database *database)
 {
     for (unsigned i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(database->statements[i]);
-    if (database->handle) /* the last connection checkpoints and removes the log */
-        sqlite3_close(database->handle);
-    if (database->lock_file >= 0)
-        close(database->lock_file);
+    /* The last connection checkpoints and removes the log. Where the files were replaced, the log
+     * of that name is somebody else's. */
+    if (database->files.log_path && !files_are_in_place(&database->files))
+        sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_close(database->handle);
+    files_finish(&database->files);
+    if (database->locked >= 0)
+        close(database->locked);
     free(database->path);
-    *database = (struct database){.lock_file = -1};
+    *database = (struct database){.locked = -1};
+}
+
+bool database_is_in_place(const struct database *database, struct error *error)
+{
+    if (files_are_in_place(&database->files))
+        return true;
+    return error_set(
+        error,
+        "the database %s or its log was removed or replaced while it was in use; put it "
+        "back, or start taskgate anew",
+        database->path);
 }
 
 sqlite3_stmt *database_statement(struct database *database, enum statement which)

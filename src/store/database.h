@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "files.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
@@ -21,8 +22,9 @@ enum statement {
 
 struct database {
     char *path;    /* as the caller named it, for messages */
-    int lock_file; /* holds the process lock; -1 without */
+    int locked;    /* the file itself, which holds the process lock; -1 without */
     int wal_pages; /* pages in the log since the last checkpoint */
+    struct files_opened files;
     sqlite3 *handle;
     sqlite3_stmt *statements[STATEMENT_COUNT];
 };
@@ -30,6 +32,9 @@ struct database {
 bool database_open(struct database *database, const char *path, struct error *error);
 /* Checkpoints, so that a closed database is one file. */
 void database_close(struct database *database);
+/* Whether its files are still where SQLite opened them: nothing that is committed elsewhere may be
+ * told to anybody. */
+bool database_is_in_place(const struct database *database, struct error *error);
 
 /* "what: SQLite's message (code)". Returns false. */
 bool database_error(const struct database *database, const char *what, struct error *error);

@@ -31,6 +31,7 @@ struct store {
     bool pending_is_stale; /* a rollback was not followed by a successful count */
     int64_t sweep_at_ms;   /* monotonic, as below */
     int64_t checkpoint_at_ms;
+    int64_t look_at_ms;
 };
 
 /* Runs what is queued and what is due until `stopping` is set and the queue is empty. */

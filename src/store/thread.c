@@ -11,6 +11,7 @@
 #define BATCH_LIMIT 64
 #define SWEEP_INTERVAL_MS 10000
 #define RETRY_INTERVAL_MS 1000 /* of a database that has failed */
+#define LOOK_INTERVAL_MS 1000  /* at the files, when nothing is committed meanwhile */
 /* A checkpoint waits for an idle moment: a short one when there is much to move. From the last
  * size on it waits no more, or the log would grow without end under steady load. */
 #define CHECKPOINT_MANY_PAGES 256
@@ -178,6 +179,23 @@ static void checkpoint(struct store *store)
         store->database.wal_pages > 0 ? clock_monotonic_ms() + CHECKPOINT_LATER_MS : INT64_MAX;
 }
 
+/* An idle store learns here that its files have gone. A batch tells everybody. */
+static void look_at_files(struct store *store)
+{
+    struct error error;
+    store->look_at_ms = clock_monotonic_ms() + LOOK_INTERVAL_MS;
+    if (atomic_load(&store->healthy) && !database_is_in_place(&store->database, &error))
+        store->sweep_at_ms = 0;
+}
+
+static int64_t next_wake_ms(const struct store *store)
+{
+    int64_t at_ms = store->look_at_ms;
+    if (store->sweep_at_ms < at_ms)
+        at_ms = store->sweep_at_ms;
+    return store->checkpoint_at_ms < at_ms ? store->checkpoint_at_ms : at_ms;
+}
+
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */
 static struct operation *take(struct store *store, int64_t until_ms, bool *stopping)
 {
@@ -204,13 +222,13 @@ void *store_thread(void *context)
     struct error error;
     for (;;) {
         bool stopping;
-        int64_t until_ms = store->sweep_at_ms < store->checkpoint_at_ms ? store->sweep_at_ms
-                                                                        : store->checkpoint_at_ms;
-        struct operation *chain = take(store, until_ms, &stopping);
+        struct operation *chain = take(store, next_wake_ms(store), &stopping);
         if (!chain && stopping)
             return NULL;
         int64_t now_ms = clock_monotonic_ms();
         bool idle = !chain;
+        if (now_ms >= store->look_at_ms)
+            look_at_files(store);
         if (now_ms >= store->sweep_at_ms)
             sweep(store);
         if (chain)

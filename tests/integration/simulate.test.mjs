@@ -114,7 +114,7 @@ test('over a store, also beside the gateway that uses it: arguments are known as
   ]);
   await gateway.stop();
   assert.equal((await simulate('--store', gateway.storePath)).different, 2);
-  assert.deepEqual(fs.readdirSync(gateway.folder).filter((name) => name.startsWith('taskgate.db')).sort(), ['taskgate.db', 'taskgate.db.lock'], 'nothing is left beside it');
+  assert.deepEqual(fs.readdirSync(gateway.folder).filter((name) => name.startsWith('taskgate.db')).sort(), ['taskgate.db'], 'nothing is left beside it');
 });
 
 test('policies that cannot be evaluated on the calls are named, with their place', async (t) => {

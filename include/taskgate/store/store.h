@@ -21,7 +21,7 @@
 
 struct store;
 
-/* Opens or creates the database (mode 0600), takes the process lock, migrates, ends what a
+/* Opens or creates the database (mode 0600), locks the file for this process, migrates, ends what a
  * crash left in `executing` as failed "outcome unknown". Blocks: call it before the loops
  * run. NULL on failure; `error` tells a database in use from one that cannot be opened. */
 struct store *store_open(const char *path, struct error *error);
@@ -33,7 +33,8 @@ void store_close(struct store *store);
 void store_stop(struct store *store);
 /* false after the database has failed: the calls of that commit have answered STORE_FAILED, and
  * so does every later one that still fails. The store tries again with each call, and by itself
- * every second; true again after a commit that wrote. Any thread. */
+ * every second; true again after a commit that wrote. A database whose file, or whose log, was
+ * removed or replaced has failed until it is back. Any thread. */
 bool store_is_healthy(const struct store *store);
 
 enum store_status {

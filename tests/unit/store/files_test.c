@@ -51,7 +51,7 @@ START_TEST(every_file_is_private_whatever_the_umask)
     umask(0);
     bench_open(&bench, &scratch);
     task_unref(create_task(&bench, new_task("a")));
-    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         ck_assert_uint_eq(mode_of(suffixes[i]), 0600);
     bench_close(&bench);
@@ -169,6 +169,107 @@ START_TEST(a_second_process_is_told_who_has_the_database)
     bench_close(&bench);
     bench_open(&bench, &scratch);
     bench_close(&bench);
+}
+END_TEST
+
+/* No file beside the database holds the lock, so none can be removed to get in. */
+START_TEST(the_lock_is_on_the_database_itself)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    char path[128];
+    snprintf(path, sizeof path, "%s.lock", scratch.path);
+    unlink(path);
+    expect_refused(scratch.path, "in use by another taskgate process");
+    /* Readers do not meet it. */
+    task_unref(create_task(&bench, new_task("a")));
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 1);
+    bench_close(&bench);
+}
+END_TEST
+
+/* ---- files that go while they are in use ---- */
+
+static void move_file(const char *from_suffix, const char *to_suffix)
+{
+    char from[128], to[128];
+    snprintf(from, sizeof from, "%s%s", scratch.path, from_suffix);
+    snprintf(to, sizeof to, "%s%s", scratch.path, to_suffix);
+    ck_assert_int_eq(rename(from, to), 0);
+}
+
+static void write_file(const char *suffix, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s%s", scratch.path, suffix);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void expect_file(const char *suffix, const char *text)
+{
+    char path[128], found[64] = "";
+    snprintf(path, sizeof path, "%s%s", scratch.path, suffix);
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s is gone", path);
+    found[fread(found, 1, sizeof found - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_str_eq(found, text);
+}
+
+static void wait_for_health(const struct bench *bench, bool healthy)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + 10000;
+    while (store_is_healthy(bench->store) != healthy) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "the store did not notice");
+        loop_run_once(bench->loop, 10);
+    }
+}
+
+static const char *const parts[] = {"", "-wal"};
+
+START_TEST(a_file_that_is_gone_takes_nothing_until_it_is_back)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    task_unref(create_task(&bench, new_task("a")));
+    move_file(parts[_i], ".aside");
+    ck_assert_int_eq(create_status(&bench, new_task("lost"), &no_limits), STORE_FAILED);
+    ck_assert(!store_is_healthy(bench.store));
+    move_file(".aside", parts[_i]);
+    wait_for_health(&bench, true);
+    task_unref(create_task(&bench, new_task("a")));
+    bench_close(&bench);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 2);
+}
+END_TEST
+
+START_TEST(an_idle_store_notices_that_its_file_is_gone)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    move_file(parts[_i], ".aside");
+    wait_for_health(&bench, false);
+    bench_close(&bench);
+}
+END_TEST
+
+/* Whatever is there now is somebody else's. */
+START_TEST(files_that_took_their_place_are_left_alone)
+{
+    struct bench bench;
+    bench_open(&bench, &scratch);
+    task_unref(create_task(&bench, new_task("a")));
+    move_file("", ".aside");
+    move_file("-wal", ".aside-wal");
+    write_file("", "another");
+    write_file("-wal", "its log");
+    ck_assert_int_eq(create_status(&bench, new_task("lost"), &no_limits), STORE_FAILED);
+    bench_close(&bench);
+    expect_file("", "another");
+    expect_file("-wal", "its log");
 }
 END_TEST
 
@@ -360,6 +461,10 @@ int main(void)
     tcase_add_test(tests, what_cannot_be_opened_is_said);
     tcase_add_test(tests, a_broken_table_is_said_with_the_file);
     tcase_add_test(tests, a_second_process_is_told_who_has_the_database);
+    tcase_add_test(tests, the_lock_is_on_the_database_itself);
+    tcase_add_loop_test(tests, a_file_that_is_gone_takes_nothing_until_it_is_back, 0, 2);
+    tcase_add_loop_test(tests, an_idle_store_notices_that_its_file_is_gone, 0, 2);
+    tcase_add_test(tests, files_that_took_their_place_are_left_alone);
     tcase_add_loop_test(tests, every_older_version_is_brought_up, 0, 8);
     tcase_add_test(tests, tasks_of_an_older_version_are_kept);
     tcase_add_test(tests, a_failed_migration_leaves_the_old_version);
