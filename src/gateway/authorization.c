@@ -24,8 +24,8 @@ static struct str next_word(struct str *rest)
 static void append_lower(struct buffer *out, struct str word)
 {
     for (size_t i = 0; i < word.length; i++) {
-        char c = word.bytes[i];
-        buffer_append_char(out, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+        unsigned c = (unsigned char)word.bytes[i];
+        buffer_append_char(out, (char)(c >= 'A' && c <= 'Z' ? c | 0x20u : c));
     }
 }
 

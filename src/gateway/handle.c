@@ -232,6 +232,7 @@ static void dispatch(struct call *call)
         [MCP_GATED_URI] = gated_handle,
         [MCP_RESOURCES_UNSUBSCRIBE] = unsubscribe_handle,
         [MCP_GATED_NAME] = gated_handle,
+        [MCP_GATED_REFERENCE] = completion_handle,
         [MCP_TASKS_GET] = tasks_get_handle,
         [MCP_TASKS_RESULT] = tasks_result_handle,
         [MCP_TASKS_CANCEL] = tasks_cancel_handle,

@@ -156,6 +156,7 @@ void prompts_list_handle(struct call *call);
  * the answer to any request, a list among them. */
 void lists_rewrite_resumed(struct call *call, struct str result, struct buffer *new_result);
 void gated_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
+void completion_handle(struct call *call);
 void unsubscribe_handle(struct call *call);
 void tasks_get_handle(struct call *call);
 void tasks_result_handle(struct call *call);

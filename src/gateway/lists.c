@@ -102,7 +102,8 @@ static bool judge_name(void *context, struct str name)
 static bool judge_resource(void *context, struct str uri)
 {
     struct call *call = context;
-    return judge_name(call, uri) && !(diagrams_are_offered(call) && diagrams_have(uri));
+    return policy_is_uri_visible(call->snapshot->policy, call->source, uri) &&
+           !(diagrams_are_offered(call) && diagrams_have(uri));
 }
 
 /* Ours come behind upstream's, on the first page. */

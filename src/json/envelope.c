@@ -56,6 +56,13 @@ static const struct known_key meta_keys[] = {
 };
 static const struct level meta_level = LEVEL(meta_keys, "look-alike of a protocol key in _meta");
 
+static const struct known_key ref_keys[] = {
+    TAKEN("type", ref_type.raw),
+    TAKEN("name", ref_name.raw),
+    TAKEN("uri", ref_uri.raw),
+};
+static const struct level ref_level = LEVEL(ref_keys, "look-alike of a protocol key in ref");
+
 /* The params of requests and notifications in the published schemas up to 2026-07-28. */
 static const struct known_key params_keys[] = {
     TAKEN("name", name.raw),
@@ -70,7 +77,7 @@ static const struct known_key params_keys[] = {
     GUARDED("capabilities"),
     GUARDED("clientInfo"),
     GUARDED("level"),
-    GUARDED("ref"),
+    {NAME("ref"), offsetof(struct envelope, ref.raw), NOWHERE, &ref_level},
     GUARDED("argument"),
     GUARDED("context"),
     GUARDED("requestId"),
@@ -233,14 +240,17 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
     envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
     if (envelope->params.length && json_type(envelope->params) != JSON_OBJECT)
         return invalid_params(envelope, error, envelope->params, "params is not an object");
-    struct envelope_member *texts[] = {&envelope->name, &envelope->uri, &envelope->task_id,
-                                       &envelope->cursor};
+    struct envelope_member *texts[] = {&envelope->name,   &envelope->uri,      &envelope->task_id,
+                                       &envelope->cursor, &envelope->ref_type, &envelope->ref_name,
+                                       &envelope->ref_uri};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         texts[i]->text = decode(envelope, texts[i]->raw);
     if (has_nul(envelope->name.text))
         return invalid_params(envelope, error, envelope->name.raw, "a NUL in params.name");
     if (has_nul(envelope->uri.text))
         return invalid_params(envelope, error, envelope->uri.raw, "a NUL in params.uri");
+    if (has_nul(envelope->ref_name.text) || has_nul(envelope->ref_uri.text))
+        return invalid_params(envelope, error, envelope->ref.raw, "a NUL in params.ref");
     return ENVELOPE_OK;
 }
 

@@ -22,7 +22,7 @@ static const struct mcp_method methods[] = {
     {"prompts/list", MCP_PROMPTS_LIST},
     {"prompts/get", MCP_GATED_NAME},
     {"logging/setLevel", MCP_RELAY},
-    {"completion/complete", MCP_RELAY},
+    {"completion/complete", MCP_GATED_REFERENCE},
     {"server/discover", MCP_SERVER_DISCOVER},
     {"notifications/initialized", MCP_RELAY},
     {"notifications/cancelled", MCP_RELAY},

@@ -3,8 +3,8 @@
  *
  * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
  * depth (compared after unescaping), no key with a NUL, no key of the envelope, `params`,
- * `task` or `_meta` that differs from a protocol key only by letter case. What was judged is what
- * is sent: spans point into the bytes that were read (design invariant 1).
+ * `task`, `ref` or `_meta` that differs from a protocol key only by case or look (fold.h). What was
+ * judged is what is sent: spans point into the bytes that were read (design invariant 1).
  */
 #pragma once
 
@@ -35,8 +35,8 @@ enum envelope_status {
 /* A member of `params`. */
 struct envelope_member {
     struct str raw;  /* the value's JSON text; empty when the member is absent */
-    struct str text; /* decoded, of name, uri, taskId and cursor when the value is a string; else
-                      * bytes == NULL */
+    struct str text; /* decoded, of name, uri, taskId, cursor and the members of ref when the value
+                      * is a string; else bytes == NULL */
 };
 
 struct envelope {
@@ -48,7 +48,8 @@ struct envelope {
     struct str result;  /* JSON text, in a response */
     struct str error;   /* JSON text, in a response */
     /* Members of params, whatever the method. */
-    struct envelope_member name, uri, task_id, cursor, arguments, task, meta;
+    struct envelope_member name, uri, task_id, cursor, arguments, task, meta, ref;
+    struct envelope_member ref_type, ref_name, ref_uri; /* members of params.ref */
     /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
     struct str progress_token, task_ttl;
     /* Needed by envelope_write_executable(). */

@@ -20,6 +20,7 @@ enum mcp_treatment {
     MCP_GATED_URI,                /* resources/read, resources/subscribe */
     MCP_RESOURCES_UNSUBSCRIBE,    /* relayed, whatever the rules have become meanwhile */
     MCP_GATED_NAME,               /* prompts/get */
+    MCP_GATED_REFERENCE,          /* completion/complete */
     MCP_TASKS_GET,
     MCP_TASKS_RESULT,
     MCP_TASKS_CANCEL,

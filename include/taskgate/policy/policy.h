@@ -109,6 +109,14 @@ unsigned policy_rehearse(const struct policy *policy, const struct policy_reques
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,
                        struct str name);
 
+/* The same of a resource, whose URI may be spelled in several ways (taskgate/policy/uri.h): it is
+ * looked at as it is written and as it is normalized, and the stricter outcome holds. From loose to
+ * strict: forward; approve and policy; deny; hidden. */
+bool policy_is_uri_visible(const struct policy *policy, const struct config_source *source,
+                           struct str uri);
+void policy_decide_uri(const struct policy *policy, const struct policy_request *request,
+                       struct policy_decision *decision);
+
 /* The decision matrix of seed 002 §5.3 with contract "tools/list": what a tool is announced
  * as. `own` is upstream's own value for the tool; `has_own` whether it gave one. */
 enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,

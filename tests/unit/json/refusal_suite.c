@@ -116,6 +116,9 @@ static const struct {
     ROW(ENVELOPE("\"Method\":1,\"a\":{\"b\":1,\"b\":1}"), REQUEST,
         "look-alike of a protocol key at byte 24"),
     /* Look-alikes of protocol keys. */
+    ROW(PARAMS("{\"ref\":{\"name\":\"a\",\"Name\":\"b\"}}"), REQUEST,
+        "look-alike of a protocol key in ref at byte 65"),
+    ROW(PARAMS("{\"\uFF52ef\":{}}"), REQUEST, "look-alike of a protocol key in params at byte 47"),
     ROW(ENVELOPE("\"method\":\"m\",\"Params\":{}"), REQUEST,
         "look-alike of a protocol key at byte 37"),
     ROW(ENVELOPE("\"method\":\"m\",\"METHOD\":\"n\""), REQUEST,

@@ -22,7 +22,7 @@ static const struct {
     {"prompts/list", MCP_PROMPTS_LIST},
     {"prompts/get", MCP_GATED_NAME},
     {"logging/setLevel", MCP_RELAY},
-    {"completion/complete", MCP_RELAY},
+    {"completion/complete", MCP_GATED_REFERENCE},
     {"tasks/get", MCP_TASKS_GET},
     {"tasks/result", MCP_TASKS_RESULT},
     {"tasks/cancel", MCP_TASKS_CANCEL},

@@ -7,4 +7,5 @@ TCase *decide_case(void);
 TCase *engine_case(void);
 TCase *index_case(void);
 TCase *matrices_case(void);
+TCase *uri_case(void);
 TCase *verdict_case(void);
