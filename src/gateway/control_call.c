@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consult.h"
-#include "decided.h"
-#include "execution.h"
-#include "fetch.h"
-#include "task_bind.h"
+#include "decision/decision_log.h"
+#include "decision/policy_check.h"
+#include "decision/task_binding.h"
+#include "mcp_client/tools_fetch.h"
+#include "run/execution.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -162,8 +162,8 @@ static void tell(const struct control *control, const struct policy_request *req
     decided_tell(control->worker, &decided);
 }
 
-/* The gates of tools_call.c in their order. What may be forwarded runs as a task at once: there
- * is nobody on a connection to whom upstream's answer could be streamed. */
+/* The gates of methods/tools_call.c in their order. What may be forwarded runs as a task at once:
+ * there is nobody on a connection to whom upstream's answer could be streamed. */
 static void judge(struct control *control)
 {
     const struct policy *policy = control->snapshot->policy;

@@ -1,24 +1,24 @@
 /* The gateway of the process and the worker of each loop. */
 #include <stdlib.h>
 
-#include "ask.h"
-#include "decided.h"
-#include "execution.h"
-#include "fetch.h"
+#include "decision/decision_log.h"
+#include "decision/shadow.h"
+#include "inbox/inbox.h"
+#include "inbox/inbox_events.h"
+#include "input/input_request.h"
 #include "internal.h"
-#include "promotion.h"
-#include "pseudo/client.h"
-#include "pseudo/tell.h"
-#include "questions.h"
-#include "quota.h"
-#include "relay.h"
-#include "shadow.h"
-#include "stream.h"
+#include "mcp_client/rpc_call.h"
+#include "mcp_client/tools_fetch.h"
+#include "relay/notification_stream.h"
+#include "relay/relay.h"
+#include "run/detached_call.h"
+#include "run/execution.h"
+#include "run/quota.h"
+#include "run/result_wait.h"
+#include "run/task_aliases.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
-#include "upstream_tasks.h"
-#include "waiting.h"
 
 #define IDLE_CONNECTIONS 256
 

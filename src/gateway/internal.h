@@ -17,10 +17,10 @@
 #include "taskgate/mcp/method.h"
 #include "taskgate/upstream/upstream.h"
 
-#include "catalog.h"
-#include "kept_lists.h"
-#include "rate.h"
-#include "sessions.h"
+#include "methods/list_cache.h"
+#include "methods/rate_limit.h"
+#include "state/session_table.h"
+#include "state/tool_catalog.h"
 
 #define OWNER_BYTES 80
 /* Of everybody who has neither token nor session: what it owns is found by its id alone. */
@@ -32,10 +32,10 @@ struct gateway {
     struct catalog *catalog;
     struct kept_lists *kept_lists;
     struct rate *rate, *principal_rate;
-    struct quota *detached; /* calls that go on without their client (promotion_cancel.c) */
+    struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
     struct shadow *shadow;
-    struct pseudo_clients *pseudo_clients; /* pseudo/client.h */
+    struct pseudo_clients *pseudo_clients; /* inbox/inbox.h */
     struct question_table *questions;      /* what upstream asks */
     struct upstream_tasks *upstream_tasks; /* which of ours each is, while it is followed */
     struct gateway_worker **workers;
@@ -54,7 +54,7 @@ struct gateway_worker {
     struct metrics_handle active_requests;
     struct list calls;             /* struct call.node, every one that is not yet answered */
     struct list asks;              /* struct ask.node: the gateway's own requests under way */
-    struct loop_timer fetch_timer; /* the next try to fetch tools (fetch.c) */
+    struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */
     struct tally *tally;           /* calls that rules alone have decided; NULL until the first */
     struct loop_timer tally_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
@@ -93,7 +93,7 @@ struct call {
     char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
     char owner[OWNER_BYTES];              /* contract "Sessions, owners" */
     struct session_facts facts;           /* after call_with_facts() */
-    struct held *held;                    /* while it is held (held.h) */
+    struct held *held;                    /* while it is held (request/deferred_response.h) */
     struct relay *relay;                  /* while one is under way */
     uint64_t question_number;             /* of what upstream asked in it, 0: nothing */
     bool upstream_broke;                  /* the stream ended, and not by anybody's will */
@@ -104,7 +104,7 @@ struct call {
     const char *outcome; /* "success" or "error", for the metric */
 };
 
-/* ---- call.c ---- */
+/* ---- request/call.c ---- */
 struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
                          struct snapshot *snapshot, const struct config_source *source);
 struct call *call_ref(struct call *call);
@@ -163,21 +163,21 @@ void tasks_result_handle(struct call *call);
 void tasks_cancel_handle(struct call *call);
 void tasks_list_handle(struct call *call);
 
-/* ---- verify.c ---- */
+/* ---- mcp_client/credential_check.c ---- */
 /* Goes on once upstream has accepted this session and token within five minutes; asks it by
  * a ping when need be, and answers the call itself when upstream refuses. */
 void verify_then(struct call *call, call_step next);
 
-/* ---- tools_call.c ---- */
+/* ---- methods/tools_call.c ---- */
 /* Puts the call to every gate, as if the client had called the tool plainly. For execute_tool,
  * once it has replaced the body. */
 void tools_call_execute(struct call *call, int64_t patience_ms);
 
-/* ---- task_create.c ---- */
+/* ---- run/task_create.c ---- */
 /* What operators see: the client's name, and enough of the owner's digest to tell two apart. The
  * caller frees it. */
 char *task_describe_principal(const struct call *call);
-/* A task that is answered at once; plain_call.h has those that are not. */
+/* A task that is answered at once; compat/plain_call.h has those that are not. */
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
                            const struct catalog_tool *tool, bool accelerated);
 /* A new task, bound to the call; nothing of it is stored yet. */

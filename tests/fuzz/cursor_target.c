@@ -1,5 +1,5 @@
 /* Cursors: what is accepted is byte for byte what the gateway would have written. */
-#include "cursor.h"
+#include "methods/cursor.h"
 
 #include <openssl/evp.h>
 

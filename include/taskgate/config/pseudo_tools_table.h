@@ -1,7 +1,7 @@
 /*
  * The tools that the gateway itself offers to clients that know no tasks:
  * PSEUDO_TOOL_ROW(symbol, name). Included many times; no guard on purpose. What each does is in
- * src/gateway/pseudo/tools_table.h.
+ * src/gateway/compat/tools_table.h.
  */
 /* clang-format off */
 #ifndef PSEUDO_TOOL_ROW

@@ -1,7 +1,7 @@
 /* One holder of a token, however its header is spelled. */
 #include <string.h>
 
-#include "authorization.h"
+#include "request/authorization.h"
 #include "suites.h"
 
 static const struct {

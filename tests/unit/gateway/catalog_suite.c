@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog.h"
+#include "state/tool_catalog.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

@@ -1,7 +1,7 @@
 /* Cursors: what is written is read back, and nothing else is. */
 #include <string.h>
 
-#include "cursor.h"
+#include "methods/cursor.h"
 #include "suites.h"
 
 /* The text of a cursor without the quotes of its JSON string. */

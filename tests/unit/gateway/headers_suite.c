@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ambiguity.h"
-#include "headers.h"
+#include "request/header_check.h"
+#include "request/headers.h"
 #include "scene.h"
 #include "suites.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pseudo/arguments.h"
-#include "pseudo/client.h"
-#include "pseudo/joins.h"
+#include "compat/arguments.h"
+#include "inbox/inbox.h"
+#include "inbox/repeated_calls.h"
 #include "suites.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "question_table.h"
+#include "input/input_table.h"
+#include "run/task_aliases.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
-#include "upstream_tasks.h"
 
 #define KEY STR("up/session:s")
 

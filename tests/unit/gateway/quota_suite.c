@@ -1,5 +1,5 @@
 /* Counts by holder. */
-#include "quota.h"
+#include "run/quota.h"
 
 #include "suites.h"
 

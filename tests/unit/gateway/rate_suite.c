@@ -1,7 +1,7 @@
 /* The rate limit, by a clock that the test holds. */
 #include <stdio.h>
 
-#include "rate.h"
+#include "methods/rate_limit.h"
 #include "suites.h"
 
 static int allowed_of(struct rate *rate, const char *peer, int tries, int64_t per_second,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sessions.h"
+#include "state/session_table.h"
 #include "suites.h"
 
 #define SOURCE STR("up")

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalog.h"
-#include "kept_lists.h"
-#include "question_table.h"
-#include "quota.h"
-#include "rate.h"
-#include "sessions.h"
-#include "shadow.h"
+#include "decision/shadow.h"
+#include "input/input_table.h"
+#include "methods/list_cache.h"
+#include "methods/rate_limit.h"
+#include "run/quota.h"
+#include "state/session_table.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

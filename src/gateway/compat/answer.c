@@ -1,0 +1,160 @@
+/* Results of the gateway's own tools, and what goes along with them. */
+#include "answer.h"
+
+#include "inbox/inbox.h"
+#include "input/input_request.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/lists.h"
+
+void pseudo_questions_init(struct pseudo_questions *questions, const struct call *call)
+{
+    char key[PSEUDO_KEY_BYTES];
+    buffer_init(&questions->elicitations);
+    buffer_init(&questions->samplings);
+    pseudo_key_of_call(call, key);
+    questions_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
+                            &questions->elicitations, &questions->samplings);
+}
+
+void pseudo_questions_finish(struct pseudo_questions *questions)
+{
+    buffer_finish(&questions->elicitations);
+    buffer_finish(&questions->samplings);
+}
+
+/* What goes along: JSON objects, empty where there is nothing to tell. */
+struct news {
+    struct buffer events, pending;
+};
+
+static void news_init(struct news *news, const struct call *call, bool takes_events)
+{
+    char key[PSEUDO_KEY_BYTES];
+    struct gateway *gateway = call->worker->gateway;
+    struct pseudo_questions questions;
+    struct buffer events = {0};
+    *news = (struct news){{0}, {0}};
+    pseudo_key_of_call(call, key);
+    if (takes_events && pseudo_client_take_events(gateway, str_from(key), &events) > 0)
+        buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
+                             STR_ARGS(buffer_str(&events)));
+    pseudo_questions_init(&questions, call);
+    if (questions.elicitations.length > 2 || questions.samplings.length > 2)
+        buffer_append_format(
+            &news->pending,
+            "{\"pending_client_action\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
+            STR_ARGS(buffer_str(&questions.elicitations)),
+            STR_ARGS(buffer_str(&questions.samplings)));
+    pseudo_questions_finish(&questions);
+    buffer_finish(&events);
+}
+
+static void news_finish(struct news *news)
+{
+    buffer_finish(&news->events);
+    buffer_finish(&news->pending);
+}
+
+static void append_block(struct buffer *content, struct str text)
+{
+    if (text.length == 0)
+        return;
+    buffer_append_text(content, content->length > 0 ? "," : "");
+    buffer_append_text(content, "{\"type\":\"text\",\"text\":");
+    buffer_append_json_string(content, text);
+    buffer_append_char(content, '}');
+}
+
+static void append_news(struct buffer *content, const struct news *news)
+{
+    append_block(content, buffer_str(&news->events));
+    append_block(content, buffer_str(&news->pending));
+}
+
+/* Adds the single member of a JSON object. */
+static void add_member_of(struct buffer *out, struct str object)
+{
+    if (object.length == 0)
+        return;
+    if (out->bytes[out->length - 1] != '{')
+        buffer_append_char(out, ',');
+    buffer_append(out, str_slice(object.bytes + 1, object.length - 2));
+}
+
+/* Some clients show a model structuredContent alone: what is told only once stands there too. */
+static void add_structured(struct buffer *out, struct str structured, const struct news *news)
+{
+    if (structured.length == 0)
+        return;
+    json_add_key(out, "structuredContent");
+    buffer_append(out, str_slice(structured.bytes, structured.length - 1));
+    add_member_of(out, buffer_str(&news->events));
+    add_member_of(out, buffer_str(&news->pending));
+    buffer_append_char(out, '}');
+}
+
+void pseudo_write_result(const struct call *call, struct buffer *out,
+                         const struct pseudo_result *result)
+{
+    struct news news;
+    struct buffer content;
+    buffer_init(&content);
+    news_init(&news, call, !result->tells_events);
+    append_block(&content, result->text);
+    append_block(&content, result->json);
+    append_news(&content, &news);
+    buffer_append_format(out, "{\"content\":[%.*s]", STR_ARGS(buffer_str(&content)));
+    add_structured(out, result->structured, &news);
+    buffer_append_format(out, ",\"isError\":%s", result->is_error ? "true" : "false");
+    if (result->meta.length > 0)
+        buffer_append_format(out, ",\"_meta\":%.*s", STR_ARGS(result->meta));
+    buffer_append_char(out, '}');
+    news_finish(&news);
+    buffer_finish(&content);
+}
+
+void pseudo_write_around(const struct call *call, struct buffer *out, struct str result)
+{
+    struct news news;
+    struct buffer blocks;
+    buffer_init(&blocks);
+    news_init(&news, call, true);
+    append_news(&blocks, &news);
+    if (blocks.length > 0 && json_type(result) == JSON_OBJECT)
+        mcp_list_append(out, result, "content", buffer_str(&blocks));
+    else
+        buffer_append(out, result);
+    news_finish(&news);
+    buffer_finish(&blocks);
+}
+
+void pseudo_answer(struct call *call, const struct pseudo_result *result)
+{
+    struct buffer text;
+    buffer_init(&text);
+    if (result->is_error)
+        call->outcome = "error";
+    pseudo_write_result(call, &text, result);
+    call_answer_result(call, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+void pseudo_answer_json(struct call *call, struct str json, struct str structured)
+{
+    pseudo_answer(call, &(struct pseudo_result){.json = json, .structured = structured});
+}
+
+void pseudo_answer_text(struct call *call, struct str text, bool is_error)
+{
+    pseudo_answer(call, &(struct pseudo_result){.text = text, .is_error = is_error});
+}
+
+void pseudo_answer_result(struct call *call, struct str result)
+{
+    struct buffer text;
+    buffer_init(&text);
+    pseudo_write_around(call, &text, result);
+    call_answer_result(call, buffer_str(&text));
+    buffer_finish(&text);
+}

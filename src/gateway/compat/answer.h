@@ -1,0 +1,36 @@
+/*
+ * Answers of the gateway's own tools: the result, then what the client has to be told with every
+ * one of them, each in a block of text: the events since the last answer, and what upstream waits
+ * for from the client (seed 000 "Response Formats"; reference §10.3).
+ */
+#pragma once
+
+#include "internal.h"
+
+struct pseudo_result {
+    struct str text;       /* a first block in words; may be empty */
+    struct str json;       /* a block of JSON text; may be empty */
+    struct str structured; /* a JSON object, what structuredContent says; empty: none */
+    struct str meta;       /* a JSON object; empty: none */
+    bool is_error;
+    bool tells_events; /* itself, so that they stand in no block */
+};
+/* Writes a CallToolResult. What it tells is gone: only for a client that is there. */
+void pseudo_write_result(const struct call *call, struct buffer *out,
+                         const struct pseudo_result *result);
+/* The same around a CallToolResult of upstream's (JSON text). Where there is nothing to tell it is
+ * upstream's own, byte for byte. */
+void pseudo_write_around(const struct call *call, struct buffer *out, struct str result);
+
+/* Each answers the call. */
+void pseudo_answer(struct call *call, const struct pseudo_result *result);
+void pseudo_answer_json(struct call *call, struct str json, struct str structured);
+void pseudo_answer_text(struct call *call, struct str text, bool is_error);
+void pseudo_answer_result(struct call *call, struct str result);
+
+/* The arrays of what waits for the client, and of what of it is upstream's `server`'s. */
+struct pseudo_questions {
+    struct buffer elicitations, samplings;
+};
+void pseudo_questions_init(struct pseudo_questions *questions, const struct call *call);
+void pseudo_questions_finish(struct pseudo_questions *questions);

@@ -1,0 +1,180 @@
+/* await_activity: waits until there is something to tell (seed 000 "The await_activity Tool"). */
+#include <stdlib.h>
+
+#include "answer.h"
+#include "inbox/inbox.h"
+#include "inbox/task_summary.h"
+#include "request/deferred_response.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "tools.h"
+
+#define DEFAULT_WAIT_MS 30000
+#define MOST_WAIT_MS 900000
+
+struct await {
+    struct call *call;
+    struct pseudo_waiter *waiter; /* NULL once the wait is over */
+    struct loop_timer timer;
+    struct buffer triggers; /* JSON array, once it is over */
+};
+
+static void count_wait(const char *outcome)
+{
+    metrics_count(METRIC_PSEUDO_WAITS, STR("await_activity"), str_from(outcome));
+}
+
+static void end_wait(struct await *await)
+{
+    loop_timer_stop(&await->timer);
+    if (await->waiter)
+        pseudo_waiter_end(await->waiter);
+    await->waiter = NULL;
+}
+
+static void forget(struct call *call)
+{
+    struct await *await = call->state;
+    if (await->waiter)
+        count_wait("left");
+    end_wait(await);
+    buffer_finish(&await->triggers);
+    free(await);
+    call->state = NULL;
+}
+
+/* ---- the answer ---- */
+
+static void write_events(const struct call *call, struct buffer *out)
+{
+    char key[PSEUDO_KEY_BYTES];
+    struct buffer events = {0};
+    pseudo_key_of_call(call, key);
+    buffer_append_text(out, ",\"events\":[");
+    if (pseudo_client_take_events(call->worker->gateway, str_from(key), &events) > 0) {
+        buffer_append_text(out, "{\"server\":");
+        buffer_append_json_string(out, str_from(call->source->id));
+        buffer_append_format(out, ",\"events\":%.*s}", STR_ARGS(buffer_str(&events)));
+    }
+    buffer_append_char(out, ']');
+    buffer_finish(&events);
+}
+
+static void write_working(const struct call *call, const struct store_reply *reply,
+                          struct buffer *out)
+{
+    buffer_append_text(out, ",\"pending_server\":[");
+    if (reply->task_count > 0) {
+        buffer_append_text(out, "{\"server\":");
+        buffer_append_json_string(out, str_from(call->source->id));
+        buffer_append_text(out, ",\"working_tasks\":[");
+        for (size_t i = 0; i < reply->task_count; i++) {
+            if (i > 0)
+                buffer_append_char(out, ',');
+            pseudo_write_working_task(out, reply->tasks[i]);
+        }
+        buffer_append_text(out, "]}");
+    }
+    buffer_append_char(out, ']');
+}
+
+static void answer(struct call *call, const struct store_reply *reply)
+{
+    const struct await *await = call->state;
+    struct pseudo_questions questions;
+    struct buffer json = {0};
+    pseudo_questions_init(&questions, call);
+    buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
+    write_events(call, &json);
+    write_working(call, reply, &json);
+    buffer_append_format(
+        &json, ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
+        STR_ARGS(buffer_str(&questions.elicitations)), STR_ARGS(buffer_str(&questions.samplings)));
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
+                                                .structured = buffer_str(&json),
+                                                .tells_events = true});
+    pseudo_questions_finish(&questions);
+    buffer_finish(&json);
+}
+
+static void on_working(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange && reply->status != STORE_OK)
+        pseudo_answer_text(call, STR("The task store is not available, try again in a moment"),
+                           true);
+    else if (call->exchange)
+        answer(call, reply);
+    call_unref(call);
+}
+
+static void report(struct call *call)
+{
+    end_wait(call->state);
+    pseudo_list(call, PSEUDO_WORKING, on_working);
+}
+
+/* ---- the wait ---- */
+
+static void on_woken(void *context)
+{
+    struct await *await = context;
+    struct call *call = await->call;
+    if (pseudo_waiter_client_ended(await->waiter)) {
+        end_wait(await);
+        count_wait("session_ended");
+        pseudo_answer_text(call, STR("Session not found"), true);
+        return;
+    }
+    count_wait("event");
+    pseudo_waiter_write_triggers(await->waiter, str_from(call->source->id), &await->triggers);
+    report(call);
+}
+
+static void on_timeout(void *context)
+{
+    struct await *await = context;
+    count_wait("timeout");
+    buffer_append_text(&await->triggers, "[{\"type\":\"timeout\"}]");
+    report(await->call);
+}
+
+static void begin(struct call *call, struct await *await, int64_t timeout_ms)
+{
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_call(call, key);
+    switch (pseudo_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
+                                await, &await->waiter)) {
+    case PSEUDO_WAIT_BEGUN:
+        held_begin(call, "Waiting for activity", STR_EMPTY);
+        held_open_late(call);
+        loop_timer_start(&await->timer, timeout_ms);
+        break;
+    case PSEUDO_WAIT_IMMEDIATE:
+        count_wait("immediate");
+        buffer_append_text(&await->triggers, "[{\"type\":\"immediate\"}]");
+        report(call);
+        break;
+    case PSEUDO_WAIT_TOO_MANY:
+        pseudo_answer_text(call, STR("Too many calls of await_activity wait already"), true);
+        break;
+    case PSEUDO_WAIT_NO_CLIENT:
+        pseudo_answer_text(call,
+                           STR("Nothing is kept for this client: it has no session and no token, "
+                               "or there are too many clients. Use get_task_result instead"),
+                           true);
+        break;
+    }
+}
+
+void pseudo_await_activity(struct call *call, struct str arguments)
+{
+    struct await *await = memory_alloc(sizeof *await);
+    await->call = call;
+    buffer_init(&await->triggers);
+    loop_timer_init(&await->timer, call->worker->loop, on_timeout, await);
+    call->state = await;
+    call->abandoned = forget;
+    begin(call, await,
+          pseudo_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
+}

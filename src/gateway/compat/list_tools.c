@@ -1,0 +1,236 @@
+/* list_tools: upstream's tools as this client may see them, fetched with its own credentials. */
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "mcp_client/rpc_call.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/lists.h"
+#include "tools.h"
+
+#define MOST_PATTERN_BYTES 256
+#define MOST_PLUSES 6
+#define MOST_NAME_BYTES 1024
+
+/* A walk over the pages. */
+struct listing {
+    struct call *call;
+    regex_t server, tool;
+    bool has_server, has_tool; /* they are compiled */
+    struct ask *ask;
+    int64_t pages;
+    uint64_t epoch;            /* catalog_epoch() before the first */
+    struct catalog_page *page; /* the one that is being read */
+    struct buffer tools;       /* JSON objects with commas */
+    size_t count;
+};
+
+static void forget(struct call *call)
+{
+    struct listing *listing = call->state;
+    ask_cancel(listing->ask);
+    if (listing->has_server)
+        regfree(&listing->server);
+    if (listing->has_tool)
+        regfree(&listing->tool);
+    buffer_finish(&listing->tools);
+    free(listing);
+    call->state = NULL;
+}
+
+/* ---- patterns ---- */
+
+/* What could cost more than the text is long is not taken from an agent: repetition counts, back
+ * references, and many "+", for each of which regcomp() copies all that it repeats: "a" and
+ * thirty of them are more than a machine has memory. */
+static const char *find_fault(struct str pattern)
+{
+    size_t pluses = 0;
+    if (pattern.length > MOST_PATTERN_BYTES)
+        return "is longer than 256 bytes";
+    if (pattern.length > 0 && memchr(pattern.bytes, '\0', pattern.length))
+        return "holds a NUL";
+    for (size_t i = 0; i < pattern.length; i++) {
+        bool is_escape = pattern.bytes[i] == '\\' && i + 1 < pattern.length;
+        if (pattern.bytes[i] == '{' ||
+            (is_escape && pattern.bytes[i + 1] >= '1' && pattern.bytes[i + 1] <= '9'))
+            return "has a repetition count or a back reference, which are not supported";
+        pluses += pattern.bytes[i] == '+';
+        if (pluses > MOST_PLUSES)
+            return "has more than six \"+\"";
+        i += is_escape;
+    }
+    return NULL;
+}
+
+/* False when the call has been answered. */
+static bool compile(struct call *call, const char *name, regex_t *regex, bool *compiled)
+{
+    struct buffer pattern = {0}, text = {0};
+    char reason[128];
+    const char *fault = NULL;
+    if (!pseudo_argument_text(call->envelope.arguments.raw, name, &pattern))
+        buffer_append_text(&pattern, ".*");
+    fault = find_fault(buffer_str(&pattern));
+    if (!fault) {
+        buffer_append_char(&pattern, '\0');
+        int code = regcomp(regex, pattern.bytes, REG_EXTENDED | REG_NOSUB);
+        *compiled = code == 0;
+        if (code != 0) {
+            regerror(code, regex, reason, sizeof reason);
+            fault = reason;
+        }
+    }
+    if (fault) {
+        buffer_append_format(&text, "%s is no regular expression that can be used here: %s", name,
+                             fault);
+        pseudo_answer_text(call, buffer_str(&text), true);
+    }
+    buffer_finish(&text);
+    buffer_finish(&pattern);
+    return !fault;
+}
+
+static bool matches(const regex_t *regex, struct str name)
+{
+    if (name.length > MOST_NAME_BYTES)
+        return false; /* no model could call it */
+    char *text = memory_copy_str(name);
+    bool found = regexec(regex, text, 0, NULL, 0) == 0;
+    free(text);
+    return found;
+}
+
+/* ---- pages ---- */
+
+static void answer(struct call *call)
+{
+    const struct listing *listing = call->state;
+    struct buffer list = {0}, structured = {0};
+    buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
+    buffer_append_format(&structured, "{\"tools\":%.*s}", STR_ARGS(buffer_str(&list)));
+    bool is_empty = listing->count == 0;
+    pseudo_answer(call,
+                  &(struct pseudo_result){.text = is_empty ? STR("No tools available") : STR_EMPTY,
+                                          .json = is_empty ? STR_EMPTY : buffer_str(&list),
+                                          .structured = buffer_str(&structured)});
+    buffer_finish(&structured);
+    buffer_finish(&list);
+}
+
+static void add_tool(struct listing *listing, const struct mcp_tool *tool)
+{
+    struct buffer *out = &listing->tools;
+    if (listing->count++ > 0)
+        buffer_append_char(out, ',');
+    buffer_append_char(out, '{');
+    json_add_text(out, "server", listing->call->source->id);
+    json_add_key(out, "name");
+    buffer_append_json_string(out, tool->name);
+    static const char *const kept[] = {"description", "inputSchema"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        struct str value = json_member(tool->raw, kept[i]);
+        if (value.length == 0)
+            continue;
+        json_add_key(out, kept[i]);
+        buffer_append(out, value);
+    }
+    buffer_append_char(out, '}');
+}
+
+static bool judge(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+{
+    struct listing *listing = context;
+    struct call *call = listing->call;
+    catalog_page_add(listing->page, tool, announce);
+    if (policy_is_visible(call->snapshot->policy, call->source, tool->name) &&
+        matches(&listing->tool, tool->name))
+        add_tool(listing, tool);
+    return true;
+}
+
+/* False when upstream has given no list. */
+static bool read_page(struct call *call, struct str result)
+{
+    struct listing *listing = call->state;
+    struct catalog *catalog = call->worker->gateway->catalog;
+    const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
+                                          listing->epoch};
+    listing->page = catalog_page_create(catalog);
+    bool is_list = mcp_tools_read(result, judge, listing);
+    if (is_list)
+        catalog_put_page(catalog, &reader, listing->page, listing->pages == 0,
+                         mcp_next_cursor(result).length == 0);
+    else
+        catalog_page_destroy(listing->page);
+    listing->page = NULL;
+    return is_list;
+}
+
+static void ask_page(struct call *call, struct str cursor);
+
+static void on_page(void *context, const struct ask_reply *reply)
+{
+    struct call *call = context;
+    struct listing *listing = call->state;
+    struct str result = json_member(reply->message, "result");
+    listing->ask = NULL;
+    if (!read_page(call, result)) {
+        pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
+        return;
+    }
+    struct str next = mcp_next_cursor(result);
+    bool is_last = ++listing->pages >= call->snapshot->config->times.tools_max_pages;
+    if (next.length == 0 || is_last)
+        answer(call);
+    else
+        ask_page(call, next);
+}
+
+static void ask_page(struct call *call, struct str cursor)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_page};
+    struct listing *listing = call->state;
+    struct buffer params = {0}, body = {0}, id = {0};
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    if (cursor.length > 0)
+        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
+    ask_write_request(&body, &id, "tools/list", buffer_str(&params));
+    struct ask_options options = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .headers = &headers,
+        .body = buffer_str(&body),
+        .id = buffer_str(&id),
+        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+        .total_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+        .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
+    };
+    listing->ask = ask_start(call->worker, &options, &callbacks, call);
+    headers_finish(&headers);
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+void pseudo_list_tools(struct call *call, struct str arguments)
+{
+    struct listing *listing = memory_alloc(sizeof *listing);
+    listing->call = call;
+    listing->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
+    buffer_init(&listing->tools);
+    call->state = listing;
+    call->abandoned = forget;
+    if (!compile(call, "server", &listing->server, &listing->has_server) ||
+        !compile(call, "tool", &listing->tool, &listing->has_tool))
+        return;
+    if (matches(&listing->server, str_from(call->source->id)))
+        ask_page(call, STR_EMPTY);
+    else
+        answer(call);
+}

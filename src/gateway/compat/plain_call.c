@@ -1,0 +1,327 @@
+/* Plain calls that become tasks, or join one that an earlier call has become. */
+#include "plain_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decision/task_binding.h"
+#include "inbox/task_summary.h"
+#include "plain_call_internal.h"
+#include "request/deferred_response.h"
+#include "run/execution.h"
+#include "run/result_wait.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
+#include "tools.h"
+
+/* A task that was to be joined has gone before it could be: the call tries again. */
+#define MOST_ATTEMPTS 3
+#define MOST_CANDIDATES 100
+
+static struct pseudo_join join_of(const struct plain_call *plain)
+{
+    return (struct pseudo_join){str_from(plain->key), plain->digest, plain->id};
+}
+
+/* What was not told is told to the next such call. */
+static void drop(void *context)
+{
+    struct plain_call *plain = context;
+    struct pseudo_join join = join_of(plain);
+    if (plain->id[0] && !plain->is_told)
+        pseudo_join_set_undelivered(plain->gateway, &join);
+    task_unref(plain->task);
+    free(plain);
+}
+
+static void abandon(struct call *call)
+{
+    drop(call->state);
+    call->state = NULL;
+}
+
+/* ---- the wait ---- */
+
+static void on_ended(struct call *call, struct task *task)
+{
+    struct plain_call *plain = waiting_context(call);
+    struct pseudo_join join = join_of(plain);
+    plain->is_told = true;
+    pseudo_join_forget(plain->gateway, &join);
+    plain_call_answer_outcome(call, plain, task);
+}
+
+static void on_working(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange)
+        plain_call_answer_pending(call, waiting_context(call), reply);
+    call_unref(call);
+}
+
+static void on_timed_out(struct call *call)
+{
+    struct pseudo_join join = join_of(waiting_context(call));
+    pseudo_join_set_undelivered(call->worker->gateway, &join);
+    pseudo_list(call, PSEUDO_WORKING, on_working);
+}
+
+/* A client that hears of progress may be held for longer. One that could never ask again waits for
+ * as long as the task takes. */
+static void set_patience(struct call *call, const struct plain_call *plain)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    bool hears = call->envelope.progress_token.length > 0 && held_may_stream(call);
+    if (call->is_executed)
+        waiting_set_patience(call, call->patience_ms);
+    else if (plain->key[0] || pseudo_serves(call))
+        waiting_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
+    waiting_open(call);
+    if (hears && call->held)
+        held_show_progress(call);
+}
+
+static void begin_wait(struct call *call, struct plain_call *plain)
+{
+    const struct waiting_options options = {
+        .ended = on_ended,
+        .timed_out = on_timed_out,
+        .opens_late = true,
+        .context = plain,
+        .dropped = drop,
+    };
+    call->state = NULL;
+    call->abandoned = NULL;
+    waiting_begin_with(call, str_from(plain->id), &options);
+}
+
+/* The wait was for a task that is not to be joined after all. */
+static struct plain_call *end_wait(struct call *call)
+{
+    struct plain_call *plain = waiting_end(call);
+    plain->id[0] = '\0';
+    plain->is_joined = false;
+    task_unref(plain->task);
+    plain->task = NULL;
+    call->state = plain;
+    call->abandoned = abandon;
+    return plain;
+}
+
+/* ---- a task of its own ---- */
+
+static void join(struct call *call, const char *id);
+
+/* On its way to the store: it outlives the client's patience. */
+struct commitment {
+    struct call *call;
+    struct task *task;
+    struct store_limits limits;
+    char key[PSEUDO_KEY_BYTES], digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
+};
+
+static void on_created(void *context, const struct store_reply *reply)
+{
+    struct commitment *commitment = context;
+    struct call *call = commitment->call;
+    if (reply->status == STORE_OK) {
+        task_bind_announce(reply->task);
+        if (call->exchange) {
+            struct plain_call *plain = waiting_context(call);
+            plain->task = task_ref(reply->task);
+            set_patience(call, plain);
+        }
+    } else {
+        struct pseudo_join join = {str_from(commitment->key), commitment->digest, commitment->id};
+        task_create_log_refused(call, reply->status);
+        pseudo_join_forget(call->worker->gateway, &join);
+        execution_forget(call->worker, str_from(commitment->id));
+        if (call->exchange)
+            task_create_answer_refused(call, reply->status);
+    }
+    call_unref(call);
+    free(commitment);
+}
+
+static void commit(void *context)
+{
+    struct commitment *commitment = context;
+    struct call *call = commitment->call;
+    store_task_create(call->worker->gateway->store, commitment->task, &commitment->limits,
+                      (struct store_call){call->worker->loop, on_created, commitment});
+}
+
+static void create(struct call *call)
+{
+    struct plain_call *plain = call->state;
+    const struct config_limits *limits = &call->snapshot->config->limits;
+    struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
+    struct commitment *commitment = memory_alloc(sizeof *commitment);
+    char other[TASK_ID_BYTES];
+    memcpy(plain->id, task->id, sizeof plain->id);
+    *commitment = (struct commitment){
+        .call = call_ref(call),
+        .task = task,
+        .limits = {limits->pending_per_principal, limits->pending_total},
+    };
+    memcpy(commitment->key, plain->key, sizeof commitment->key);
+    memcpy(commitment->digest, plain->digest, sizeof commitment->digest);
+    memcpy(commitment->id, task->id, sizeof commitment->id);
+    struct pseudo_join claim = join_of(plain);
+    execution_hold(call, task);
+    begin_wait(call, plain);
+    if (pseudo_join_claim(plain->gateway, &claim, commit, commitment, other))
+        return;
+    execution_forget(call->worker, str_from(task->id));
+    task_unref(task);
+    call_unref(call);
+    free(commitment);
+    end_wait(call);
+    join(call, other);
+}
+
+/* ---- an earlier call's ---- */
+
+/* While it is undecided such a call joins it; afterwards only one whose earlier wait ended without
+ * the outcome gets it, once. */
+static bool may_join(const struct plain_call *plain, const struct task *task)
+{
+    struct pseudo_join join = join_of(plain);
+    char id[TASK_ID_BYTES];
+    bool is_undelivered = false;
+    if (task->state == TASK_PENDING)
+        return true;
+    if (task_state_is_terminal(task->state))
+        return pseudo_join_take(plain->gateway, &join);
+    return pseudo_join_find(plain->gateway, join.key, join.digest, id, &is_undelivered) &&
+           strcmp(id, join.id) == 0 && is_undelivered;
+}
+
+static void join_task(struct call *call, struct task *task)
+{
+    struct plain_call *plain = waiting_context(call);
+    plain->is_late = task->state != TASK_PENDING;
+    plain->task = task_ref(task);
+    if (task_state_is_terminal(task->state)) {
+        on_ended(call, task);
+        return;
+    }
+    execution_offer(call, task, true);
+    set_patience(call, plain);
+}
+
+static void on_read(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (!call->exchange) {
+        call_unref(call);
+        return;
+    }
+    struct plain_call *plain = waiting_context(call);
+    struct pseudo_join earlier = join_of(plain);
+    if (reply->status == STORE_FAILED || plain->attempts >= MOST_ATTEMPTS) {
+        task_create_answer_refused(call, STORE_FAILED);
+    } else if (reply->task && call_owns(call, reply->task) && may_join(plain, reply->task)) {
+        join_task(call, reply->task);
+    } else {
+        pseudo_join_forget(plain->gateway, &earlier);
+        end_wait(call);
+        create(call);
+    }
+    call_unref(call);
+}
+
+/* The wait begins before the task is read: an end in between is then not missed. */
+static void join(struct call *call, const char *id)
+{
+    struct plain_call *plain = call->state;
+    snprintf(plain->id, sizeof plain->id, "%s", id);
+    plain->is_joined = true;
+    plain->attempts++;
+    begin_wait(call, plain);
+    store_task_get(call->worker->gateway->store, str_from(plain->id), call_to_store(call, on_read));
+}
+
+/* ---- after a restart the store alone knows of an earlier one ---- */
+
+static bool is_same(const struct call *call, const struct plain_call *plain,
+                    const struct task *task)
+{
+    char digest[DIGEST_HEX_BYTES];
+    pseudo_join_digest(str_from(task->tool), task->definition_digest, task->arguments_digest,
+                       digest);
+    return strcmp(task->session, call->session) == 0 && call_owns(call, task) &&
+           strcmp(digest, plain->digest) == 0;
+}
+
+static void on_found(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (!call->exchange) {
+        call_unref(call);
+        return;
+    }
+    struct plain_call *plain = call->state;
+    const struct task *found = NULL;
+    char id[TASK_ID_BYTES];
+    for (size_t i = 0; i < reply->task_count && !found; i++)
+        found = is_same(call, plain, reply->tasks[i]) ? reply->tasks[i] : NULL;
+    if (found) {
+        struct pseudo_join earlier = {str_from(plain->key), plain->digest, found->id};
+        memcpy(id, found->id, sizeof id);
+        if (pseudo_join_claim(plain->gateway, &earlier, NULL, NULL, id))
+            pseudo_join_set_undelivered(plain->gateway, &earlier);
+        join(call, id);
+    } else {
+        create(call);
+    }
+    call_unref(call);
+}
+
+static void look_in_store(struct call *call)
+{
+    const struct store_task_query query = {
+        .owner = str_from(call->owner),
+        .session = str_from(call->session),
+        .source = str_from(call->source->id),
+        .tool = call_tool(call),
+        .states = 1U << TASK_PENDING,
+        .limit = MOST_CANDIDATES,
+    };
+    store_task_list(call->worker->gateway->store, &query, call_to_store(call, on_found));
+}
+
+/* Upstream knows this client. */
+static void begin(struct call *call)
+{
+    struct plain_call *plain = call->state;
+    char id[TASK_ID_BYTES];
+    bool is_undelivered;
+    pseudo_key_of_call(call, plain->key);
+    pseudo_client_touch(plain->gateway, str_from(plain->key));
+    if (!plain->key[0])
+        create(call);
+    else if (pseudo_join_find(plain->gateway, str_from(plain->key), plain->digest, id,
+                              &is_undelivered))
+        join(call, id);
+    else
+        look_in_store(call);
+}
+
+void plain_call_become_task(struct call *call, const struct policy_decision *decision,
+                            const struct catalog_tool *tool, bool accelerated)
+{
+    struct plain_call *plain = memory_alloc(sizeof *plain);
+    char arguments_digest[DIGEST_HEX_BYTES];
+    plain->gateway = call->worker->gateway;
+    plain->decision = *decision;
+    plain->tool = *tool;
+    plain->accelerated = accelerated;
+    canonical_digest(call->envelope.arguments.raw, arguments_digest);
+    pseudo_join_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
+    call->state = plain;
+    call->abandoned = abandon;
+    verify_then(call, begin);
+}

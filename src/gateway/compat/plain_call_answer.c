@@ -1,0 +1,167 @@
+/* What the client of a plain call is told: the outcome in time, a late one, or what is pending. */
+#include "answer.h"
+#include "inbox/task_summary.h"
+#include "plain_call_internal.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/lists.h"
+#include "tools.h"
+
+static void count_wait(const char *outcome)
+{
+    metrics_count(METRIC_PSEUDO_WAITS, STR("call"), str_from(outcome));
+}
+
+/* ---- the outcome ---- */
+
+static bool has_result(const struct task *task)
+{
+    bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
+    return has_run && task->outcome == TASK_OUTCOME_RESULT;
+}
+
+static void answer_result(struct call *call, struct str result)
+{
+    if (call->is_executed)
+        pseudo_answer_result(call, result);
+    else
+        call_answer_result(call, result);
+}
+
+/* Nobody was there for it when it came: it says which task it is of. `message` is the whole answer
+ * with related-task _meta. */
+static void answer_late_result(struct call *call, const struct task *task, struct str message)
+{
+    struct buffer text = {0}, block = {0}, result = {0};
+    buffer_append_format(&text,
+                         "This is the outcome of your earlier call, task %s. It was not run again "
+                         "for this one.",
+                         task->id);
+    buffer_append_text(&block, "{\"type\":\"text\",\"text\":");
+    buffer_append_json_string(&block, buffer_str(&text));
+    buffer_append_char(&block, '}');
+    mcp_list_append(&result, json_member(message, "result"), "content", buffer_str(&block));
+    answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+    buffer_finish(&block);
+    buffer_finish(&text);
+}
+
+static void answer_late_error(struct call *call, const struct task *task, struct str message)
+{
+    struct str error = json_member(message, "error"), data = json_member(error, "data");
+    struct buffer id = {0}, named = {0}, whole = {0}, answer = {0};
+    buffer_append_format(&id, "\"%s\"", task->id);
+    if (data.length == 0 || json_type(data) == JSON_OBJECT) {
+        json_write_with_member(&named, data, "taskId", buffer_str(&id));
+        json_write_with_member(&whole, error, "data", buffer_str(&named));
+    } else {
+        buffer_append(&whole, error);
+    }
+    jsonrpc_write_error_text(&answer, call->envelope.id, buffer_str(&whole));
+    call_answer(call, buffer_str(&answer));
+    buffer_finish(&answer);
+    buffer_finish(&whole);
+    buffer_finish(&named);
+    buffer_finish(&id);
+}
+
+void plain_call_answer_outcome(struct call *call, const struct plain_call *plain,
+                               const struct task *task)
+{
+    struct buffer message;
+    buffer_init(&message);
+    bool is_late = plain->is_late, is_result = has_result(task);
+    count_wait(is_late ? "late" : "in_time");
+    dialect_write_task_answer(&message, call->envelope.id, task);
+    if (!is_result)
+        call->outcome = "error";
+    if (is_result && is_late)
+        answer_late_result(call, task, buffer_str(&message));
+    else if (is_result)
+        answer_result(call, str_slice(task->outcome_text, task->outcome_length));
+    else if (is_late)
+        answer_late_error(call, task, buffer_str(&message));
+    else
+        call_answer(call, buffer_str(&message));
+    buffer_finish(&message);
+}
+
+/* ---- what is pending ---- */
+
+static void write_advice(struct buffer *out, const struct call *call,
+                         const struct plain_call *plain)
+{
+    struct buffer fetch = {0}, await = {0};
+    if (pseudo_tool_write_name(call, PSEUDO_TOOL_GET_TASK_RESULT, &fetch))
+        buffer_append_format(out, " Fetch its result with %.*s.", STR_ARGS(buffer_str(&fetch)));
+    if (pseudo_tool_write_name(call, PSEUDO_TOOL_AWAIT_ACTIVITY, &await))
+        buffer_append_format(out, " Wait until it is decided with %.*s.",
+                             STR_ARGS(buffer_str(&await)));
+    if (plain->key[0])
+        buffer_append_text(out, " The same call with the same arguments asks for this task again "
+                                "and makes no second one.");
+    buffer_finish(&await);
+    buffer_finish(&fetch);
+}
+
+static void write_sentence(struct buffer *out, const struct call *call,
+                           const struct plain_call *plain, const struct task *task)
+{
+    bool is_pending = task->state == TASK_PENDING;
+    struct str tool = call_tool(call);
+    buffer_append_format(
+        out, "The call of %.*s %s. It is task %s, which is still working.", STR_ARGS(tool),
+        is_pending ? "has not been carried out yet: it waits for a human's approval"
+                   : "is under way, but has no result yet",
+        task->id);
+    write_advice(out, call, plain);
+}
+
+static void write_block(struct buffer *out, const struct call *call, const struct plain_call *plain,
+                        const struct task *task, const struct store_reply *working)
+{
+    struct pseudo_questions questions;
+    pseudo_questions_init(&questions, call);
+    buffer_append_text(out, "{\"proxy_task\":");
+    pseudo_write_proxy_task(out, task);
+    buffer_append_format(out, ",\"joined\":%s,\"pending_on_server\":{\"tasks\":[",
+                         plain->is_joined ? "true" : "false");
+    for (size_t i = 0; i < working->task_count; i++) {
+        if (i > 0)
+            buffer_append_char(out, ',');
+        pseudo_write_working_task(out, working->tasks[i]);
+    }
+    buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
+                         STR_ARGS(buffer_str(&questions.elicitations)));
+    pseudo_questions_finish(&questions);
+}
+
+static const struct task *newest(const struct plain_call *plain, const struct store_reply *working)
+{
+    for (size_t i = 0; i < working->task_count; i++) {
+        if (str_equal(str_from(working->tasks[i]->id), str_from(plain->id)))
+            return working->tasks[i];
+    }
+    return plain->task;
+}
+
+/* Official clients refuse a result without the structured content that the tool's definition
+ * promises, unless it is an error. */
+void plain_call_answer_pending(struct call *call, const struct plain_call *plain,
+                               const struct store_reply *working)
+{
+    const struct task *task = newest(plain, working);
+    bool promises_other = plain->tool.has_output_schema && !call->is_executed;
+    struct buffer text = {0}, json = {0};
+    count_wait("pending");
+    write_sentence(&text, call, plain, task);
+    write_block(&json, call, plain, task, working);
+    pseudo_answer(
+        call, &(struct pseudo_result){.text = buffer_str(&text),
+                                      .json = buffer_str(&json),
+                                      .structured = promises_other ? STR_EMPTY : buffer_str(&json),
+                                      .is_error = promises_other});
+    buffer_finish(&json);
+    buffer_finish(&text);
+}

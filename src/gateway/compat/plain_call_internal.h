@@ -1,0 +1,29 @@
+/* A plain call that is a task, for the files that run and answer it. */
+#pragma once
+
+#include "inbox/inbox.h"
+#include "inbox/repeated_calls.h"
+#include "plain_call.h"
+
+struct plain_call {
+    struct gateway *gateway;
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    bool accelerated;
+    char key[PSEUDO_KEY_BYTES]; /* of the client; "": nobody can be told from another */
+    char digest[DIGEST_HEX_BYTES];
+    char id[TASK_ID_BYTES]; /* of the task; "" before there is one */
+    struct task *task;      /* as it was when the wait began */
+    bool is_joined;         /* an earlier call made it */
+    bool is_late;           /* it had been decided when this call came */
+    bool is_told;           /* the client has the outcome */
+    int attempts;
+};
+
+/* ---- plain_call_answer.c ---- */
+/* The task has ended. */
+void plain_call_answer_outcome(struct call *call, const struct plain_call *plain,
+                               const struct task *task);
+/* It has not; `working` holds the client's tasks that have not. */
+void plain_call_answer_pending(struct call *call, const struct plain_call *plain,
+                               const struct store_reply *working);

@@ -1,0 +1,141 @@
+/* get_task_result: waits for a task's end and answers with what came of it. */
+#include <inttypes.h>
+
+#include "answer.h"
+#include "inbox/inbox.h"
+#include "inbox/repeated_calls.h"
+#include "inbox/task_summary.h"
+#include "run/execution.h"
+#include "run/result_wait.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+#include "tools.h"
+
+#define MOST_WAIT_MS INT64_C(86400000)
+/* URL elicitation required: stays an error of the protocol wherever it appears (seed 004). */
+#define URL_ELICITATION_REQUIRED STR("-32042")
+
+static struct str asked_id(const struct call *call, struct buffer *id)
+{
+    buffer_clear(id);
+    pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
+    return buffer_str(id);
+}
+
+static void count_wait(const char *outcome)
+{
+    metrics_count(METRIC_PSEUDO_WAITS, STR("get_task_result"), str_from(outcome));
+}
+
+/* {"error": …}, as the seed's interface has it. */
+static void answer_error(struct call *call, struct str message)
+{
+    struct buffer json = {0};
+    buffer_append_text(&json, "{\"error\":");
+    buffer_append_json_string(&json, message);
+    buffer_append_char(&json, '}');
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
+                                                .structured = buffer_str(&json),
+                                                .is_error = true});
+    buffer_finish(&json);
+}
+
+static void answer_about(struct call *call, const char *what)
+{
+    struct buffer id = {0}, text = {0};
+    asked_id(call, &id);
+    buffer_append_format(&text, "Task '%.*s' %s", STR_ARGS(buffer_str(&id)), what);
+    answer_error(call, buffer_str(&text));
+    buffer_finish(&text);
+    buffer_finish(&id);
+}
+
+/* ---- it has ended ---- */
+
+static void answer_failure(struct call *call, const struct task *task)
+{
+    struct buffer text = {0}, why = {0};
+    const char *verb = task->state == TASK_CANCELLED ? "was" : "";
+    pseudo_write_error(&why, task);
+    buffer_append_format(&text, "Task '%s' %s%s%s", task->id, verb, *verb ? " " : "",
+                         pseudo_status(task->state));
+    if (task->state != TASK_CANCELLED && why.length > 0)
+        buffer_append_format(&text, ": %.*s", STR_ARGS(buffer_str(&why)));
+    answer_error(call, buffer_str(&text));
+    buffer_finish(&why);
+    buffer_finish(&text);
+}
+
+static void answer_ended(struct call *call, struct task *task)
+{
+    struct str outcome = str_slice(task->outcome_text, task->outcome_length);
+    bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
+    bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
+    char key[PSEUDO_KEY_BYTES];
+    count_wait("ended");
+    pseudo_key_of_call(call, key);
+    pseudo_join_forget_task(call->worker->gateway, str_from(key), task->id);
+    if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
+        pseudo_answer_result(call, outcome);
+    } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {
+        struct buffer message = {0};
+        jsonrpc_write_error_text(&message, call->envelope.id, outcome);
+        call->outcome = "error";
+        call_answer(call, buffer_str(&message));
+        buffer_finish(&message);
+    } else {
+        answer_failure(call, task);
+    }
+}
+
+/* ---- it has not ---- */
+
+static void answer_timed_out(struct call *call)
+{
+    count_wait("timeout");
+    answer_about(call, "is still working. Ask again with get_task_result, or wait for any change "
+                       "with await_activity");
+}
+
+/* For as long as the caller says, else as the task may take. */
+static int64_t patience_ms(const struct call *call, const struct task *task)
+{
+    int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();
+    int64_t usual_ms = call->snapshot->config->pseudo.wait_ms;
+    return pseudo_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
+                                  remaining_ms > 0 ? remaining_ms : usual_ms);
+}
+
+static void on_read(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    struct buffer id = {0};
+    if (!call->exchange) {
+        call_unref(call);
+        return;
+    }
+    if (reply->status == STORE_FAILED) {
+        answer_error(call, STR("The task store is not available, try again in a moment"));
+    } else if (!pseudo_owns(call, reply, asked_id(call, &id))) {
+        answer_about(call, "not found");
+    } else if (task_state_is_terminal(reply->task->state)) {
+        answer_ended(call, reply->task);
+    } else {
+        execution_offer(call, reply->task, true);
+        waiting_set_patience(call, patience_ms(call, reply->task));
+        waiting_open(call);
+    }
+    buffer_finish(&id);
+    call_unref(call);
+}
+
+void pseudo_get_task_result(struct call *call, struct str arguments)
+{
+    static const struct waiting_options options = {
+        .ended = answer_ended, .timed_out = answer_timed_out, .opens_late = true};
+    struct buffer id = {0};
+    waiting_begin_with(call, asked_id(call, &id), &options);
+    store_task_get(call->worker->gateway->store, buffer_str(&id), call_to_store(call, on_read));
+    buffer_finish(&id);
+}

@@ -1,0 +1,206 @@
+/* Which tools the gateway itself offers, under which names, and to whom. */
+#include "tools.h"
+
+#include "answer.h"
+#include "inbox/inbox.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/members.h"
+
+static const struct pseudo_tool tools[] = {
+#define PARAMETER(parameter, kind, required, text, ...)                                            \
+    {                                                                                              \
+        .name = parameter, .type = PSEUDO_##kind, .is_required = required, .description = text,    \
+        __VA_ARGS__                                                                                \
+    }
+#define TOOL(symbol, title, effect, handler, description, ...)                                     \
+    {PSEUDO_TOOL_##symbol, title, description, PSEUDO_##effect, handler, {__VA_ARGS__}},
+#include "tools_table.h"
+#undef PARAMETER
+#undef TOOL
+};
+_Static_assert(sizeof tools / sizeof *tools == PSEUDO_TOOL_COUNT, "each tool has a row");
+
+bool pseudo_serves(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    const struct config_client *client =
+        config_client_find(config, str_from(call->facts.client_name));
+    if (config->pseudo.mode != PSEUDO_AUTO)
+        return config->pseudo.mode == PSEUDO_ALWAYS;
+    if (client && client->tasks != CLIENT_TASKS_AUTO)
+        return client->tasks == CLIENT_TASKS_NO;
+    return !call->facts.declares_tasks;
+}
+
+/* Whether anybody is offered it at all. */
+static bool is_offered(const struct config_pseudo *pseudo, const struct pseudo_tool *tool)
+{
+    bool is_chosen = pseudo->only == 0 || (pseudo->only & 1U << tool->id) != 0;
+    return pseudo->mode != PSEUDO_NEVER && is_chosen && tool->handle;
+}
+
+/* By what the client was told; what another was told changes nothing for it. */
+static bool upstream_has(const struct call *call, struct str name)
+{
+    struct catalog_tool tool;
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), name, &tool);
+    return tool.word == CATALOG_TOLD || (tool.word == CATALOG_GATEWAYS && !tool.has_list);
+}
+
+static const struct pseudo_tool *find(const struct config_pseudo *pseudo, struct str name)
+{
+    for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
+        if (str_equal(name, str_from(config_pseudo_tool_name(tools[i].id))) &&
+            is_offered(pseudo, &tools[i]))
+            return &tools[i];
+    }
+    return NULL;
+}
+
+const struct pseudo_tool *pseudo_tool_called(struct call *call)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    struct str name = call->envelope.name.text, prefix = str_from(pseudo->prefix);
+    const struct pseudo_tool *tool = find(pseudo, name);
+    if (tool)
+        call_identify(call);
+    if (tool && !upstream_has(call, name))
+        return tool;
+    if (!str_starts_with(name, prefix))
+        return NULL;
+    return find(pseudo, str_slice(name.bytes + prefix.length, name.length - prefix.length));
+}
+
+/* ---- listing ---- */
+
+static void write_name(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
+{
+    const char *name = config_pseudo_tool_name(tool->id);
+    if (upstream_has(call, str_from(name)))
+        buffer_append_text(out, call->snapshot->config->pseudo.prefix);
+    buffer_append_text(out, name);
+}
+
+bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id, struct buffer *out)
+{
+    for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
+        if (tools[i].id != id || !is_offered(&call->snapshot->config->pseudo, &tools[i]))
+            continue;
+        write_name(call, &tools[i], out);
+        return true;
+    }
+    return false;
+}
+
+void pseudo_write_alternative(const struct call *call, struct buffer *out)
+{
+    static const enum config_pseudo_tool others[] = {
+        PSEUDO_TOOL_GET_TASK_RESULT, PSEUDO_TOOL_AWAIT_ACTIVITY, PSEUDO_TOOL_LIST_TASKS};
+    struct buffer name;
+    buffer_init(&name);
+    if (pseudo_tool_write_name(call, PSEUDO_TOOL_EXECUTE_TOOL, &name)) {
+        buffer_append_format(out, "{\"tool\":\"%.*s\",\"arguments\":{\"server\":\"%s\",\"tool\":",
+                             STR_ARGS(buffer_str(&name)), call->source->id);
+        buffer_append_json_string(out, call->envelope.name.text);
+        buffer_append_text(out, "},\"then\":[");
+        bool is_first = true;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+            buffer_clear(&name);
+            if (!pseudo_tool_write_name(call, others[i], &name))
+                continue;
+            buffer_append_format(out, "%s\"%.*s\"", is_first ? "" : ",",
+                                 STR_ARGS(buffer_str(&name)));
+            is_first = false;
+        }
+        buffer_append_text(out, "]}");
+    }
+    buffer_finish(&name);
+}
+
+static void write_tool(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
+{
+    const char *calls = tool->effect == PSEUDO_CALLS ? "true" : "false";
+    struct buffer name;
+    buffer_init(&name);
+    write_name(call, tool, &name);
+    buffer_append_text(out, "{\"name\":");
+    buffer_append_json_string(out, buffer_str(&name));
+    json_add_text(out, "title", tool->title);
+    json_add_text(out, "description", tool->description);
+    json_add_key(out, "inputSchema");
+    pseudo_write_schema(out, tool->parameters);
+    buffer_append_format(out,
+                         ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
+                         "\"destructiveHint\":%s,\"openWorldHint\":%s,"
+                         "\"taskSupport\":\"forbidden\"},"
+                         "\"execution\":{\"taskSupport\":\"forbidden\"}}",
+                         tool->title, tool->effect == PSEUDO_READS ? "true" : "false", calls,
+                         calls);
+    buffer_finish(&name);
+}
+
+/* Once for a source: its names do not change with each list. */
+static void warn_of_collisions(const struct call *call, struct str names)
+{
+    if (names.length > 0 &&
+        pseudo_clients_warn_once(call->worker->gateway->pseudo_clients, str_from(call->source->id)))
+        log_warn("Tools of the gateway's own are offered under another name: upstream has tools of "
+                 "the same name",
+                 LOG_TEXT("source", call->source->id), LOG_STR("tools", names),
+                 LOG_TEXT("prefix", call->snapshot->config->pseudo.prefix));
+}
+
+void pseudo_tools_write(const struct call *call, struct buffer *out)
+{
+    struct buffer collisions;
+    bool is_first = true;
+    buffer_init(&collisions);
+    for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
+        const char *name = config_pseudo_tool_name(tools[i].id);
+        if (!is_offered(&call->snapshot->config->pseudo, &tools[i]))
+            continue;
+        if (!is_first)
+            buffer_append_char(out, ',');
+        write_tool(call, &tools[i], out);
+        is_first = false;
+        if (upstream_has(call, str_from(name)))
+            buffer_append_format(&collisions, "%s%s", collisions.length > 0 ? ", " : "", name);
+    }
+    warn_of_collisions(call, buffer_str(&collisions));
+    buffer_finish(&collisions);
+}
+
+/* ---- calling ---- */
+
+/* Upstream knows this client. */
+static void run(struct call *call)
+{
+    const struct pseudo_tool *tool = pseudo_tool_called(call);
+    struct str arguments = call->envelope.arguments.raw;
+    char key[PSEUDO_KEY_BYTES];
+    struct buffer problem, text;
+    buffer_init(&problem);
+    buffer_init(&text);
+    pseudo_key_of_call(call, key);
+    pseudo_client_touch(call->worker->gateway, str_from(key));
+    if (!tool) {
+        pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),
+                           true); /* its list has come meanwhile */
+    } else if (pseudo_check_arguments(arguments, tool->parameters, &problem)) {
+        tool->handle(call, arguments);
+    } else {
+        buffer_append_format(&text, "Invalid arguments for %s: %.*s",
+                             config_pseudo_tool_name(tool->id), STR_ARGS(buffer_str(&problem)));
+        pseudo_answer_text(call, buffer_str(&text), true);
+    }
+    buffer_finish(&text);
+    buffer_finish(&problem);
+}
+
+void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)
+{
+    metrics_count(METRIC_PSEUDO_CALLS, str_from(config_pseudo_tool_name(tool->id)));
+    verify_then(call, run);
+}

@@ -1,0 +1,67 @@
+/*
+ * The tools that the gateway itself offers, beside upstream's, to clients that know no tasks
+ * (seed 000 "New Tools"; reference §10.1). One table (tools_table.h) has what a model reads of
+ * them, their parameters, and who handles them.
+ */
+#pragma once
+
+#include "arguments.h"
+#include "internal.h"
+
+#define PSEUDO_MOST_PARAMETERS 6
+
+/* `arguments` is JSON text that fits the table; may be empty. Answers the call. */
+typedef void (*pseudo_handler)(struct call *call, struct str arguments);
+
+/* What hosts may conclude before they ask their human. */
+enum pseudo_effect {
+    PSEUDO_READS,
+    PSEUDO_CHANGES, /* what the gateway keeps for this client, or what it was asked */
+    PSEUDO_CALLS,   /* does whatever upstream's tools do */
+};
+
+struct pseudo_tool {
+    enum config_pseudo_tool id;
+    const char *title, *description;
+    enum pseudo_effect effect;
+    pseudo_handler handle;
+    struct pseudo_parameter parameters[PSEUDO_MOST_PARAMETERS + 1];
+};
+
+/* Whether the client is shown the tools: it did not declare that it knows tasks, or the
+ * configuration says so. After call_with_facts(), or once its `initialize` was read. */
+bool pseudo_serves(const struct call *call);
+
+/* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
+ * our prefix it is ours always. Asks the configuration and the catalogue alone. */
+const struct pseudo_tool *pseudo_tool_called(struct call *call);
+/* Answers the call, once upstream has accepted its session and token; after call_with_facts(). */
+void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool);
+
+/* The entries of tools/list: JSON objects with a comma between them. */
+void pseudo_tools_write(const struct call *call, struct buffer *out);
+/* The name under which the tool is offered to this client; false when it is not. */
+bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
+                            struct buffer *out);
+
+/* A JSON object for an error about the task field: which of our tools makes the same call, and
+ * which others go with it. Nothing where they are not offered. */
+void pseudo_write_alternative(const struct call *call, struct buffer *out);
+
+/* ---- the handlers, one file for what belongs together ---- */
+void pseudo_list_tasks(struct call *call, struct str arguments);
+void pseudo_get_task(struct call *call, struct str arguments);
+void pseudo_get_task_result(struct call *call, struct str arguments);
+void pseudo_cancel_task(struct call *call, struct str arguments);
+void pseudo_await_activity(struct call *call, struct str arguments);
+void pseudo_execute_tool(struct call *call, struct str arguments);
+void pseudo_get_elicitations(struct call *call, struct str arguments);
+void pseudo_respond_to_elicitation(struct call *call, struct str arguments);
+void pseudo_cancel_elicitation_request(struct call *call, struct str arguments);
+void pseudo_get_sampling_requests(struct call *call, struct str arguments);
+void pseudo_respond_to_sampling(struct call *call, struct str arguments);
+void pseudo_cancel_sampling_request(struct call *call, struct str arguments);
+void pseudo_get_notifications(struct call *call, struct str arguments);
+void pseudo_get_logs(struct call *call, struct str arguments);
+void pseudo_list_servers(struct call *call, struct str arguments);
+void pseudo_list_tools(struct call *call, struct str arguments);

@@ -1,0 +1,259 @@
+/* A call that is decided: its line, and the way to the shadow. */
+#include "decision_log.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log_aggregate.h"
+#include "shadow.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/gateway/recorded_name.h"
+#include "taskgate/json/members.h"
+
+#define RULE_FIELDS 6
+#define FIELDS_MAX 10
+
+static enum verdict_outcome outcome_of(const struct decided *decided)
+{
+    return decided->decision ? verdict_outcome_of(decided->decision) : VERDICT_HIDE;
+}
+
+/* What any call of this kind has in common; `tool` as recorded_name() has it. */
+static void name_rule(const struct decided *decided, struct str tool,
+                      struct log_field fields[FIELDS_MAX])
+{
+    static const struct policy_decision hidden = {.action = ACTION_DENY};
+    const struct policy_decision *decision = decided->decision ? decided->decision : &hidden;
+    enum verdict_outcome outcome = outcome_of(decided);
+    const struct config_rule *rule = decision->rule;
+    fields[0] = LOG_STR("tool", tool);
+    fields[1] = LOG_TEXT("source", decided->request->source->id);
+    fields[2] = LOG_TEXT("outcome", verdict_outcome_name(outcome));
+    fields[3] = LOG_TEXT("rule", rule ? rule->match : "");
+    fields[4] = LOG_NUMBER("rule_index", rule ? (int64_t)decision->rule_index : -1);
+    fields[5] = LOG_STR("workflow", verdict_workflow(outcome, decision));
+}
+
+/* And what is this one's own; `annotations` holds the last text. */
+static void name_caller(const struct policy_facts *facts, struct buffer *annotations,
+                        struct log_field fields[FIELDS_MAX])
+{
+    buffer_append_char(annotations, '{');
+    for (unsigned i = 0; i < HINT_COUNT; i++) {
+        if (!(facts->hints.given & 1U << i))
+            continue;
+        json_add_key(annotations, policy_hint_name((enum policy_hint)i));
+        buffer_append_text(annotations, facts->hints.truth & 1U << i ? "true" : "false");
+    }
+    buffer_append_char(annotations, '}');
+    fields[6] = LOG_STR("principal", facts->principal.owner);
+    fields[7] = LOG_STR("client_name", facts->principal.client_name);
+    fields[8] = LOG_STR("client_version", facts->principal.client_version);
+    fields[9] = LOG_JSON("annotations", buffer_str(annotations));
+}
+
+void decided_write(struct buffer *out, const struct decided *decided)
+{
+    struct log_field fields[FIELDS_MAX];
+    struct buffer annotations;
+    char name[RECORDED_NAME_BYTES];
+    buffer_init(&annotations);
+    name_rule(decided, recorded_name(decided->request->name, name), fields);
+    name_caller(decided->facts, &annotations, fields);
+    buffer_append_char(out, '{');
+    for (unsigned i = 0; i < FIELDS_MAX; i++) {
+        json_add_key(out, fields[i].name);
+        if (fields[i].kind == LOG_FIELD_NUMBER)
+            buffer_append_format(out, "%lld", (long long)fields[i].number);
+        else if (fields[i].kind == LOG_FIELD_JSON)
+            buffer_append(out, fields[i].text);
+        else
+            buffer_append_json_string(out, fields[i].text);
+    }
+    buffer_append_char(out, '}');
+    buffer_finish(&annotations);
+}
+
+/* ---- the log ---- */
+
+static void on_flush(void *context)
+{
+    struct gateway_worker *worker = context;
+    if (tally_flush(worker->tally))
+        loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
+}
+
+/* What a rule alone decides is the same for every call of its kind, and summed up. */
+static void begin_kind(struct gateway_worker *worker, const struct decided *decided,
+                       struct str tool, struct str key)
+{
+    struct log_field fields[FIELDS_MAX];
+    name_rule(decided, tool, fields);
+    tally_begin(worker->tally, key, LOG_LEVEL_INFO, "Calls decided", fields, RULE_FIELDS);
+    if (!loop_timer_is_running(&worker->tally_timer))
+        loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
+}
+
+/* On the way of every forwarded call: the line is made when it is to be written. */
+static void count(struct gateway_worker *worker, const struct decided *decided)
+{
+    const struct policy_decision *decision = decided->decision;
+    const struct snapshot *snapshot = decided->snapshot;
+    char name[RECORDED_NAME_BYTES];
+    struct str tool = recorded_name(decided->request->name, name);
+    struct {
+        uint64_t snapshot, source, rule;
+        char tool[RECORDED_NAME_BYTES];
+    } key;
+    if (!worker->tally) {
+        worker->tally = tally_create();
+        loop_timer_init(&worker->tally_timer, worker->loop, on_flush, worker);
+    }
+    key.snapshot = snapshot->number;
+    key.source = (uint64_t)(decided->request->source - snapshot->config->sources);
+    key.rule = !decision ? UINT64_MAX : decision->rule ? decision->rule_index : UINT64_MAX - 1;
+    memcpy(key.tool, tool.bytes, tool.length);
+    struct str text = str_slice((const char *)&key, offsetof(__typeof__(key), tool) + tool.length);
+    if (!tally_repeat(worker->tally, text))
+        begin_kind(worker, decided, tool, text);
+}
+
+/* What policies decide hangs on who calls and when. */
+static void tell(const struct decided *decided)
+{
+    struct log_field fields[FIELDS_MAX];
+    struct buffer annotations;
+    char name[RECORDED_NAME_BYTES];
+    buffer_init(&annotations);
+    name_rule(decided, recorded_name(decided->request->name, name), fields);
+    name_caller(decided->facts, &annotations, fields);
+    log_write(LOG_LEVEL_INFO, "Call decided", fields, FIELDS_MAX);
+    buffer_finish(&annotations);
+}
+
+static void record(struct gateway_worker *worker, const struct decided *decided)
+{
+    if (decided->becomes_task || !decided->snapshot->config->record)
+        return;
+    if (decided->decision && decided->decision->by_policies && decided->facts)
+        tell(decided);
+    else
+        count(worker, decided);
+}
+
+void decided_finish(struct gateway_worker *worker)
+{
+    if (!worker->tally)
+        return;
+    loop_timer_stop(&worker->tally_timer);
+    tally_destroy(worker->tally);
+    worker->tally = NULL;
+}
+
+/* ---- the shadow ---- */
+
+static struct shadow_call describe(const struct decided *decided)
+{
+    struct shadow_call call = {
+        .snapshot = decided->snapshot,
+        .request = *decided->request,
+        .outcome = outcome_of(decided),
+    };
+    if (decided->decision)
+        call.decision = *decided->decision;
+    if (decided->facts)
+        call.facts = *decided->facts;
+    return call;
+}
+
+/* A call of a session that only the store knows: it goes on its way, the shadow waits. */
+struct late {
+    struct shadow *shadow;
+    struct shadow_call call;
+    struct buffer texts;
+};
+
+static void finish_late(struct late *late)
+{
+    snapshot_unref(late->call.snapshot);
+    buffer_finish(&late->texts);
+    free(late);
+}
+
+static void on_session(void *context, const struct store_reply *reply)
+{
+    struct late *late = context;
+    struct policy_principal *principal = &late->call.facts.principal;
+    if (reply->status == STORE_OK && reply->session) {
+        principal->client_name = str_from(reply->session->client_name);
+        principal->client_version = str_from(reply->session->client_version);
+    }
+    shadow_compare_later(late->shadow, &late->call);
+    finish_late(late);
+}
+
+/* Keeps what the call is told by until the store has answered. */
+static void ask_store(struct call *call, const struct shadow_call *shadowed)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct late *late = memory_alloc(sizeof *late);
+    struct str name = shadowed->request.name, arguments = shadowed->request.arguments;
+    struct str owner = shadowed->facts.principal.owner;
+    *late = (struct late){.shadow = gateway->shadow, .call = *shadowed};
+    buffer_reserve(&late->texts, name.length + arguments.length + owner.length + 1);
+    buffer_append(&late->texts, name);
+    buffer_append(&late->texts, arguments);
+    buffer_append(&late->texts, owner);
+    const char *texts = late->texts.bytes;
+    late->call.request.name.bytes = texts;
+    late->call.request.arguments.bytes = texts + name.length;
+    late->call.facts.principal.owner.bytes = texts + name.length + arguments.length;
+    snapshot_ref(late->call.snapshot);
+    store_session_get(gateway->store, str_from(call->source->id), str_from(call->session),
+                      (struct store_call){call->worker->loop, on_session, late});
+}
+
+/* Finds out who calls, as nobody had to so far. */
+static void compare_unidentified(struct call *call, const struct shadow_call *decided)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id);
+    struct shadow_call shadowed = *decided;
+    struct catalog_tool tool;
+    struct session_facts session = {0};
+    call_find_tool(call, shadowed.request.name, &tool);
+    shadowed.facts = (struct policy_facts){
+        .principal.owner = str_from(call->owner), .hints = tool.hints, .now_ms = clock_now_ms()};
+    bool is_known = !call->session[0] ||
+                    sessions_get(gateway->sessions, source, str_from(call->session), &session);
+    if (!is_known) {
+        ask_store(call, &shadowed);
+        return;
+    }
+    shadowed.facts.principal.client_name = str_from(session.client_name);
+    shadowed.facts.principal.client_version = str_from(session.client_version);
+    shadow_compare_later(gateway->shadow, &shadowed);
+}
+
+void decided_tell(struct gateway_worker *worker, const struct decided *decided)
+{
+    record(worker, decided);
+    if (!decided->snapshot->shadow)
+        return;
+    struct shadow_call shadowed = describe(decided);
+    if (!shadow_compare_rules(worker->gateway->shadow, &shadowed))
+        shadow_compare_later(worker->gateway->shadow, &shadowed);
+}
+
+void decided_tell_unidentified(struct call *call, const struct decided *decided)
+{
+    record(call->worker, decided);
+    if (!decided->snapshot->shadow)
+        return;
+    struct shadow_call shadowed = describe(decided);
+    if (!shadow_compare_rules(call->worker->gateway->shadow, &shadowed))
+        compare_unidentified(call, &shadowed);
+}

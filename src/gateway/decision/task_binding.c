@@ -1,0 +1,157 @@
+/* What a task is bound to at its creation, and its clocks. */
+#include "task_binding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decision_log.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
+
+#define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
+#define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
+
+static void bind(struct task *task, const struct task_origin *origin,
+                 const struct catalog_tool *tool)
+{
+    const struct envelope *envelope = origin->envelope;
+    struct str arguments = envelope->arguments.raw;
+    task_set_text(&task->source, str_from(origin->source->id));
+    task_set_text(&task->owner, str_from(origin->owner));
+    task_set_text(&task->session, str_from(origin->session));
+    task_set_text(&task->principal, str_from(origin->principal));
+    task_set_text(&task->client_name, str_from(origin->client_name));
+    task_set_text(&task->client_version, str_from(origin->client_version));
+    task_set_text(&task->tool, envelope->name.text);
+    task_set_text(&task->arguments, arguments.length > 0 ? arguments : STR("{}"));
+    canonical_digest(arguments, task->arguments_digest);
+    memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
+    task_set_text(&task->progress_token, envelope->progress_token);
+}
+
+/* What an execution needs. */
+static void bind_decision(struct task *task, const struct task_origin *origin,
+                          const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    if (!task->accelerated && decision->workflow)
+        task_set_text(&task->workflow, str_from(decision->workflow->name));
+    task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
+    task_set_request(task, origin->envelope->body);
+    task->on_result = decision->execution == EXECUTION_ON_RESULT;
+    task->keep_task = tool->has_own && tool->own == ANNOTATION_REQUIRED;
+}
+
+/* What the audit trail and the log keep of why the task is there. */
+static void keep_decision(struct task *task, const struct task_origin *origin,
+                          const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    const struct policy_request request = {origin->source, origin->envelope->name.text, STR_EMPTY};
+    const struct policy_facts facts = {
+        .principal = {str_from(origin->owner), str_from(origin->client_name),
+                      str_from(origin->client_version)},
+        .hints = tool->hints,
+    };
+    const struct decided decided = {.request = &request, .decision = decision, .facts = &facts};
+    struct buffer text;
+    buffer_init(&text);
+    decided_write(&text, &decided);
+    task_set_text(&task->decision, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+static void set_clocks(struct task *task, const struct task_origin *origin,
+                       const struct policy_decision *decision)
+{
+    const struct config *config = origin->snapshot->config;
+    const struct config_workflow *workflow = task->accelerated ? NULL : decision->workflow;
+    int64_t max_ttl_ms = config->times.task_max_ttl_ms;
+    int64_t now_ms = clock_now_ms();
+    struct str asked = origin->envelope->task.raw;
+    enum dialect_ttl read =
+        dialect_read_ttl(asked.length > 0 ? asked : STR("{}"),
+                         config_default_ttl_ms(config, workflow), max_ttl_ms, &task->ttl_ms);
+    if (read == DIALECT_TTL_CLAMPED)
+        log_warn("Task ttl clamped to the maximum", LOG_TEXT("tool", task->tool),
+                 LOG_NUMBER("max_ttl_ms", max_ttl_ms));
+    task->created_ms = task->updated_ms = now_ms;
+    if (task->accelerated) {
+        task->execute_by_ms = now_ms + config->times.approval_validity_ms;
+        task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
+        return;
+    }
+    int64_t decide_in_ms = task->ttl_ms;
+    if (workflow && workflow->timeout_ms < decide_in_ms)
+        decide_in_ms = workflow->timeout_ms;
+    int64_t interval_ms = task_poll_interval_ms(decide_in_ms);
+    task->decide_by_ms = now_ms + decide_in_ms;
+    task->poll_interval_ms =
+        interval_ms < POLL_INTERVAL_MAX_MS ? interval_ms : POLL_INTERVAL_MAX_MS;
+}
+
+struct task *task_bind(const struct task_origin *origin, const struct policy_decision *decision,
+                       const struct catalog_tool *tool, bool accelerated)
+{
+    struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
+    task->accelerated = accelerated;
+    bind(task, origin, tool);
+    bind_decision(task, origin, decision, tool);
+    keep_decision(task, origin, decision, tool);
+    set_clocks(task, origin, decision);
+    metrics_count(METRIC_DECISIONS, STR("gate4"), accelerated ? STR("allow") : STR("started"));
+    return task;
+}
+
+/* It was forwarded, by whichever rule is for its name. */
+static void keep_forwarding(struct task *task, const struct task_origin *origin,
+                            const struct catalog_tool *tool)
+{
+    const struct policy_request request = {origin->source, origin->envelope->name.text, STR_EMPTY};
+    struct policy_decision decision;
+    policy_decide(origin->snapshot->policy, &request, &decision);
+    decision.action = ACTION_FORWARD;
+    decision.workflow = NULL;
+    keep_decision(task, origin, &decision, tool);
+}
+
+struct task *task_bind_promoted(const struct call *call)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    struct task *task = task_create_promoted();
+    struct catalog_tool tool;
+    char *principal = task_describe_principal(call);
+    const struct task_origin origin = {
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .envelope = &call->envelope,
+        .owner = call->owner,
+        .session = call->session,
+        .principal = principal,
+        .client_name = call->facts.client_name,
+        .client_version = call->facts.client_version,
+    };
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), call_tool(call), &tool);
+    bind(task, &origin, &tool);
+    keep_forwarding(task, &origin, &tool);
+    free(principal);
+    task_set_text(&task->action, STR("forward"));
+    task->created_ms = task->updated_ms = clock_now_ms();
+    task->ttl_ms =
+        pseudo->default_ttl_ms < pseudo->max_ttl_ms ? pseudo->default_ttl_ms : pseudo->max_ttl_ms;
+    task->poll_interval_ms = POLL_INTERVAL_RUNNING_MS;
+    task->retention_ms = pseudo->completed_retention_ms;
+    task->expired_retention_ms = pseudo->cleanup_interval_ms;
+    return task;
+}
+
+void task_bind_announce(const struct task *task)
+{
+    /* What was promoted has been told of when it was forwarded. */
+    bool is_told = task->promoted || !*task->decision;
+    metrics_count(METRIC_TASKS_CREATED, str_from(task_kind_name(task)));
+    log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
+             LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow),
+             LOG_JSON("decision", str_from(is_told ? "null" : task->decision)));
+}

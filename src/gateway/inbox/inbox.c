@@ -1,0 +1,315 @@
+/* Clients that know no tasks, and what is kept for them. */
+#include "inbox_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+#define IDLE_MS INT64_C(1800000) /* reference §10.5: both are 30 minutes */
+#define EVENT_RETENTION_MS INT64_C(1800000)
+/* What one client's lines may hold: less when there are many. Half is for events, a quarter for
+ * each of the others. */
+#define MOST_BYTES ((size_t)1024 * 1024)
+#define ALL_CLIENTS_BYTES ((size_t)256 * 1024 * 1024)
+
+static const struct {
+    const char *name;
+    bool wakes;
+} event_rows[PSEUDO_EVENT_COUNT] = {
+    [PSEUDO_ELICITATION_REQUEST] = {"elicitation_request", true},
+    [PSEUDO_SAMPLING_REQUEST] = {"sampling_request", true},
+    [PSEUDO_ELICITATION_EXPIRED] = {"elicitation_expired", true},
+    [PSEUDO_SAMPLING_EXPIRED] = {"sampling_expired", true},
+    [PSEUDO_TASK_CREATED] = {"task_created", false},
+    [PSEUDO_TASK_COMPLETED] = {"task_completed", true},
+    [PSEUDO_TASK_FAILED] = {"task_failed", true},
+    [PSEUDO_TASK_CANCELLED] = {"task_cancelled", true},
+    [PSEUDO_TASK_EXPIRED] = {"task_expired", true},
+    [PSEUDO_NOTIFICATION] = {"notification", true},
+    [PSEUDO_SERVER_CONNECTED] = {"server_connected", true},
+    [PSEUDO_SERVER_DISCONNECTED] = {"server_disconnected", true},
+    [PSEUDO_SERVER_RECONNECTED] = {"server_reconnected", true},
+};
+
+const char *pseudo_event_name(enum pseudo_event type)
+{
+    return event_rows[type].name;
+}
+
+bool pseudo_event_wakes(enum pseudo_event type)
+{
+    return event_rows[type].wakes;
+}
+
+/* ---- keys ---- */
+
+/* Source ids hold no '/', so that no two clients have one key. A long one is told by its digest. */
+static void write_key(const char *source, const char *kind, const char *name, char key[])
+{
+    char digest[DIGEST_HEX_BYTES];
+    if (strlen(source) > 100) {
+        digest_sha256_hex(str_from(source), digest);
+        source = digest;
+    }
+    snprintf(key, PSEUDO_KEY_BYTES, "%s/%s%s", source, kind, name);
+}
+
+static void write_key_of(const char *source, const char *session, const char *owner, char key[])
+{
+    if (session[0])
+        write_key(source, "session:", session, key);
+    else if (strcmp(owner, OWNER_ANONYMOUS) != 0)
+        write_key(source, "", owner, key);
+    else
+        key[0] = '\0';
+}
+
+void pseudo_key_of_session(const struct config_source *source, const char *session, char key[])
+{
+    write_key_of(source->id, session, OWNER_ANONYMOUS, key);
+}
+
+void pseudo_key_of_call(const struct call *call, char key[])
+{
+    write_key_of(call->source->id, call->session, call->owner, key);
+}
+
+void pseudo_key_of_task(const struct task *task, char key[])
+{
+    write_key_of(task->source, task->session, task->owner, key);
+}
+
+/* ---- life ---- */
+
+struct pseudo_clients *pseudo_clients_create(void)
+{
+    struct pseudo_clients *clients = memory_alloc(sizeof *clients);
+    pthread_mutex_init(&clients->lock, NULL);
+    clients->by_key = map_create();
+    clients->warned = map_create();
+    list_init(&clients->idle);
+    list_init(&clients->busy);
+    return clients;
+}
+
+static void client_destroy(void *context)
+{
+    struct pseudo_client *client = context;
+    pseudo_waiters_end(client);
+    pseudo_joins_finish(client);
+    pseudo_ring_finish(&client->events);
+    pseudo_ring_finish(&client->logs);
+    pseudo_ring_finish(&client->notifications);
+    free(client->key);
+    free(client);
+}
+
+void pseudo_clients_destroy(struct pseudo_clients *clients)
+{
+    if (!clients)
+        return;
+    map_destroy(clients->by_key, client_destroy);
+    map_destroy(clients->warned, NULL);
+    pthread_mutex_destroy(&clients->lock);
+    free(clients);
+}
+
+struct pseudo_client *pseudo_client_find(struct pseudo_clients *clients, struct str key)
+{
+    return key.length > 0 ? map_get(clients->by_key, key) : NULL;
+}
+
+void pseudo_client_used(struct pseudo_clients *clients, struct pseudo_client *client)
+{
+    client->touched_ms = clock_monotonic_ms();
+    list_remove(&client->node);
+    list_append(client->waiter_count > 0 ? &clients->busy : &clients->idle, &client->node);
+}
+
+static void publish_count(const struct pseudo_clients *clients)
+{
+    metrics_set(METRIC_PSEUDO_CLIENTS, (double)map_count(clients->by_key), NULL);
+}
+
+static void remove_client(struct pseudo_clients *clients, struct pseudo_client *client)
+{
+    list_remove(&client->node);
+    map_remove(clients->by_key, str_from(client->key));
+    client_destroy(client);
+    publish_count(clients);
+}
+
+/* False when everybody who is there waits for something. */
+static bool make_room(struct pseudo_clients *clients, size_t most)
+{
+    if (map_count(clients->by_key) < most)
+        return true;
+    if (list_is_empty(&clients->idle))
+        return false;
+    remove_client(clients, LIST_ENTRY(clients->idle.next, struct pseudo_client, node));
+    return true;
+}
+
+static size_t most_clients(void)
+{
+    struct snapshot *snapshot = snapshot_current();
+    size_t most = (size_t)snapshot->config->limits.sessions;
+    snapshot_unref(snapshot);
+    return most;
+}
+
+void pseudo_client_touch(struct gateway *gateway, struct str key)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    if (key.length == 0)
+        return;
+    size_t most = most_clients();
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (!client && make_room(clients, most)) {
+        client = memory_alloc(sizeof *client);
+        client->key = memory_copy_str(key);
+        list_init(&client->node);
+        list_init(&client->waiters);
+        list_init(&client->joins);
+        pseudo_ring_init(&client->events);
+        pseudo_ring_init(&client->logs);
+        pseudo_ring_init(&client->notifications);
+        map_put(clients->by_key, key, client);
+        publish_count(clients);
+    }
+    if (client)
+        pseudo_client_used(clients, client);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void pseudo_client_end(struct gateway *gateway, struct str key)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client)
+        remove_client(clients, client);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void pseudo_clients_sweep(struct pseudo_clients *clients, int64_t monotonic_ms)
+{
+    int64_t before_ms = clock_now_ms() - EVENT_RETENTION_MS;
+    size_t position = 0;
+    void *value;
+    pthread_mutex_lock(&clients->lock);
+    LIST_FOR_EACH_SAFE (node, next, &clients->idle) {
+        struct pseudo_client *client = LIST_ENTRY(node, struct pseudo_client, node);
+        if (monotonic_ms - client->touched_ms < IDLE_MS)
+            break;
+        remove_client(clients, client);
+    }
+    while (map_next(clients->by_key, &position, NULL, &value)) {
+        struct pseudo_client *client = value;
+        pseudo_ring_expire(&client->events, before_ms);
+        client->has_news = client->has_news && client->events.count > 0;
+    }
+    pthread_mutex_unlock(&clients->lock);
+}
+
+bool pseudo_clients_warn_once(struct pseudo_clients *clients, struct str source)
+{
+    pthread_mutex_lock(&clients->lock);
+    bool is_first = map_put(clients->warned, source, clients) == NULL;
+    pthread_mutex_unlock(&clients->lock);
+    return is_first;
+}
+
+size_t pseudo_clients_count(struct pseudo_clients *clients)
+{
+    pthread_mutex_lock(&clients->lock);
+    size_t count = map_count(clients->by_key);
+    pthread_mutex_unlock(&clients->lock);
+    return count;
+}
+
+/* ---- what comes for them ---- */
+
+static size_t allowance(const struct pseudo_clients *clients)
+{
+    size_t share = ALL_CLIENTS_BYTES / (map_count(clients->by_key) + 1);
+    return share < MOST_BYTES ? share : MOST_BYTES;
+}
+
+static void push_event(struct pseudo_clients *clients, struct pseudo_client *client,
+                       enum pseudo_event type, struct str server, struct str data)
+{
+    pseudo_ring_push(&client->events, pseudo_entry_create(type, server, STR_EMPTY, data),
+                     PSEUDO_MOST_EVENTS, allowance(clients) / 2);
+    if (!pseudo_event_wakes(type))
+        return;
+    client->has_news = true;
+    pseudo_waiters_wake(client, type);
+}
+
+void pseudo_client_event(struct gateway *gateway, struct str key, enum pseudo_event type,
+                         struct str server, struct str data)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client)
+        push_event(clients, client, type, server, data);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void pseudo_source_event(struct gateway *gateway, enum pseudo_event type, struct str server,
+                         struct str data)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    char *id = memory_copy_str(server), prefix[PSEUDO_KEY_BYTES];
+    size_t position = 0;
+    struct str key;
+    void *value;
+    write_key(id, "", "", prefix);
+    pthread_mutex_lock(&clients->lock);
+    while (map_next(clients->by_key, &position, &key, &value)) {
+        if (str_starts_with(key, str_from(prefix)))
+            push_event(clients, value, type, server, data);
+    }
+    pthread_mutex_unlock(&clients->lock);
+    free(id);
+}
+
+void pseudo_client_log(struct gateway *gateway, struct str key, struct str server,
+                       struct str params)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client)
+        pseudo_ring_push(&client->logs, pseudo_entry_create(0, server, STR_EMPTY, params),
+                         PSEUDO_MOST_LOGS, allowance(clients) / 4);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void pseudo_client_notification(struct gateway *gateway, struct str key, struct str server,
+                                struct str method, struct str params)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client) {
+        struct buffer data = {0};
+        pseudo_ring_push(&client->notifications, pseudo_entry_create(0, server, method, params),
+                         PSEUDO_MOST_NOTIFICATIONS, allowance(clients) / 4);
+        buffer_append_text(&data, "{\"method\":");
+        buffer_append_json_string(&data, method);
+        if (params.length > 0)
+            buffer_append_format(&data, ",\"params\":%.*s", STR_ARGS(params));
+        buffer_append_char(&data, '}');
+        push_event(clients, client, PSEUDO_NOTIFICATION, server, buffer_str(&data));
+        buffer_finish(&data);
+    }
+    pthread_mutex_unlock(&clients->lock);
+}

@@ -1,0 +1,140 @@
+/* Telling a client what was kept for it, once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inbox_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+static void add_json(struct buffer *out, const char *key, struct str json)
+{
+    if (json.length == 0)
+        return;
+    json_add_key(out, key);
+    buffer_append(out, json);
+}
+
+static void add_str(struct buffer *out, const char *key, struct str text)
+{
+    json_add_key(out, key);
+    buffer_append_json_string(out, text);
+}
+
+static void write_event(struct buffer *out, const struct pseudo_entry *entry)
+{
+    json_add_text(out, "id", entry->id);
+    json_add_text(out, "type", pseudo_event_name((enum pseudo_event)entry->kind));
+    add_str(out, "server", entry->server);
+    add_json(out, "data", entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
+    json_add_time(out, "createdAt", entry->at_ms);
+}
+
+static void write_notification(struct buffer *out, const struct pseudo_entry *entry)
+{
+    add_str(out, "server", entry->server);
+    add_str(out, "method", entry->name);
+    json_add_time(out, "timestamp", entry->at_ms);
+    add_json(out, "params", entry->json);
+}
+
+static void write_log(struct buffer *out, const struct pseudo_entry *entry)
+{
+    add_str(out, "server", entry->server);
+    add_json(out, "level", json_member(entry->json, "level"));
+    add_json(out, "logger", json_member(entry->json, "logger"));
+    json_add_time(out, "timestamp", entry->at_ms);
+    add_json(out, "data", json_member(entry->json, "data"));
+}
+
+/* Writes and frees what was taken. */
+static size_t write_all(struct buffer *out, struct list *entries,
+                        void (*write)(struct buffer *, const struct pseudo_entry *))
+{
+    size_t count = 0;
+    buffer_append_char(out, '[');
+    LIST_FOR_EACH_SAFE (node, next, entries) {
+        struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+        buffer_append_text(out, count++ > 0 ? ",{" : "{");
+        write(out, entry);
+        buffer_append_char(out, '}');
+        free(entry);
+    }
+    buffer_append_char(out, ']');
+    return count;
+}
+
+size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct buffer *out)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client) {
+        pseudo_ring_take(&client->events, &taken);
+        client->has_news = false;
+    }
+    pthread_mutex_unlock(&clients->lock);
+    return write_all(out, &taken, write_event);
+}
+
+size_t pseudo_client_take_notifications(struct gateway *gateway, struct str key, struct buffer *out)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client)
+        pseudo_ring_take(&client->notifications, &taken);
+    pthread_mutex_unlock(&clients->lock);
+    return write_all(out, &taken, write_notification);
+}
+
+/* ---- logs ---- */
+
+/* RFC 5424, as the protocol has it; an unknown word counts as the least. */
+static int severity(struct str level)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    for (int i = 0; i < (int)(sizeof levels / sizeof *levels); i++) {
+        if (str_equal(level, str_from(levels[i])))
+            return i;
+    }
+    return 0;
+}
+
+static bool is_as_grave(const struct pseudo_entry *entry, int least)
+{
+    struct buffer level = {0};
+    json_decode_string(json_member(entry->json, "level"), &level);
+    bool is = severity(buffer_str(&level)) >= least;
+    buffer_finish(&level);
+    return is;
+}
+
+size_t pseudo_client_take_logs(struct gateway *gateway, struct str key, struct str level,
+                               size_t limit, struct buffer *out)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    int least = severity(level);
+    size_t fitting = 0;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct pseudo_client *client = pseudo_client_find(clients, key);
+    if (client) {
+        LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
+            fitting += is_as_grave(LIST_ENTRY(node, struct pseudo_entry, node), least);
+        }
+        LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
+            struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+            if (is_as_grave(entry, least) && fitting-- <= limit)
+                pseudo_ring_take_one(&client->logs, entry, &taken);
+        }
+    }
+    pthread_mutex_unlock(&clients->lock);
+    return write_all(out, &taken, write_log);
+}

@@ -1,0 +1,38 @@
+/*
+ * Which plain calls of a client are tasks, so that the same call made again joins its task instead
+ * of making a second one, and so that an outcome nobody was there for is told to the next. In
+ * memory, with the client (inbox.h): for one that is not there all this is passed over. Any
+ * thread.
+ */
+#pragma once
+
+#include "internal.h"
+
+struct pseudo_join {
+    struct str key;     /* of the client */
+    const char *digest; /* of the call */
+    const char *id;     /* of the task */
+};
+
+/* What makes two calls the same: tool, its definition, and arguments in their canonical form, in
+ * which numbers stay as they were written. */
+void pseudo_join_digest(struct str tool, const char *definition_digest,
+                        const char *arguments_digest, char digest[DIGEST_HEX_BYTES]);
+/* The task of such a call; false when there is none. */
+bool pseudo_join_find(struct gateway *gateway, struct str key, const char *digest,
+                      char id[TASK_ID_BYTES], bool *is_undelivered);
+/* From now on such a call joins the task, unless one does already: then that one's id goes to
+ * `other`, and false is returned. Else `commit` (may be NULL) runs in between, so that whoever
+ * finds the task here finds it in the store. */
+bool pseudo_join_claim(struct gateway *gateway, const struct pseudo_join *join,
+                       loop_callback commit, void *context, char other[TASK_ID_BYTES]);
+
+/* Each of these does nothing when the call is another task's meanwhile. */
+void pseudo_join_forget(struct gateway *gateway, const struct pseudo_join *join);
+/* A wait has ended without the outcome. */
+void pseudo_join_set_undelivered(struct gateway *gateway, const struct pseudo_join *join);
+/* True for the one that may tell an outcome that was not told; such a call is a new one from then
+ * on. */
+bool pseudo_join_take(struct gateway *gateway, const struct pseudo_join *join);
+/* The client has been told the outcome by other means. */
+void pseudo_join_forget_task(struct gateway *gateway, struct str key, const char *id);

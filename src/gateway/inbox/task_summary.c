@@ -1,0 +1,126 @@
+/* Tasks as the gateway's own tools show them. */
+#include "task_summary.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "taskgate/json/members.h"
+
+/* Longer arguments are left out of lists: who made the call knows them. */
+#define MOST_ARGUMENT_BYTES ((size_t)4096)
+
+static const char *const statuses[TASK_STATE_COUNT] = {
+    [TASK_PENDING] = "working",     [TASK_APPROVED] = "working", [TASK_EXECUTING] = "working",
+    [TASK_COMPLETED] = "completed", [TASK_FAILED] = "failed",    [TASK_CANCELLED] = "cancelled",
+    [TASK_REJECTED] = "failed",     [TASK_EXPIRED] = "expired",
+};
+
+const char *pseudo_status(enum task_state state)
+{
+    return statuses[state];
+}
+
+unsigned pseudo_status_states(struct str status)
+{
+    unsigned states = 0;
+    for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {
+        if (str_equal(status, str_from(statuses[i])))
+            states |= 1U << i;
+    }
+    return states;
+}
+
+static void add_status_message(struct buffer *out, const char *key, const struct task *task)
+{
+    struct buffer message;
+    buffer_init(&message);
+    dialect_status_message(task, &message);
+    if (message.length > 0) {
+        json_add_key(out, key);
+        buffer_append_json_string(out, buffer_str(&message));
+    }
+    buffer_finish(&message);
+}
+
+void pseudo_write_error(struct buffer *out, const struct task *task)
+{
+    bool is_failure = task_state_is_terminal(task->state) && task->state != TASK_COMPLETED;
+    if (is_failure)
+        dialect_status_message(task, out);
+}
+
+static void add_error(struct buffer *out, const struct task *task)
+{
+    struct buffer error;
+    buffer_init(&error);
+    pseudo_write_error(&error, task);
+    if (error.length > 0) {
+        json_add_key(out, "error");
+        buffer_append_json_string(out, buffer_str(&error));
+    }
+    buffer_finish(&error);
+}
+
+void pseudo_write_task(struct buffer *out, const struct task *task)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "taskId", task->id);
+    json_add_time(out, "createdAt", task->created_ms);
+    json_add_time(out, "lastUpdatedAt", task->updated_ms);
+    json_add_text(out, "server", task->source);
+    json_add_text(out, "toolName", task->tool);
+    if (task->arguments[0] && strlen(task->arguments) <= MOST_ARGUMENT_BYTES)
+        buffer_append_format(out, ",\"toolArgs\":%s", task->arguments);
+    json_add_text(out, "status", pseudo_status(task->state));
+    add_status_message(out, "statusMessage", task);
+    add_error(out, task);
+    buffer_append_format(out, ",\"hasResult\":%s,\"ttl\":%" PRId64 "}",
+                         task->outcome == TASK_OUTCOME_RESULT ? "true" : "false", task->ttl_ms);
+}
+
+void pseudo_write_proxy_task(struct buffer *out, const struct task *task)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "task_id", task->id);
+    json_add_text(out, "status", pseudo_status(task->state));
+    add_status_message(out, "status_message", task);
+    json_add_time(out, "created_at", task->created_ms);
+    json_add_time(out, "last_updated_at", task->updated_ms);
+    json_add_text(out, "server", task->source);
+    json_add_text(out, "tool", task->tool);
+    add_error(out, task);
+    buffer_append_format(out, ",\"ttl\":%" PRId64 "}", task->ttl_ms);
+}
+
+void pseudo_write_working_task(struct buffer *out, const struct task *task)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "taskId", task->id);
+    json_add_text(out, "toolName", task->tool);
+    json_add_text(out, "status", pseudo_status(task->state));
+    buffer_append_char(out, '}');
+}
+
+void pseudo_list(struct call *call, unsigned states, store_callback callback)
+{
+    bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
+    struct store_task_query query = {
+        .owner = str_from(call->owner),
+        .session = str_from(call->session),
+        .source = str_from(call->source->id),
+        .states = states,
+        .limit = PSEUDO_MOST_LISTED,
+        .most_argument_bytes = MOST_ARGUMENT_BYTES,
+    };
+    struct store_reply nothing = {.status = STORE_OK};
+    if (is_anonymous)
+        callback(call_ref(call), &nothing);
+    else
+        store_task_list(call->worker->gateway->store, &query, call_to_store(call, callback));
+}
+
+bool pseudo_owns(const struct call *call, const struct store_reply *reply, struct str id)
+{
+    return reply->status != STORE_FAILED && reply->task &&
+           str_equal(str_from(reply->task->id), id) && call_owns(call, reply->task);
+}

@@ -1,0 +1,36 @@
+/* What the loop that took a question keeps for it, for the files that answer and end them. */
+#pragma once
+
+#include "input_request.h"
+
+struct kept_question {
+    struct question question;
+    struct gateway_worker *worker; /* whose loop it belongs to */
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct headers headers; /* with which the answer goes up */
+    struct task *task;      /* or NULL */
+    struct loop_timer timer;
+    bool is_settled; /* its loop's */
+};
+
+/* The id under which a client got the request, JSON text. */
+void question_write_sent_id(const struct question *question, struct buffer *out);
+
+/* Sends a response to upstream's request `id`; from any worker. `result` and `error` are JSON
+ * text; without both it is an error of the gateway's own. */
+struct question_response {
+    struct str result;
+    struct str error;
+    int error_code;
+    struct str error_message;
+};
+void question_respond(struct gateway_worker *worker, const struct kept_question *kept,
+                      const struct question_response *response);
+/* The one who closed it has sent what was to be sent: whoever sees the task is told, and its own
+ * loop frees it. The pointer may not be used any more. */
+void question_settle(struct gateway_worker *worker, struct kept_question *kept);
+/* Closes the oldest open one that matches; as question_table_close(). */
+struct kept_question *question_close(struct gateway *gateway, struct str key,
+                                     const struct question_match *match,
+                                     struct question_closing *closing);

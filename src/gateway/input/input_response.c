@@ -1,0 +1,270 @@
+/* Answers to questions, by whichever way they come. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inbox/inbox.h"
+#include "input_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/elicitation.h"
+
+/* ---- what is asked ---- */
+
+static void copy_params(void *context, struct question *question)
+{
+    struct buffer *params = context;
+    if (params->length == 0 && question->state == QUESTION_OPEN)
+        buffer_append(params, json_member(str_from(question->message), "params"));
+}
+
+/* Whether `content` answers the form. Checked on a copy, for the question may go meanwhile. */
+static bool check_content(struct gateway *gateway, struct str key,
+                          const struct question_match *match, struct str content,
+                          struct error *error)
+{
+    struct buffer params;
+    buffer_init(&params);
+    question_table_visit(gateway->questions, key, match, copy_params, &params);
+    struct str asked = buffer_str(&params);
+    bool good = asked.length == 0 || elicitation_is_url(asked) ||
+                elicitation_check_content(json_member(asked, "requestedSchema"), content, error);
+    buffer_finish(&params);
+    return good;
+}
+
+/* ---- an elicitation ---- */
+
+struct elicitation_answer {
+    enum elicitation_action action;
+    struct str content; /* JSON text; empty unless accepted, and then of a form only */
+    enum question_state way;
+};
+
+static void write_result(struct buffer *out, const struct elicitation_answer *answer, bool is_url)
+{
+    buffer_append_format(out, "{\"action\":\"%s\"", elicitation_action_name(answer->action));
+    if (answer->action == ELICITATION_ACCEPT && !is_url) {
+        buffer_append_text(out, ",\"content\":");
+        buffer_append(out, answer->content.length > 0 ? answer->content : STR("{}"));
+    }
+    buffer_append_char(out, '}');
+}
+
+static void digest_answer(const struct elicitation_answer *answer, char digest[])
+{
+    struct buffer text;
+    buffer_init(&text);
+    write_result(&text, answer, false);
+    digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+/* The same answer again, as after a lost connection, is no second one. */
+static bool is_repeated(const struct elicitation_answer *answer,
+                        const struct question_closing *closing)
+{
+    return closing->was == answer->way && answer->way == QUESTION_ANSWERED_IN_TASK &&
+           strcmp(closing->was_answer, closing->answer) == 0;
+}
+
+static enum questions_verdict answer_elicitation(struct gateway_worker *worker, struct str key,
+                                                 const struct question_match *match,
+                                                 const struct elicitation_answer *answer,
+                                                 struct error *error)
+{
+    char digest[DIGEST_HEX_BYTES];
+    struct question_closing closing = {.state = answer->way, .answer = digest};
+    if (answer->action == ELICITATION_ACCEPT &&
+        !check_content(worker->gateway, key, match, answer->content, error))
+        return QUESTIONS_UNFIT;
+    digest_answer(answer, digest);
+    struct kept_question *kept = question_close(worker->gateway, key, match, &closing);
+    if (!kept && is_repeated(answer, &closing))
+        return QUESTIONS_ANSWERED;
+    if (!kept) {
+        if (closing.was == QUESTION_OPEN)
+            error_set(error, "there is no such elicitation");
+        else
+            error_set(error, "the elicitation is no longer open: %s",
+                      question_end_name(closing.was));
+        return QUESTIONS_NOT_OPEN;
+    }
+    struct buffer result;
+    buffer_init(&result);
+    write_result(&result, answer,
+                 elicitation_is_url(json_member(str_from(kept->question.message), "params")));
+    question_respond(worker, kept, &(struct question_response){.result = buffer_str(&result)});
+    buffer_finish(&result);
+    question_settle(worker, kept);
+    return QUESTIONS_ANSWERED;
+}
+
+/* ---- in tasks/get ---- */
+
+bool questions_answer_in_task(struct gateway_worker *worker, const struct task *task,
+                              struct str response, struct error *error)
+{
+    char key[QUESTION_KEY_BYTES];
+    struct elicitation_answer answer = {.content = json_member(response, "content"),
+                                        .way = QUESTION_ANSWERED_IN_TASK};
+    if (json_type(response) != JSON_OBJECT)
+        return error_set(error, "elicitation-response must be an object");
+    if (!elicitation_action_parse(json_member(response, "action"), &answer.action))
+        return error_set(error, "elicitation-response.action must be accept, decline or cancel");
+    char *id = json_string_text(json_member(response, "elicitationId"), NULL);
+    if (!id || !id[0]) {
+        free(id);
+        return error_set(error, "elicitation-response.elicitationId must be a string");
+    }
+    const struct question_match match = {
+        .has_kind = true,
+        .kind = QUESTION_ELICITATION,
+        .id = str_from(id),
+        .task = str_from(task->id),
+    };
+    questions_key_of_task(task, key);
+    enum questions_verdict verdict =
+        answer_elicitation(worker, str_from(key), &match, &answer, error);
+    free(id);
+    return verdict == QUESTIONS_ANSWERED;
+}
+
+/* ---- by the tools ---- */
+
+enum questions_verdict questions_answer_elicitation(struct gateway_worker *worker, struct str key,
+                                                    struct str id, struct str action,
+                                                    struct str content, struct error *error)
+{
+    struct elicitation_answer answer = {.content = content, .way = QUESTION_ANSWERED_BY_TOOL};
+    const struct question_match match = {.has_kind = true, .kind = QUESTION_ELICITATION, .id = id};
+    if (!elicitation_action_parse(action, &answer.action)) {
+        error_set(error, "action must be accept, decline or cancel");
+        return QUESTIONS_UNFIT;
+    }
+    return key.length > 0 && id.length > 0 ? answer_elicitation(worker, key, &match, &answer, error)
+                                           : QUESTIONS_NOT_OPEN;
+}
+
+enum questions_verdict questions_answer_sampling(struct gateway_worker *worker, struct str key,
+                                                 struct str id, struct str result,
+                                                 struct str reason)
+{
+    const struct question_match match = {.has_kind = true, .kind = QUESTION_SAMPLING, .id = id};
+    struct question_closing closing = {.state = QUESTION_ANSWERED_BY_TOOL};
+    if (key.length == 0 || id.length == 0)
+        return QUESTIONS_NOT_OPEN;
+    struct kept_question *kept = question_close(worker->gateway, key, &match, &closing);
+    if (!kept)
+        return QUESTIONS_NOT_OPEN;
+    const struct question_response response = {
+        .result = result,
+        .error_code = -1, /* the protocol's example of a person who says no */
+        .error_message = reason,
+    };
+    question_respond(worker, kept, &response);
+    question_settle(worker, kept);
+    return QUESTIONS_ANSWERED;
+}
+
+/* ---- the client's own JSON-RPC response ---- */
+
+struct response_search {
+    const struct call *call;
+    char key[QUESTION_KEY_BYTES];
+    bool is_owned;
+};
+
+static void note_owner(void *context, struct question *question)
+{
+    struct response_search *search = context;
+    const struct kept_question *kept = question->owner;
+    char own_key[QUESTION_KEY_BYTES];
+    pseudo_key_of_call(search->call, own_key);
+    search->is_owned =
+        kept->task ? call_owns(search->call, kept->task) : strcmp(own_key, question->key) == 0;
+    memcpy(search->key, question->key, sizeof search->key);
+}
+
+/* Which question the response's id means: upstream's own in the client's session, or ours. */
+static bool find_question(struct call *call, char **our_id, struct response_search *search,
+                          struct question_match *match)
+{
+    struct str id = call->envelope.id;
+    *our_id = NULL;
+    search->call = call;
+    if (str_starts_with(id, STR("\"tg:"))) {
+        char *text = json_string_text(id, NULL);
+        *our_id = memory_copy_text(text + 3);
+        free(text);
+        match->id = str_from(*our_id);
+        question_table_visit_id(call->worker->gateway->questions, match->id, note_owner, search);
+        return search->is_owned;
+    }
+    match->upstream_id = id;
+    match->session = str_from(call->session);
+    pseudo_key_of_call(call, search->key);
+    return search->key[0] && call->session[0];
+}
+
+static void answer_too_late(struct call *call, enum question_state was)
+{
+    struct buffer message, text;
+    buffer_init(&message);
+    buffer_init(&text);
+    buffer_append_format(&text, "The request is no longer open: %s", question_end_name(was));
+    jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, buffer_str(&text), NULL);
+    call_answer_status(call, 400, buffer_str(&message));
+    buffer_finish(&text);
+    buffer_finish(&message);
+}
+
+static void respond_for(struct call *call, struct kept_question *kept)
+{
+    const struct question_response response = {
+        .result = call->envelope.result,
+        .error = call->envelope.error,
+    };
+    question_respond(call->worker, kept, &response);
+}
+
+/* Whoever upstream has never accepted in the session closes nothing of it: upstream, to whom the
+ * response goes, may refuse it. */
+static bool is_stranger(const struct call *call)
+{
+    return sessions_accepted_ago_ms(call->worker->gateway->sessions, str_from(call->source->id),
+                                    str_from(call->session), str_from(call->token),
+                                    clock_monotonic_ms()) == INT64_MAX;
+}
+
+bool questions_take_response(struct call *call)
+{
+    struct gateway_worker *worker = call->worker;
+    struct gateway *gateway = worker->gateway;
+    struct response_search search = {0};
+    struct question_match match = {0};
+    struct question_closing closing = {.state = QUESTION_ANSWERED_ON_STREAM};
+    char *our_id;
+    bool is_taken = false;
+    if (question_table_count(gateway->questions) == 0)
+        return false;
+    call_identify(call);
+    if (is_stranger(call))
+        return false;
+    if (find_question(call, &our_id, &search, &match)) {
+        struct kept_question *kept =
+            question_close(gateway, str_from(search.key), &match, &closing);
+        if (kept && our_id) {
+            respond_for(call, kept);
+            call_answer_status(call, 202, STR_EMPTY);
+            is_taken = true;
+        } else if (!kept && closing.was != QUESTION_OPEN) {
+            answer_too_late(call, closing.was);
+            is_taken = true;
+        }
+        if (kept)
+            question_settle(worker, kept); /* the call may be gone */
+    }
+    free(our_id);
+    return is_taken;
+}

@@ -1,0 +1,115 @@
+/* Whether upstream accepts the session and token that ask about a task. The gateway trusts no
+ * token by itself: it lets upstream say (contract "Sessions, owners"). */
+#include "rpc_call.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
+
+#define ACCEPTED_FOR_MS 300000 /* five minutes */
+#define PING_SILENCE_MS 10000
+#define PING_MOST_BYTES ((size_t)256 * 1024)
+#define MOST_QUOTED_BYTES 500 /* of an error that a client is told */
+
+/* A refusal comes down as it is (401, 403, 404, …), with what tells the client how to log in. */
+static void answer_refusal(struct call *call, const struct ask_reply *reply)
+{
+    struct http_exchange *exchange = call->exchange;
+    call->outcome = "error";
+    call_forget_state(call);
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
+                 reply->body);
+}
+
+static void on_known_pair(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange) {
+        if (reply->status == STORE_OK) {
+            call->next(call);
+        } else {
+            struct jsonrpc_error_data data = {
+                .details = STR("upstream cannot be asked whether it accepts this session")};
+            call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
+        }
+    }
+    call_unref(call);
+}
+
+/* Upstream has answered with HTTP 200 and an error, or with no answer to a ping at all: it has not
+ * said that it knows this client. */
+static void answer_unvouched(struct call *call, const struct ask_reply *reply)
+{
+    struct str error = json_member(reply->message, "error");
+    struct buffer details;
+    buffer_init(&details);
+    buffer_append_text(&details, "upstream does not vouch for this session and token: ");
+    if (error.length > 0)
+        buffer_append_format(
+            &details, "it answers a ping with the error %.*s",
+            (int)(error.length < MOST_QUOTED_BYTES ? error.length : MOST_QUOTED_BYTES),
+            error.bytes);
+    else
+        buffer_append_text(&details, "it answers a ping with no result");
+    struct jsonrpc_error_data data = {.details = buffer_str(&details)};
+    call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
+    buffer_finish(&details);
+}
+
+static void on_pong(void *context, const struct ask_reply *reply)
+{
+    struct call *call = context;
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session),
+               token = str_from(call->token);
+    call->ping = NULL;
+    if (reply->status >= 300 && reply->status < 500) {
+        answer_refusal(call, reply); /* 400 is how some servers name an unknown session */
+    } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable &&
+               json_member(reply->message, "result").length == 0) {
+        answer_unvouched(call, reply);
+    } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable) {
+        if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
+                            &call->snapshot->config->limits))
+            store_pair_put(gateway->store, source, session, token, clock_now_ms(),
+                           (struct store_call){call->worker->loop, NULL, NULL});
+        call->next(call);
+    } else if (sessions_accepted_ago_ms(gateway->sessions, source, session, token,
+                                        clock_monotonic_ms()) != INT64_MAX) {
+        call->next(call); /* upstream is down, and has known them before */
+    } else {
+        store_pair_get(gateway->store, source, session, token, call_to_store(call, on_known_pair));
+    }
+}
+
+void verify_then(struct call *call, call_step next)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_pong};
+    int64_t ago = sessions_accepted_ago_ms(call->worker->gateway->sessions,
+                                           str_from(call->source->id), str_from(call->session),
+                                           str_from(call->token), clock_monotonic_ms());
+    if (ago <= ACCEPTED_FOR_MS) {
+        next(call);
+        return;
+    }
+    struct headers headers;
+    struct buffer body = {0}, id = {0};
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    ask_write_request(&body, &id, "ping", STR_EMPTY);
+    struct ask_options options = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .headers = &headers,
+        .body = buffer_str(&body),
+        .id = buffer_str(&id),
+        .silence_ms = PING_SILENCE_MS,
+        .total_ms = PING_SILENCE_MS,
+        .most_bytes = PING_MOST_BYTES,
+    };
+    call->next = next;
+    call->ping = ask_start(call->worker, &options, &callbacks, call);
+    buffer_finish(&id);
+    buffer_finish(&body);
+    headers_finish(&headers);
+}

@@ -1,0 +1,63 @@
+/*
+ * A JSON-RPC message of the gateway's own to upstream, and its answer, whole: pings, lists,
+ * executions. The answer may come as JSON or on an SSE stream with other messages before it.
+ */
+#pragma once
+
+#include "internal.h"
+#include "relay/relay.h"
+#include "request/headers.h"
+
+struct ask;
+
+struct ask_options {
+    const struct config_source *source; /* of `snapshot` */
+    struct snapshot *snapshot;          /* a reference is taken */
+    const struct headers *headers;      /* beside content-type and accept; copied */
+    const char *method;                 /* NULL: "POST" */
+    struct str body;                    /* copied */
+    struct str id;                      /* JSON text of the body's id; empty: a notification */
+    bool any_id; /* the id is a client's: upstream may spell it otherwise in its answer */
+    int64_t silence_ms;
+    int64_t total_ms; /* 0: no limit but silence */
+    size_t most_bytes;
+};
+
+struct ask_reply {
+    enum upstream_result result;
+    int status; /* 0 without a response */
+    const struct headers *headers;
+    struct str message; /* the JSON-RPC response with our id, or a JSON-RPC error without one */
+    struct str body;    /* what came instead, when it was no event stream */
+    bool too_large;
+    bool unreadable; /* an encoding, or a successful response that is no JSON-RPC */
+    const char *detail;
+};
+
+struct ask_callbacks {
+    void (*reply)(void *context, const struct ask_reply *reply); /* once; the ask is gone then */
+    /* A request or notification of upstream's before the answer; may be NULL. */
+    void (*interim)(void *context, struct str message);
+    /* In place of `reply`, when ask_cancel_all() ends it: frees `context`. May be NULL. */
+    void (*dropped)(void *context);
+};
+
+struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
+                      const struct ask_callbacks *callbacks, void *context);
+/* Goes on with what a relay has begun: no body is sent, and the silence limit is the options' from
+ * now on. */
+struct ask *ask_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+                      const struct ask_options *options, const struct ask_callbacks *callbacks,
+                      void *context);
+void ask_cancel(struct ask *ask); /* without a reply; NULL is allowed */
+/* Another silence limit from now on; 0: none. */
+void ask_set_silence(struct ask *ask, int64_t silence_ms);
+/* Every ask of the worker; for the end. */
+void ask_cancel_all(struct gateway_worker *worker);
+/* Sends and forgets. */
+void ask_tell(struct gateway_worker *worker, const struct ask_options *options);
+
+/* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets
+ * the JSON text of the id. */
+void ask_write_request(struct buffer *body, struct buffer *id, const char *method,
+                       struct str params);

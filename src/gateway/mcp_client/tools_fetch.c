@@ -1,0 +1,318 @@
+/* Fetching tools for the catalogue. */
+#include "tools_fetch.h"
+
+#include <stdlib.h>
+
+#include "service_session.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/capabilities.h"
+#include "taskgate/mcp/lists.h"
+
+#define RETRY_MS 5000
+#define CALL_WAITS_MS 5000 /* a call is not held longer for what is said of its tool */
+
+/* One walk over the pages of one source. It lives as long as its ask. */
+struct fetch {
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct headers headers;
+    char *owner;        /* who is told what is read; CATALOG_GATEWAY's is "" */
+    uint64_t epoch;     /* catalog_epoch() before the first page */
+    bool is_own;        /* the gateway's, who told the catalogue that it has begun */
+    bool own_session;   /* opened here, so closed here */
+    loop_callback done; /* for who waits for it; may be NULL */
+    void *context;
+    int64_t pages;
+    int64_t deadline_ms; /* monotonic */
+};
+
+static void fetch_destroy(struct fetch *fetch)
+{
+    if (fetch->done)
+        fetch->done(fetch->context);
+    headers_finish(&fetch->headers);
+    snapshot_unref(fetch->snapshot);
+    free(fetch->owner);
+    free(fetch);
+}
+
+static void drop(void *context)
+{
+    struct fetch *fetch = context;
+    if (fetch->is_own)
+        catalog_end_fetch(fetch->worker->gateway->catalog, fetch->source, false);
+    fetch_destroy(fetch);
+}
+
+static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
+                                  const struct config_source *source, struct str owner)
+{
+    struct fetch *fetch = memory_alloc(sizeof *fetch);
+    fetch->owner = memory_copy_str(owner);
+    fetch->epoch = catalog_epoch(worker->gateway->catalog, str_from(source->id));
+    fetch->worker = worker;
+    fetch->snapshot = snapshot_ref(snapshot);
+    fetch->source = source;
+    fetch->deadline_ms = clock_monotonic_ms() + snapshot->config->times.tools_fetch_timeout_ms;
+    headers_init(&fetch->headers, true);
+    return fetch;
+}
+
+static struct ask_options options_of(const struct fetch *fetch, struct str body, struct str id)
+{
+    int64_t left_ms = fetch->deadline_ms - clock_monotonic_ms();
+    return (struct ask_options){
+        .source = fetch->source,
+        .snapshot = fetch->snapshot,
+        .headers = &fetch->headers,
+        .body = body,
+        .id = id,
+        .silence_ms = left_ms > 0 ? left_ms : 1,
+        .total_ms = left_ms > 0 ? left_ms : 1,
+        .most_bytes = (size_t)fetch->snapshot->config->limits.result_bytes,
+    };
+}
+
+static void ask(struct fetch *fetch, const char *method, struct str params,
+                const struct ask_callbacks *callbacks)
+{
+    struct buffer body = {0}, id = {0};
+    ask_write_request(&body, &id, method, params);
+    struct ask_options options = options_of(fetch, buffer_str(&body), buffer_str(&id));
+    ask_start(fetch->worker, &options, callbacks, fetch);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+static void try_again_later(struct gateway_worker *worker)
+{
+    if (!loop_timer_is_running(&worker->fetch_timer))
+        loop_timer_start(&worker->fetch_timer, RETRY_MS);
+}
+
+/* The gateway's own session is not left behind at upstream. */
+static void end(struct fetch *fetch, bool complete)
+{
+    struct catalog *catalog = fetch->worker->gateway->catalog;
+    if (fetch->is_own)
+        catalog_end_fetch(catalog, fetch->source, complete);
+    if (fetch->own_session)
+        own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
+    fetch_destroy(fetch);
+}
+
+/* ---- pages ---- */
+
+static void ask_page(struct fetch *fetch, struct str cursor);
+
+/* Where there are more pages than are read, those that were read count as the whole list. */
+static bool is_last_page(struct fetch *fetch, struct str next)
+{
+    if (next.length == 0)
+        return true;
+    if (++fetch->pages < fetch->snapshot->config->times.tools_max_pages)
+        return false;
+    log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
+             LOG_TEXT("source", fetch->source->id));
+    return true;
+}
+
+static void on_page(void *context, const struct ask_reply *reply)
+{
+    struct fetch *fetch = context;
+    struct catalog *catalog = fetch->worker->gateway->catalog;
+    struct catalog_page *page = catalog_page_create(catalog);
+    const struct catalog_reader reader = {fetch->snapshot, fetch->source, str_from(fetch->owner),
+                                          fetch->epoch};
+    struct str result = json_member(reply->message, "result");
+    if (!mcp_tools_read(result, catalog_page_add, page)) {
+        catalog_page_destroy(page);
+        log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
+                 LOG_NUMBER("status", reply->status));
+        /* A server that says that it has no tools will say so again. */
+        if (fetch->is_own && reply->message.length == 0)
+            try_again_later(fetch->worker);
+        end(fetch, false);
+        return;
+    }
+    bool is_first = fetch->pages == 0;
+    struct str next = mcp_next_cursor(result);
+    bool is_last = is_last_page(fetch, next);
+    catalog_put_page(catalog, &reader, page, is_first, is_last);
+    if (is_last)
+        end(fetch, true);
+    else
+        ask_page(fetch, next);
+}
+
+static void ask_page(struct fetch *fetch, struct str cursor)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_page, .dropped = drop};
+    struct buffer params = {0};
+    if (cursor.length > 0)
+        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
+    ask(fetch, "tools/list", buffer_str(&params), &callbacks);
+    buffer_finish(&params);
+}
+
+/* ---- the gateway's own session ---- */
+
+static void open_session(struct fetch *fetch, const struct ask_reply *reply)
+{
+    own_session_opened(&fetch->headers, reply);
+    fetch->own_session = true;
+    struct ask_options options = options_of(fetch, own_session_initialized(), STR_EMPTY);
+    ask_tell(fetch->worker, &options);
+}
+
+static void on_initialized(void *context, const struct ask_reply *reply)
+{
+    struct fetch *fetch = context;
+    struct catalog *catalog = fetch->worker->gateway->catalog;
+    struct str result = json_member(reply->message, "result");
+    struct mcp_capabilities upstream;
+    if (result.length == 0) {
+        bool wants_login = reply->status == 401 || reply->status == 403;
+        log_info(wants_login ? "Upstream wants a login: its tools come with the first client"
+                             : "Upstream cannot be asked for its tools yet",
+                 LOG_TEXT("source", fetch->source->id), LOG_NUMBER("status", reply->status));
+        if (fetch->is_own && !wants_login)
+            try_again_later(fetch->worker);
+        end(fetch, false);
+        return;
+    }
+    mcp_capabilities_detect(result, &upstream);
+    char *line =
+        memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
+                      upstream.task_status ? "true" : "false");
+    log_info(line, LOG_TEXT("source", fetch->source->id));
+    free(line);
+    if (catalog_set_capabilities(catalog, fetch->source, &upstream))
+        catalog_announce_all(catalog, fetch->snapshot);
+    open_session(fetch, reply);
+    ask_page(fetch, STR_EMPTY);
+}
+
+static void ask_with_own_session(struct fetch *fetch)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
+    own_session_begin(&fetch->headers, fetch->source);
+    ask(fetch, "initialize", own_session_params(), &callbacks);
+}
+
+void fetch_missing(void *context)
+{
+    struct gateway_worker *worker = context;
+    struct snapshot *snapshot = snapshot_current();
+    const struct config *config = snapshot->config;
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        if (!source->enabled)
+            continue;
+        enum catalog_fetch todo =
+            catalog_begin_fetch(worker->gateway->catalog, source, clock_monotonic_ms());
+        if (todo == CATALOG_FETCH_LATER)
+            try_again_later(worker);
+        if (todo != CATALOG_FETCH_NOW)
+            continue;
+        struct fetch *fetch = fetch_create(worker, snapshot, source, CATALOG_GATEWAY);
+        fetch->is_own = true;
+        ask_with_own_session(fetch);
+    }
+    snapshot_unref(snapshot);
+}
+
+void fetch_rest(struct call *call, struct str next_cursor)
+{
+    struct catalog *catalog = call->worker->gateway->catalog;
+    if (next_cursor.length == 0 || catalog_is_filled(catalog, str_from(call->source->id)))
+        return;
+    struct fetch *fetch =
+        fetch_create(call->worker, call->snapshot, call->source, str_from(call->owner));
+    headers_from_request(&fetch->headers, call->exchange, call->source);
+    fetch->epoch = call->tools_epoch;
+    fetch->pages = 1;
+    ask_page(fetch, next_cursor);
+}
+
+bool fetch_is_due(struct call *call)
+{
+    call_identify(call);
+    return catalog_look_is_due(call->worker->gateway->catalog, str_from(call->source->id),
+                               str_from(call->owner), clock_monotonic_ms());
+}
+
+/* For a call that waits for it. */
+static struct fetch *create_for_call(struct gateway_worker *worker, struct snapshot *snapshot,
+                                     const struct config_source *source, struct str owner,
+                                     loop_callback done, void *context)
+{
+    struct fetch *fetch = fetch_create(worker, snapshot, source, owner);
+    int64_t latest_ms = clock_monotonic_ms() + CALL_WAITS_MS;
+    if (fetch->deadline_ms > latest_ms)
+        fetch->deadline_ms = latest_ms;
+    fetch->done = done;
+    fetch->context = context;
+    return fetch;
+}
+
+void fetch_own(struct gateway_worker *worker, struct snapshot *snapshot,
+               const struct config_source *source, loop_callback done, void *context)
+{
+    ask_with_own_session(create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
+}
+
+void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                const struct config_source *source, struct str owner, const struct headers *headers,
+                loop_callback done, void *context)
+{
+    struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
+    for (size_t i = 0; i < headers->count; i++)
+        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
+    ask_page(fetch, STR_EMPTY);
+}
+
+static void on_looked(void *context)
+{
+    struct call *call = context;
+    catalog_looked(call->worker->gateway->catalog, str_from(call->source->id),
+                   str_from(call->owner), clock_monotonic_ms());
+    if (call->exchange)
+        call->next(call);
+    call_unref(call);
+}
+
+bool fetch_then(struct call *call, call_step next)
+{
+    struct headers headers;
+    if (!fetch_is_due(call))
+        return false;
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    call->next = next;
+    fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
+               on_looked, call_ref(call));
+    headers_finish(&headers);
+    return true;
+}
+
+void fetch_soon(struct gateway *gateway)
+{
+    if (gateway->worker_count > 0 && !atomic_load(&gateway->shutting_down))
+        loop_post(gateway->workers[0]->loop, fetch_missing, gateway->workers[0]);
+}
+
+void fetch_changed(struct gateway *gateway, struct str source)
+{
+    catalog_set_stale(gateway->catalog, source);
+    fetch_soon(gateway);
+}
+
+void fetch_stop(struct gateway_worker *worker)
+{
+    loop_timer_stop(&worker->fetch_timer);
+}

@@ -1,0 +1,12 @@
+/*
+ * Clients that give up a request that the gateway itself holds: a call that waits for approval, a
+ * wait for a task or for activity. Calls that upstream runs are run/detached_call.h's, or the
+ * relay's.
+ */
+#pragma once
+
+#include "internal.h"
+
+/* The client's notifications/cancelled: ends the wait that it names, on whichever worker. A wait of
+ * another owner goes on (contract "Hardening, second round"). */
+void given_up_tell(struct call *call);

@@ -1,0 +1,170 @@
+/* Writing the diagrams: the seed's from their strings, ours from the table of moves. */
+#include "doc_resources.h"
+
+#include <string.h>
+
+#include "taskgate/json/text.h"
+#include "taskgate/task/task.h"
+
+bool diagrams_are_offered(const struct call *call)
+{
+    return !call->facts.declares_tasks;
+}
+
+bool diagrams_replace(const struct call *call, struct str error)
+{
+    struct str code = json_member(error, "code");
+    return diagrams_are_offered(call) && str_equal(code, STR("-32601"));
+}
+
+static void append_member(struct buffer *out, const char *before, const char *key, struct str text)
+{
+    buffer_append_format(out, "%s\"%s\":", before, key);
+    buffer_append_json_string(out, text);
+}
+
+static void write_diagram(struct buffer *out, const struct diagram *diagram)
+{
+    append_member(out, "{", "name", str_from(diagram->name));
+    append_member(out, ",", "description", str_from(diagram->description));
+    append_member(out, ",", "mermaid", str_from(diagram->mermaid));
+    buffer_append_char(out, '}');
+}
+
+static void write_seed(struct buffer *out)
+{
+    for (size_t i = 0; i < DIAGRAMS_SEED_COUNT; i++) {
+        if (i > 0)
+            buffer_append_char(out, ',');
+        write_diagram(out, &diagrams_seed[i]);
+    }
+}
+
+/* ---- ours ---- */
+
+#define FIRST_LINES                                                                                \
+    "stateDiagram-v2\n"                                                                            \
+    "    [*] --> %s : a rule says approve\n"                                                       \
+    "    [*] --> %s : a rule says forward, and the call asks for a task\n"                         \
+    "    [*] --> %s : a forwarded call outlasts its client's patience\n"
+
+/* How a state is called in one of our two diagrams. */
+typedef const char *(*state_name)(enum task_state state);
+
+static const char *client_status(enum task_state state)
+{
+    return dialect_status(state, DIALECT_PENDING_INPUT_REQUIRED);
+}
+
+/* Whether an earlier state of the enum has the same name; the diagram has it only once then. */
+static bool is_repeated(state_name name, enum task_state state)
+{
+    for (unsigned i = 0; i < (unsigned)state; i++) {
+        if (strcmp(name((enum task_state)i), name(state)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void append_line(struct buffer *lines, const char *from, const char *to, const char *label)
+{
+    struct buffer line;
+    buffer_init(&line);
+    buffer_append_format(&line, label[0] ? "    %s --> %s : %s\n" : "    %s --> %s\n", from, to,
+                         label);
+    if (!memmem(lines->bytes, lines->length, line.bytes, line.length))
+        buffer_append(lines, buffer_str(&line));
+    buffer_finish(&line);
+}
+
+static void write_moves(struct buffer *out, state_name name)
+{
+    size_t position = 0;
+    struct task_move move;
+    buffer_append_format(out, FIRST_LINES, name(TASK_PENDING), name(TASK_APPROVED),
+                         name(TASK_EXECUTING));
+    while (task_next_move(&position, &move)) {
+        if (strcmp(name(move.from), name(move.to)) != 0)
+            append_line(out, name(move.from), name(move.to), move.name);
+    }
+    for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {
+        enum task_state state = (enum task_state)i;
+        if (task_state_is_terminal(state) && !is_repeated(name, state))
+            append_line(out, name(state), "[*]", "");
+    }
+    out->length--; /* the last line has no end, as in the seed's */
+}
+
+static void write_own(struct buffer *out)
+{
+    static const struct {
+        const char *name, *description;
+        state_name state_name;
+    } rows[] = {
+        {"task_states", "What becomes of a task inside the gateway, and by which decision",
+         task_state_name},
+        {"task_statuses", "What a client sees of it: the status of tasks/get", client_status},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buffer mermaid;
+        buffer_init(&mermaid);
+        write_moves(&mermaid, rows[i].state_name);
+        buffer_append_char(&mermaid, '\0');
+        if (i > 0)
+            buffer_append_char(out, ',');
+        write_diagram(out, &(struct diagram){rows[i].name, rows[i].description, mermaid.bytes});
+        buffer_finish(&mermaid);
+    }
+}
+
+/* ---- the resources ---- */
+
+static const struct {
+    const char *uri, *name, *description;
+    void (*write)(struct buffer *out);
+} resources[] = {
+    {"emceepee://diagrams", "diagrams",
+     "State and flow diagrams (Mermaid) of calls that outlast a client's patience", write_seed},
+    {"taskgate://diagrams", "taskgate-diagrams",
+     "State diagrams (Mermaid) of this gateway's tasks, made from its own table of moves",
+     write_own},
+};
+#define RESOURCE_COUNT (sizeof resources / sizeof *resources)
+
+static size_t find(struct str uri)
+{
+    size_t i = 0;
+    while (i < RESOURCE_COUNT && !str_equal(uri, str_from(resources[i].uri)))
+        i++;
+    return i;
+}
+
+bool diagrams_have(struct str uri)
+{
+    return find(uri) < RESOURCE_COUNT;
+}
+
+void diagrams_write_entries(struct buffer *out)
+{
+    for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+        append_member(out, i > 0 ? ",{" : "{", "uri", str_from(resources[i].uri));
+        append_member(out, ",", "name", str_from(resources[i].name));
+        append_member(out, ",", "description", str_from(resources[i].description));
+        append_member(out, ",", "mimeType", STR("application/json"));
+        buffer_append_char(out, '}');
+    }
+}
+
+void diagrams_write_contents(struct buffer *out, struct str uri)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_text(&text, "{\"diagrams\":[");
+    resources[find(uri)].write(&text);
+    buffer_append_text(&text, "]}");
+    append_member(out, "{\"contents\":[{", "uri", uri);
+    append_member(out, ",", "mimeType", STR("application/json"));
+    append_member(out, ",", "text", buffer_str(&text));
+    buffer_append_text(out, "}]}");
+    buffer_finish(&text);
+}

@@ -1,0 +1,365 @@
+/* Where a request on the proxy port goes: source, verb, envelope, then the method's file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cancelled.h"
+#include "input/input_request.h"
+#include "internal.h"
+#include "relay/relay.h"
+#include "request/authorization.h"
+#include "request/header_check.h"
+#include "run/detached_call.h"
+#include "session_end.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/http/guard.h"
+
+#define METADATA_PATH "/.well-known/oauth-protected-resource"
+
+/* ---- which source a path names ---- */
+
+/* One source: /, /mcp, /mcp/v1 and /<id>/mcp. Several: only /<id>/mcp. */
+static const struct config_source *source_of_path(const struct config *config, struct str path)
+{
+    if (config->source_count == 1 && (str_equal(path, STR("/")) || str_equal(path, STR("/mcp")) ||
+                                      str_equal(path, STR("/mcp/v1"))))
+        return &config->sources[0];
+    if (path.length < 2 || !str_ends_with(path, STR("/mcp")))
+        return NULL;
+    return config_source_find(config, str_slice(path.bytes + 1, path.length - 5));
+}
+
+/* RFC 9728: the metadata of /<path> is at METADATA_PATH/<path>. */
+static const struct config_source *source_of_metadata(const struct config *config, struct str path)
+{
+    struct str rest =
+        str_slice(path.bytes + strlen(METADATA_PATH), path.length - strlen(METADATA_PATH));
+    if (rest.length == 0)
+        return config->source_count == 1 ? &config->sources[0] : NULL;
+    return source_of_path(config, rest);
+}
+
+/* ---- refusals before there is a call ---- */
+
+static void refuse(struct http_exchange *exchange, int status, const char *why)
+{
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body, "%s\n", why);
+    http_respond_text(exchange, status, "text/plain; charset=utf-8", buffer_str(&body));
+    buffer_finish(&body);
+}
+
+/* Of what nobody has read: without an id. */
+static void write_refusal(struct buffer *body, enum jsonrpc_error error, struct str message,
+                          const struct jsonrpc_error_data *data)
+{
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)), STR_EMPTY);
+    jsonrpc_write_error(body, STR_EMPTY, error, message, data);
+}
+
+void gateway_refusal(int status, struct buffer *body, void *worker)
+{
+    if (status == 413) {
+        const struct jsonrpc_error_data data = {
+            .hint = STR("Send less at once, or have limits.body_bytes raised.")};
+        metrics_count(METRIC_LIMITS_REACHED, STR("body_bytes"));
+        write_refusal(body, JSONRPC_TOO_LARGE, STR_EMPTY, &data);
+    } else {
+        write_refusal(body, JSONRPC_INVALID_REQUEST,
+                      STR("The HTTP request's body cannot be told from what surrounds it"), NULL);
+    }
+}
+
+static bool passes_guard(struct http_exchange *exchange, const struct config *config)
+{
+    if (!http_guard_allows_host(exchange, config->proxy_allowed_hosts.items,
+                                config->proxy_allowed_hosts.count)) {
+        refuse(exchange, 403, "This Host is not allowed here; see proxy.allowed_hosts.");
+        return false;
+    }
+    if (!http_guard_allows_origin(exchange, config->proxy_allowed_origins.items,
+                                  config->proxy_allowed_origins.count)) {
+        refuse(exchange, 403, "This Origin is not allowed here; see proxy.allowed_origins.");
+        return false;
+    }
+    return true;
+}
+
+static bool is_clear(struct http_exchange *exchange)
+{
+    const char *repeated = ambiguity_repeated_header(exchange);
+    if (!repeated)
+        return true;
+    log_warn("Request refused: a header stands there twice", LOG_TEXT("header", repeated));
+    refuse(exchange, 400, "A header that must be there once is there twice.");
+    return false;
+}
+
+static void refuse_rate(struct http_exchange *exchange, const char *limit)
+{
+    const struct http_header headers[] = {{STR("retry-after"), STR("1")},
+                                          {STR("content-type"), STR("application/json")}};
+    const struct jsonrpc_error_data data = {.retry_after = 1};
+    struct buffer body;
+    buffer_init(&body);
+    metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
+    write_refusal(&body, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+    http_respond(exchange, 429, headers, 2, buffer_str(&body));
+    buffer_finish(&body);
+}
+
+static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
+                        const struct config *config)
+{
+    int64_t per_second = config->limits.requests_per_second;
+    if (per_second <= 0 ||
+        rate_allows(gateway->rate, http_peer(exchange), per_second, http_received_ms(exchange)))
+        return true;
+    refuse_rate(exchange, "requests_per_second");
+    return false;
+}
+
+/* Whoever shows neither token nor session has an address alone. */
+static bool passes_principal_rate(struct gateway *gateway, struct http_exchange *exchange,
+                                  const struct config *config, const struct config_source *source)
+{
+    int64_t per_second = config->limits.requests_per_second_per_principal;
+    if (per_second <= 0)
+        return true;
+    struct str token = STR_EMPTY, session = http_header(exchange, "mcp-session-id");
+    if (!source->identity_session)
+        token = http_header(exchange, "authorization");
+    char digest[DIGEST_HEX_BYTES];
+    if (token.length > 0)
+        authorization_digest(token, digest);
+    else if (session.length > 0)
+        digest_sha256_hex(session, digest);
+    else
+        return true;
+    if (rate_allows(gateway->principal_rate, str_from(digest), per_second,
+                    http_received_ms(exchange)))
+        return true;
+    refuse_rate(exchange, "requests_per_second_per_principal");
+    return false;
+}
+
+/* ---- POST: one JSON-RPC message ---- */
+
+static void answer_bad_request(struct call *call, enum jsonrpc_error error, struct str message)
+{
+    struct buffer text;
+    buffer_init(&text);
+    jsonrpc_write_error(&text, STR_EMPTY, error, message, NULL);
+    call_answer_status(call, 400, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* Answers what cannot be judged; true when the envelope is good. */
+static bool read_envelope(struct call *call)
+{
+    struct error error = {""};
+    call->body = http_body(call->exchange);
+    enum envelope_status status = envelope_read(&call->envelope, call->body, &error);
+    enum jsonrpc_error code = JSONRPC_PARSE_ERROR;
+    switch (status) {
+    case ENVELOPE_OK:
+        return true;
+    case ENVELOPE_PARSE_ERROR:
+        break;
+    case ENVELOPE_INVALID_REQUEST:
+        code = JSONRPC_INVALID_REQUEST;
+        break;
+    case ENVELOPE_INVALID_PARAMS:
+        code = JSONRPC_INVALID_PARAMS;
+        break;
+    }
+    log_warn("Request refused", LOG_TEXT("reason", error.message));
+    if (call->envelope.id.length > 0 && status != ENVELOPE_PARSE_ERROR) {
+        call->envelope.kind = ENVELOPE_REQUEST;
+        call_answer_error(call, code, str_from(error.message), NULL);
+    } else {
+        answer_bad_request(call, code, str_from(error.message));
+    }
+    return false;
+}
+
+static void relay_plainly(struct call *call)
+{
+    struct relay_options options = {.take_message = questions_take_from_stream};
+    bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
+                     str_equal(call->envelope.method, STR("notifications/cancelled"));
+    if (is_cancel)
+        given_up_tell(call);
+    if (is_cancel && promotion_takes_cancel(call)) {
+        call_answer(call, STR_EMPTY);
+        return;
+    }
+    relay_start(call, &options);
+}
+
+/* The modern era's probe: its clients fall back to `initialize` on this. */
+static void answer_discover(struct call *call)
+{
+    struct buffer text;
+    buffer_init(&text);
+    jsonrpc_write_error(&text, call->envelope.id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    call_answer_status(call, 400, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+static void unknown_method(struct call *call)
+{
+    if (policy_allows_method(call->snapshot->policy, call->envelope.method)) {
+        relay_plainly(call);
+        return;
+    }
+    log_warn("Unknown method refused", LOG_STR("method", call->envelope.method));
+    call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+}
+
+static void dispatch(struct call *call)
+{
+    static const call_step handlers[] = {
+        [MCP_RELAY] = relay_plainly,
+        [MCP_INITIALIZE] = initialize_handle,
+        [MCP_TOOLS_LIST] = tools_list_handle,
+        [MCP_TOOLS_CALL] = tools_call_handle,
+        [MCP_RESOURCES_LIST] = resources_list_handle,
+        [MCP_RESOURCES_TEMPLATES_LIST] = resources_templates_list_handle,
+        [MCP_PROMPTS_LIST] = prompts_list_handle,
+        [MCP_GATED_URI] = gated_handle,
+        [MCP_RESOURCES_UNSUBSCRIBE] = unsubscribe_handle,
+        [MCP_GATED_NAME] = gated_handle,
+        [MCP_GATED_REFERENCE] = completion_handle,
+        [MCP_TASKS_GET] = tasks_get_handle,
+        [MCP_TASKS_RESULT] = tasks_result_handle,
+        [MCP_TASKS_CANCEL] = tasks_cancel_handle,
+        [MCP_TASKS_LIST] = tasks_list_handle,
+        [MCP_SERVER_DISCOVER] = answer_discover,
+        [MCP_UNKNOWN] = unknown_method,
+    };
+    call->method = mcp_method_find(call->envelope.method);
+    enum mcp_treatment treatment = call->method->treatment;
+    metrics_observe(METRIC_REQUEST_PAYLOAD, (double)call->envelope.body.length,
+                    METRIC_LABELS(STR("inbound"), str_from(call->method->name)));
+    if (treatment != MCP_TOOLS_CALL)
+        call_identify(call);
+    bool may_be_silent =
+        treatment == MCP_RELAY || treatment == MCP_UNKNOWN || treatment == MCP_TOOLS_CALL;
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION && !may_be_silent)
+        call_answer(call, STR_EMPTY); /* nobody waits for the answer, so nothing is asked */
+    else
+        handlers[treatment](call);
+}
+
+static void refuse_type(struct call *call)
+{
+    struct buffer body;
+    buffer_init(&body);
+    write_refusal(&body, JSONRPC_INVALID_REQUEST, STR("Content-Type must be application/json"),
+                  NULL);
+    call_answer_status(call, 415, buffer_str(&body));
+    buffer_finish(&body);
+}
+
+static void handle_post(struct call *call)
+{
+    struct gateway *gateway = call->worker->gateway;
+    if (!ambiguity_is_plain_json(call->exchange)) {
+        refuse_type(call);
+    } else if (!read_envelope(call)) {
+        return;
+    } else if (atomic_load(&gateway->shutting_down)) {
+        struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
+        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    } else if (!call->source->enabled) {
+        struct jsonrpc_error_data data = {.gate = STR("visibility")};
+        call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
+    } else if (call->envelope.kind == ENVELOPE_RESPONSE) {
+        if (!questions_take_response(call))
+            relay_plainly(call); /* to a request of upstream's, in this session */
+    } else {
+        dispatch(call);
+    }
+}
+
+/* ---- GET, DELETE, metadata ---- */
+
+static void open_stream(struct call *call)
+{
+    struct relay_options options = {.open_stream = true,
+                                    .take_message = questions_take_from_stream};
+    if (http_header(call->exchange, "last-event-id").length > 0)
+        options.rewrite = lists_rewrite_resumed;
+    if (atomic_load(&call->worker->gateway->shutting_down))
+        call_answer_status(call, 503, STR_EMPTY);
+    else
+        relay_start(call, &options);
+}
+
+/* The metadata lives on upstream's own origin, whatever path its MCP endpoint has. */
+static void relay_metadata(struct call *call)
+{
+    struct str url = str_from(call->source->url), scheme, rest, authority, path;
+    str_cut(url, '/', &scheme, &rest);
+    rest = str_slice(rest.bytes + 1, rest.length - 1); /* behind "//" */
+    bool has_path = str_cut(rest, '/', &authority, &path);
+    struct str asked = http_path(call->exchange);
+    bool whole = asked.length > strlen(METADATA_PATH);
+    char *target = memory_format("%.*s//%.*s%s%s%.*s", STR_ARGS(scheme), STR_ARGS(authority),
+                                 METADATA_PATH, whole && has_path ? "/" : "",
+                                 whole ? (int)path.length : 0, path.length ? path.bytes : "");
+    struct relay_options options = {.url = target};
+    relay_start(call, &options);
+    free(target);
+}
+
+void gateway_handle(struct http_exchange *exchange, void *context)
+{
+    struct gateway_worker *worker = context;
+    struct str path = http_path(exchange), method = http_method(exchange);
+    struct snapshot *snapshot = snapshot_current();
+    bool metadata =
+        str_equal(path, STR(METADATA_PATH)) || str_starts_with(path, STR(METADATA_PATH "/"));
+    const struct config_source *source = metadata ? source_of_metadata(snapshot->config, path)
+                                                  : source_of_path(snapshot->config, path);
+    bool post = str_equal(method, STR("POST")), get = str_equal(method, STR("GET"));
+    if (!passes_guard(exchange, snapshot->config) || !is_clear(exchange) ||
+        !passes_rate(worker->gateway, exchange, snapshot->config)) {
+        snapshot_unref(snapshot);
+        return;
+    }
+    if (!source || (!source->enabled && !post)) {
+        refuse(exchange, 404, "No MCP server is behind this path.");
+        snapshot_unref(snapshot);
+        return;
+    }
+    if (!passes_principal_rate(worker->gateway, exchange, snapshot->config, source)) {
+        snapshot_unref(snapshot);
+        return;
+    }
+    if (!get && (metadata || (!post && !str_equal(method, STR("DELETE"))))) {
+        struct http_header allow = {STR("allow"), metadata ? STR("GET") : STR("GET, POST, DELETE")};
+        http_respond(exchange, 405, &allow, 1, STR_EMPTY);
+        snapshot_unref(snapshot);
+        return;
+    }
+    if (!post && atomic_load(&worker->gateway->shutting_down)) {
+        refuse(exchange, 503, "The gateway is shutting down.");
+        snapshot_unref(snapshot);
+        return;
+    }
+    struct call *call = call_create(worker, exchange, snapshot, source);
+    if (!post)
+        call_identify(call);
+    if (post)
+        handle_post(call);
+    else if (metadata)
+        relay_metadata(call);
+    else if (get)
+        call_with_facts(call, open_stream);
+    else
+        session_end_handle(call);
+}

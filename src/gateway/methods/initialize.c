@@ -1,0 +1,222 @@
+/* `initialize`: what upstream can do is noted, what the gateway adds is injected (seed 002
+ * F-001). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "compat/tools.h"
+#include "doc_resources.h"
+#include "inbox/inbox.h"
+#include "input/input_request.h"
+#include "relay/relay.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/capabilities.h"
+
+struct handshake {
+    char session[DIGEST_HEX_BYTES]; /* of the session upstream has just opened, or "" */
+    struct buffer body;             /* what is sent, where it is not what came */
+};
+
+static void on_head(struct call *call, int status, const struct headers *headers)
+{
+    struct handshake *handshake = call->state;
+    struct str id = headers_find(headers, "mcp-session-id");
+    if (status == 200 && id.length > 0)
+        digest_sha256_hex(id, handshake->session);
+}
+
+static void copy_text(char *to, size_t size, struct str json_string)
+{
+    char *text = json_string_text(json_string, NULL);
+    snprintf(to, size, "%s", text ? text : "");
+    free(text);
+}
+
+/* What it is to be told is kept from now on, when it is one to be told by tools. */
+static void keep_client(struct call *call, const char *session)
+{
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_session(call->source, session, key);
+    if (pseudo_serves(call))
+        pseudo_client_touch(call->worker->gateway, str_from(key));
+}
+
+static void add_declared(struct buffer *out, const char *key, bool is_declared)
+{
+    if (!is_declared)
+        return;
+    json_add_key(out, key);
+    buffer_append_text(out, "{}");
+}
+
+/* What of the client's capabilities is asked for later, and what was declared in its place. The
+ * rest may be as long as a body, and would stay on the disk for a month. */
+static char *stored_capabilities(const struct call *call)
+{
+    const struct session_facts *facts = &call->facts;
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_char(&text, '{');
+    add_declared(&text, "tasks", facts->declares_tasks);
+    add_declared(&text, "elicitation", facts->declares_elicitation);
+    add_declared(&text, "sampling", facts->declares_sampling);
+    json_add_key(&text, SESSION_INJECTED);
+    buffer_append_format(&text, "{\"elicitation\":%s,\"sampling\":%s}}",
+                         facts->injected_elicitation ? "true" : "false",
+                         facts->injected_sampling ? "true" : "false");
+    return buffer_take(&text, NULL);
+}
+
+static void keep_session(struct call *call, struct str result,
+                         const struct mcp_capabilities *upstream)
+{
+    struct handshake *handshake = call->state;
+    struct gateway *gateway = call->worker->gateway;
+    struct str client = json_member(call->envelope.params, "clientInfo");
+    struct session_facts facts = {
+        .known = true,
+        .upstream_tasks = upstream->tasks,
+        .upstream_task_status = upstream->task_status,
+        .upstream_lacks_resources = !upstream->resources,
+        .declares_tasks = call->facts.declares_tasks,
+        .declares_elicitation = call->facts.declares_elicitation,
+        .declares_sampling = call->facts.declares_sampling,
+        .injected_elicitation = call->facts.injected_elicitation,
+        .injected_sampling = call->facts.injected_sampling,
+    };
+    int64_t limit = call->snapshot->config->limits.sessions;
+    struct str source = str_from(call->source->id), session = str_from(handshake->session);
+    copy_text(facts.version, sizeof facts.version, json_member(result, "protocolVersion"));
+    copy_text(facts.client_name, sizeof facts.client_name, json_member(client, "name"));
+    copy_text(facts.client_version, sizeof facts.client_version, json_member(client, "version"));
+    sessions_put(gateway->sessions, source, session, &facts, limit);
+    call->facts = facts;
+    keep_client(call, handshake->session);
+    char *text = stored_capabilities(call);
+    struct store_session stored = {
+        .source = call->source->id,
+        .id_digest = handshake->session,
+        .version = facts.version,
+        .client_name = facts.client_name,
+        .client_version = facts.client_version,
+        .client_capabilities = text,
+        .upstream_tasks = upstream->tasks,
+        .upstream_sse = upstream->task_status,
+        .seen_ms = clock_now_ms(),
+    };
+    store_session_put(gateway->store, &stored, (struct store_call){call->worker->loop, NULL, NULL});
+    free(text);
+    /* Upstream opened this session for this token: that is an acceptance of the pair. */
+    struct str token = str_from(call->token);
+    if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
+                        &call->snapshot->config->limits))
+        store_pair_put(gateway->store, source, session, token, clock_now_ms(),
+                       (struct store_call){call->worker->loop, NULL, NULL});
+}
+
+static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
+                   struct buffer *out)
+{
+    struct buffer injected;
+    buffer_init(&injected);
+    mcp_capabilities_inject(&injected, result, upstream);
+    if (!upstream->resources && diagrams_are_offered(call))
+        mcp_capabilities_offer_resources(out, buffer_str(&injected));
+    else
+        buffer_append(out, buffer_str(&injected));
+    buffer_finish(&injected);
+}
+
+static void rewrite(struct call *call, struct str result, struct buffer *out)
+{
+    struct handshake *handshake = call->state;
+    struct catalog *catalog = call->worker->gateway->catalog;
+    struct mcp_capabilities upstream;
+    mcp_capabilities_detect(result, &upstream);
+    char *line =
+        memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
+                      upstream.task_status ? "true" : "false");
+    log_info(line, LOG_TEXT("source", call->source->id));
+    free(line);
+    if (catalog_set_capabilities(catalog, call->source, &upstream))
+        catalog_announce_all(catalog, call->snapshot);
+    if (handshake->session[0])
+        keep_session(call, result, &upstream);
+    inject(call, result, &upstream, out);
+}
+
+static void drop_handshake(struct call *call)
+{
+    struct handshake *handshake = call->state;
+    buffer_finish(&handshake->body);
+    free(handshake);
+    call->state = NULL;
+}
+
+/* What the client says of itself is known before upstream answers. */
+static void read_declarations(struct call *call)
+{
+    struct str params = call->envelope.params;
+    struct str capabilities = json_member(params, "capabilities");
+    copy_text(call->facts.client_name, sizeof call->facts.client_name,
+              json_path(params, "clientInfo", "name"));
+    call->facts.declares_tasks = mcp_client_declares_tasks(params);
+    call->facts.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
+    call->facts.declares_sampling = json_member(capabilities, "sampling").length > 0;
+}
+
+/* Upstream is told that it may ask, exactly when our tools can answer for a client that cannot be
+ * asked itself. */
+static void decide_injection(struct call *call)
+{
+    struct session_facts *facts = &call->facts;
+    facts->injected_elicitation =
+        !facts->declares_elicitation && questions_have_tools(call, QUESTION_ELICITATION);
+    facts->injected_sampling =
+        !facts->declares_sampling && questions_have_tools(call, QUESTION_SAMPLING);
+}
+
+static void add_member(struct buffer *object, const char *key, struct str value)
+{
+    struct buffer changed;
+    buffer_init(&changed);
+    json_write_with_member(&changed, buffer_str(object), key, value);
+    buffer_finish(object);
+    *object = changed;
+}
+
+/* The client's own bytes but for what is added to its capabilities. */
+static void write_body(struct call *call, struct buffer *body)
+{
+    struct str params = call->envelope.params;
+    struct buffer capabilities, changed;
+    buffer_init(&capabilities);
+    buffer_init(&changed);
+    buffer_append(&capabilities, json_member(params, "capabilities"));
+    if (call->facts.injected_elicitation)
+        add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
+    if (call->facts.injected_sampling)
+        add_member(&capabilities, "sampling", STR("{}"));
+    json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
+    json_write_with_member(body, call->body, "params", buffer_str(&changed));
+    buffer_finish(&changed);
+    buffer_finish(&capabilities);
+}
+
+void initialize_handle(struct call *call)
+{
+    read_declarations(call);
+    struct relay_options options = {.head = on_head, .rewrite = rewrite};
+    struct handshake *handshake = memory_alloc(sizeof *handshake);
+    call->state = handshake;
+    call->abandoned = drop_handshake;
+    decide_injection(call);
+    if (call->facts.injected_elicitation || call->facts.injected_sampling) {
+        write_body(call, &handshake->body);
+        call->body = buffer_str(&handshake->body);
+    }
+    relay_start(call, &options);
+}

@@ -1,0 +1,96 @@
+/* Lists by what they were asked with, the oldest of them first. */
+#include "list_cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "taskgate/core/digest.h"
+#include "taskgate/core/list.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+#define MOST_LISTS 1000
+#define LIST_BYTES ((size_t)1024 * 1024) /* a longer one is not kept */
+#define ALL_BYTES ((size_t)64 * 1024 * 1024)
+
+struct entry {
+    struct list node;           /* in kept_lists.recent */
+    char key[DIGEST_HEX_BYTES]; /* clients make up cursors of any length */
+    char *result;
+    size_t length;
+};
+
+struct kept_lists {
+    pthread_mutex_t lock;
+    struct map *entries;
+    struct list recent; /* the oldest first */
+    size_t bytes;
+};
+
+struct kept_lists *kept_lists_create(void)
+{
+    struct kept_lists *lists = memory_alloc(sizeof *lists);
+    pthread_mutex_init(&lists->lock, NULL);
+    lists->entries = map_create();
+    list_init(&lists->recent);
+    return lists;
+}
+
+static void entry_destroy(void *context)
+{
+    struct entry *entry = context;
+    free(entry->result);
+    free(entry);
+}
+
+void kept_lists_destroy(struct kept_lists *lists)
+{
+    if (!lists)
+        return;
+    map_destroy(lists->entries, entry_destroy);
+    pthread_mutex_destroy(&lists->lock);
+    free(lists);
+}
+
+/* Under the lock. Takes it off its list alone: the map has lost it already. */
+static void drop(struct kept_lists *lists, struct entry *entry)
+{
+    lists->bytes -= entry->length;
+    list_remove(&entry->node);
+    entry_destroy(entry);
+}
+
+void kept_lists_put(struct kept_lists *lists, struct str key, struct str result)
+{
+    if (result.length > LIST_BYTES)
+        return;
+    struct entry *entry = memory_alloc(sizeof *entry);
+    digest_sha256_hex(key, entry->key);
+    entry->result = memory_copy_str(result);
+    entry->length = result.length;
+    pthread_mutex_lock(&lists->lock);
+    struct entry *old = map_put(lists->entries, str_from(entry->key), entry);
+    list_append(&lists->recent, &entry->node);
+    lists->bytes += entry->length;
+    if (old)
+        drop(lists, old);
+    while (map_count(lists->entries) > MOST_LISTS || lists->bytes > ALL_BYTES) {
+        old = LIST_ENTRY(lists->recent.next, struct entry, node);
+        map_remove(lists->entries, str_from(old->key));
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was dropped is in no list */
+        drop(lists, old);
+    }
+    pthread_mutex_unlock(&lists->lock);
+}
+
+bool kept_lists_get(struct kept_lists *lists, struct str key, struct buffer *result)
+{
+    char digest[DIGEST_HEX_BYTES];
+    digest_sha256_hex(key, digest);
+    pthread_mutex_lock(&lists->lock);
+    const struct entry *entry = map_get(lists->entries, str_from(digest));
+    if (entry)
+        buffer_append(result, str_slice(entry->result, entry->length));
+    pthread_mutex_unlock(&lists->lock);
+    return entry != NULL;
+}

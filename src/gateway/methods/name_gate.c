@@ -1,0 +1,163 @@
+/* prompts/get, resources/read, resources/subscribe, completion/complete: `expose` and the rules on
+ * a name or URI. Nothing can wait for a human here, so approve and policy mean no (contract
+ * "Proxy"). resources/unsubscribe beside them: it passes, but for what is the gateway's own. */
+#include "doc_resources.h"
+#include "input/input_request.h"
+#include "relay/relay.h"
+
+#include "taskgate/core/metrics.h"
+
+static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
+{
+    struct jsonrpc_error_data data = {.gate = str_from(gate)};
+    call_answer_error(call, error, STR_EMPTY, &data);
+}
+
+/* The client was told that there are resources, so it may ask for one; upstream would say that it
+ * does not know the method. */
+static bool say_not_found(struct call *call, struct str error, struct buffer *message)
+{
+    struct jsonrpc_error_data data = {.details = call->envelope.uri.text};
+    if (!diagrams_replace(call, error))
+        return false;
+    jsonrpc_write_error(message, call->envelope.id, JSONRPC_RESOURCE_NOT_FOUND, STR_EMPTY, &data);
+    return true;
+}
+
+/* Only then is the answer read on its way; what upstream has may be large, and streams through. */
+static bool may_know_no_resources(const struct call *call)
+{
+    return call->method->treatment == MCP_GATED_URI && call->facts.upstream_lacks_resources;
+}
+
+/* What the call is for: a resource by its URI, or a prompt by its name. */
+struct target {
+    struct str name;
+    bool is_uri;
+};
+
+static struct target target_of(const struct call *call)
+{
+    const struct envelope *envelope = &call->envelope;
+    if (call->method->treatment == MCP_GATED_URI)
+        return (struct target){envelope->uri.text, true};
+    if (call->method->treatment == MCP_GATED_NAME)
+        return (struct target){envelope->name.text, false};
+    if (envelope->ref_uri.raw.length > 0)
+        return (struct target){envelope->ref_uri.text, true};
+    return (struct target){envelope->ref_name.text, false};
+}
+
+static bool is_visible(const struct call *call, const struct target *target)
+{
+    const struct policy *policy = call->snapshot->policy;
+    return target->is_uri ? policy_is_uri_visible(policy, call->source, target->name)
+                          : policy_is_visible(policy, call->source, target->name);
+}
+
+static void judge(struct call *call)
+{
+    const struct target target = target_of(call);
+    struct policy_request request = {call->source, target.name, call->envelope.arguments.raw};
+    struct policy_decision decision;
+    if (!is_visible(call, &target)) {
+        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
+        return;
+    }
+    if (target.is_uri)
+        policy_decide_uri(call->snapshot->policy, &request, &decision);
+    else
+        policy_decide(call->snapshot->policy, &request, &decision);
+    metrics_count(METRIC_DECISIONS, STR("gate2"), str_from(config_action_name(decision.action)));
+    if (decision.action != ACTION_FORWARD) {
+        refuse(call, JSONRPC_RULE_DENIED, "governance");
+        return;
+    }
+    struct relay_options options = {.take_message = questions_take_from_stream};
+    if (may_know_no_resources(call))
+        options.replace_error = say_not_found;
+    relay_start(call, &options);
+}
+
+/* ---- resources: some are the gateway's own ---- */
+
+static void answer_own(struct call *call)
+{
+    struct buffer result;
+    buffer_init(&result);
+    if (str_equal(call->envelope.method, STR("resources/read")))
+        diagrams_write_contents(&result, call->envelope.uri.text);
+    else
+        buffer_append(&result, STR("{}")); /* a subscription: they never change */
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+}
+
+static bool is_own(const struct call *call)
+{
+    return diagrams_are_offered(call) && diagrams_have(call->envelope.uri.text);
+}
+
+static void judge_resource(struct call *call)
+{
+    if (is_own(call))
+        answer_own(call);
+    else
+        judge(call);
+}
+
+/* ---- completion: of a prompt's or a resource's arguments ---- */
+
+/* One of the two kinds, with its own member and without the other's: no server can take it for
+ * something else than what was judged. */
+static bool is_reference(const struct envelope *envelope)
+{
+    const struct envelope_member *name = &envelope->ref_name, *uri = &envelope->ref_uri;
+    if (str_equal(envelope->ref_type.text, STR("ref/prompt")))
+        return name->text.bytes && !uri->raw.length;
+    return str_equal(envelope->ref_type.text, STR("ref/resource")) && uri->text.bytes &&
+           !name->raw.length;
+}
+
+/* Without a reference there is nothing to judge, and upstream will say so. */
+void completion_handle(struct call *call)
+{
+    const struct relay_options options = {.take_message = questions_take_from_stream};
+    if (!call->envelope.ref.raw.length)
+        relay_start(call, &options);
+    else if (is_reference(&call->envelope))
+        judge(call);
+    else
+        call_answer_error(call, JSONRPC_INVALID_PARAMS,
+                          STR("params.ref must be a ref/prompt with a name or a ref/resource with "
+                              "a uri"),
+                          NULL);
+}
+
+void gated_handle(struct call *call)
+{
+    bool by_uri = call->method->treatment == MCP_GATED_URI;
+    if (by_uri && !call->envelope.uri.text.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.uri must be a string"), NULL);
+    else if (!by_uri && !call->envelope.name.text.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    else if (by_uri)
+        call_with_facts(call, judge_resource);
+    else
+        judge(call);
+}
+
+static void unsubscribe(struct call *call)
+{
+    const struct relay_options options = {.take_message = questions_take_from_stream};
+    if (is_own(call))
+        answer_own(call);
+    else
+        relay_start(call, &options);
+}
+
+void unsubscribe_handle(struct call *call)
+{
+    call_with_facts(call, unsubscribe);
+}

@@ -1,0 +1,44 @@
+/* The end of a session. */
+#include "session_end.h"
+
+#include "inbox/inbox.h"
+#include "input/input_request.h"
+#include "relay/relay.h"
+#include "run/execution.h"
+#include "taskgate/core/clock.h"
+
+/* "No such session" ends one only for a client that upstream has known in it: to a stranger a
+ * server may say so of a session that lives. */
+static bool has_ended(const struct call *call, int status)
+{
+    if (status != 404)
+        return status >= 200 && status < 300;
+    return sessions_accepted_ago_ms(call->worker->gateway->sessions, str_from(call->source->id),
+                                    str_from(call->session), str_from(call->token),
+                                    clock_monotonic_ms()) != INT64_MAX;
+}
+
+/* Only what upstream has really ended is ended here: undecided tasks of the session are
+ * cancelled (those that an Authorization owns stay), credentials are dropped. */
+static void on_head(struct call *call, int status, const struct headers *headers)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session);
+    struct store_call nobody = {call->worker->loop, NULL, NULL};
+    char key[PSEUDO_KEY_BYTES];
+    if (!call->session[0] || !has_ended(call, status))
+        return;
+    sessions_remove(gateway->sessions, source, session, str_from(call->token));
+    store_session_delete(gateway->store, source, session, nobody);
+    store_task_cancel_session(gateway->store, source, session, nobody);
+    pseudo_key_of_session(call->source, call->session, key);
+    gateway_tell_workers(gateway, execution_forget_session, NULL, str_from(key));
+    questions_end_key(call->worker, str_from(key));
+    pseudo_client_end(gateway, str_from(key));
+}
+
+void session_end_handle(struct call *call)
+{
+    struct relay_options options = {.head = on_head};
+    relay_start(call, &options);
+}

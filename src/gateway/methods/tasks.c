@@ -1,0 +1,205 @@
+/* tasks/get, tasks/result and tasks/cancel: ids that begin with tg_ are answered here, all
+ * others go upstream (seed 002 F-006). Another owner's task answers as an unknown one. */
+#include <stdlib.h>
+
+#include "input/input_request.h"
+#include "relay/relay.h"
+#include "run/execution.h"
+#include "run/result_wait.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#define ELICITATION_RESPONSE "io.modelcontextprotocol/elicitation-response"
+
+static void answer_unknown(struct call *call)
+{
+    call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
+}
+
+static void answer_no_store(struct call *call)
+{
+    struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
+                                      .retry_after = 5};
+    call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+}
+
+/* The store reads an id up to its NUL: the one asked for must be the whole of the task's. */
+static bool is_asked_for(const struct call *call, const struct task *task)
+{
+    return task && str_equal(str_from(task->id), call->envelope.task_id.text) &&
+           call_owns(call, task);
+}
+
+/* The task of the reply, if there is one and it is this client's; else the call is answered. */
+static struct task *owned_task(struct call *call, const struct store_reply *reply)
+{
+    if (reply->status == STORE_FAILED)
+        answer_no_store(call);
+    else if (!is_asked_for(call, reply->task))
+        answer_unknown(call);
+    else
+        return reply->task;
+    return NULL;
+}
+
+/* Upstream's own tasks go there; for ours the session must be known and accepted first. */
+static void route(struct call *call, call_step ours)
+{
+    struct str id = call->envelope.task_id.text;
+    struct relay_options options = {.take_message = questions_take_from_stream};
+    if (!id.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
+                          NULL);
+    else if (!task_id_is_ours(id))
+        relay_start(call, &options);
+    else
+        call_with_facts(call, ours);
+}
+
+static void read_task(struct call *call, store_callback callback)
+{
+    store_task_get(call->worker->gateway->store, call->envelope.task_id.text,
+                   call_to_store(call, callback));
+}
+
+/* ---- tasks/get ---- */
+
+static void answer_task(struct call *call, const struct task *task)
+{
+    struct dialect_view view = {.pending = call_pending_look(call)};
+    struct buffer result, elicitations;
+    buffer_init(&result);
+    buffer_init(&elicitations);
+    questions_view(call->worker->gateway, task, &view, &elicitations);
+    dialect_write_get_result(&result, task, &view);
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&elicitations);
+    buffer_finish(&result);
+}
+
+/* Seed 001: a poll may carry the answer to what upstream asks. false: it was a bad one, and the
+ * call is answered. */
+static bool take_elicitation_response(struct call *call, const struct task *task)
+{
+    struct error error = {""};
+    struct str response = json_member(call->envelope.meta.raw, ELICITATION_RESPONSE);
+    if (response.length == 0 || questions_answer_in_task(call->worker, task, response, &error))
+        return true;
+    call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+    return false;
+}
+
+static void on_get(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    struct task *task = call->exchange ? owned_task(call, reply) : NULL;
+    if (task && take_elicitation_response(call, task)) {
+        execution_offer(call, task, false);
+        answer_task(call, task);
+    }
+    call_unref(call);
+}
+
+static void get(struct call *call)
+{
+    read_task(call, on_get);
+}
+
+static void verify_get(struct call *call)
+{
+    verify_then(call, get);
+}
+
+void tasks_get_handle(struct call *call)
+{
+    route(call, verify_get);
+}
+
+/* ---- tasks/result ---- */
+
+static void on_result(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    struct task *task = NULL;
+    if (call->exchange) {
+        if (reply->status != STORE_FAILED && is_asked_for(call, reply->task))
+            task = reply->task;
+        else if (reply->status == STORE_FAILED)
+            answer_no_store(call);
+        else
+            answer_unknown(call);
+    }
+    if (task && task_state_is_terminal(task->state)) {
+        waiting_answer(call, task);
+    } else if (task) {
+        execution_offer(call, task, true);
+        waiting_open(call);
+        waiting_offer(call->worker, task);
+    }
+    call_unref(call);
+}
+
+/* The wait begins before the task is read: an end in between is then not missed. Who may not
+ * see the task learns nothing by waiting: the answer comes with the read. */
+static void result(struct call *call)
+{
+    waiting_begin(call, call->envelope.task_id.text);
+    read_task(call, on_result);
+}
+
+static void verify_result(struct call *call)
+{
+    verify_then(call, result);
+}
+
+void tasks_result_handle(struct call *call)
+{
+    route(call, verify_result);
+}
+
+/* ---- tasks/cancel ---- */
+
+static void on_cancelled(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange) {
+        if (reply->status == STORE_OK)
+            answer_task(call, reply->task);
+        else if (reply->status == STORE_CONFLICT)
+            call_answer_error(call, JSONRPC_TASK_TERMINAL, STR_EMPTY, NULL);
+        else if (reply->status == STORE_NOT_FOUND)
+            answer_unknown(call);
+        else
+            answer_no_store(call);
+    }
+    call_unref(call);
+}
+
+static void on_cancel(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    struct task *task = call->exchange ? owned_task(call, reply) : NULL;
+    if (task) {
+        struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
+        struct store_actor actor = {"client", call->owner};
+        store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
+                          call_to_store(call, on_cancelled));
+    }
+    call_unref(call);
+}
+
+static void cancel(struct call *call)
+{
+    read_task(call, on_cancel);
+}
+
+static void verify_cancel(struct call *call)
+{
+    verify_then(call, cancel);
+}
+
+void tasks_cancel_handle(struct call *call)
+{
+    route(call, verify_cancel);
+}

@@ -1,0 +1,229 @@
+/* tasks/list: ours first, newest first, then upstream's, in pages over both (seed 002 F-006.5
+ * and F-006.6). Upstream's failure leaves ours. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cursor.h"
+#include "input/input_request.h"
+#include "mcp_client/rpc_call.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/lists.h"
+
+#define PAGE_SIZE 20
+#define LIST_MOST_BYTES ((size_t)4 * 1024 * 1024)
+
+/* A page in the making. */
+struct listing {
+    struct cursor cursor; /* where it began */
+    struct cursor next;   /* where the next one begins */
+    bool has_next;
+    struct buffer entries; /* JSON texts with commas */
+    size_t count;
+    struct ask *ask;
+};
+
+static void drop_listing(struct call *call)
+{
+    struct listing *listing = call->state;
+    ask_cancel(listing->ask);
+    cursor_finish(&listing->cursor);
+    cursor_finish(&listing->next);
+    buffer_finish(&listing->entries);
+    free(listing);
+    call->state = NULL;
+}
+
+static void answer(struct call *call)
+{
+    struct listing *listing = call->state;
+    struct buffer result;
+    buffer_init(&result);
+    buffer_append_text(&result, "{\"tasks\":[");
+    buffer_append(&result, buffer_str(&listing->entries));
+    buffer_append_char(&result, ']');
+    if (listing->has_next) {
+        buffer_append_text(&result, ",\"nextCursor\":");
+        cursor_write(&listing->next, &result);
+    }
+    buffer_append_char(&result, '}');
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+}
+
+static void begin_entry(struct listing *listing)
+{
+    if (listing->count++ > 0)
+        buffer_append_char(&listing->entries, ',');
+}
+
+/* ---- upstream's part ---- */
+
+/* An id of our form is never upstream's: it would be routed here. */
+static bool is_listable(struct str task)
+{
+    char *id = json_string_text(json_member(task, "taskId"), NULL);
+    bool good = id && !task_id_is_ours(str_from(id));
+    free(id);
+    return good;
+}
+
+static void take_upstream_page(struct listing *listing, struct str result)
+{
+    struct str tasks = json_member(result, "tasks"), task;
+    struct str more = mcp_next_cursor(result);
+    size_t position = 0;
+    uint64_t seen = 0;
+    listing->next.upstream = true;
+    while (json_next_element(tasks, &position, &task)) {
+        if (seen++ < listing->cursor.skip || !is_listable(task))
+            continue;
+        if (listing->count == PAGE_SIZE) {
+            /* The rest of this page comes with the next one of ours. */
+            listing->has_next = true;
+            listing->next.skip = seen - 1;
+            buffer_append(&listing->next.wrapped, buffer_str(&listing->cursor.wrapped));
+            return;
+        }
+        begin_entry(listing);
+        buffer_append(&listing->entries, task);
+    }
+    if (more.length > 0) {
+        listing->has_next = true;
+        buffer_append(&listing->next.wrapped, more);
+    }
+}
+
+static void on_upstream_list(void *context, const struct ask_reply *reply)
+{
+    struct call *call = context;
+    struct listing *listing = call->state;
+    struct str result = json_member(reply->message, "result");
+    listing->ask = NULL;
+    if (json_type(json_member(result, "tasks")) == JSON_ARRAY)
+        take_upstream_page(listing, result);
+    else
+        log_warn("Upstream's tasks/list failed, only the gateway's tasks are listed",
+                 LOG_TEXT("source", call->source->id));
+    answer(call);
+}
+
+static void ask_upstream(struct call *call)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_upstream_list};
+    struct listing *listing = call->state;
+    const struct cursor *cursor = &listing->cursor;
+    struct buffer params = {0}, body = {0}, id = {0};
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    if (cursor->upstream && cursor->wrapped.length > 0)
+        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(buffer_str(&cursor->wrapped)));
+    ask_write_request(&body, &id, "tasks/list", buffer_str(&params));
+    struct ask_options options = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .headers = &headers,
+        .body = buffer_str(&body),
+        .id = buffer_str(&id),
+        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+        .total_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+        .most_bytes = LIST_MOST_BYTES,
+    };
+    listing->ask = ask_start(call->worker, &options, &callbacks, call);
+    headers_finish(&headers);
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+static void go_on_upstream(struct call *call)
+{
+    struct listing *listing = call->state;
+    if (!call->facts.upstream_tasks) {
+        answer(call);
+    } else if (listing->count == PAGE_SIZE) {
+        listing->has_next = true;
+        listing->next.upstream = true;
+        answer(call);
+    } else {
+        ask_upstream(call);
+    }
+}
+
+/* ---- our part ---- */
+
+static void write_task(struct call *call, const struct task *task, struct buffer *out)
+{
+    struct dialect_view view = {.pending = call_pending_look(call)};
+    struct buffer elicitations;
+    buffer_init(&elicitations);
+    questions_view(call->worker->gateway, task, &view, &elicitations);
+    dialect_write_task(out, task, &view);
+    buffer_finish(&elicitations);
+}
+
+static void on_listed(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange && reply->status != STORE_OK) {
+        struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
+                                          .retry_after = 5};
+        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    } else if (call->exchange) {
+        struct listing *listing = call->state;
+        for (size_t i = 0; i < reply->task_count; i++) {
+            begin_entry(listing);
+            write_task(call, reply->tasks[i], &listing->entries);
+        }
+        if (reply->has_more && reply->task_count > 0) {
+            listing->has_next = true;
+            listing->next.sequence = reply->sequences[reply->task_count - 1];
+            answer(call);
+        } else {
+            go_on_upstream(call);
+        }
+    }
+    call_unref(call);
+}
+
+static void list(struct call *call)
+{
+    struct listing *listing = call->state;
+    struct store_task_query query = {
+        .owner = str_from(call->owner),
+        .session = str_from(call->session),
+        .source = str_from(call->source->id),
+        /* Of promoted calls these clients know nothing, and their ids may be upstream's, too. */
+        .without_promoted = true,
+        .before_sequence = listing->cursor.sequence,
+        .limit = PAGE_SIZE,
+    };
+    bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
+    if (listing->cursor.upstream || is_anonymous)
+        go_on_upstream(call);
+    else
+        store_task_list(call->worker->gateway->store, &query, call_to_store(call, on_listed));
+}
+
+static void verify_list(struct call *call)
+{
+    verify_then(call, list);
+}
+
+void tasks_list_handle(struct call *call)
+{
+    struct listing *listing = memory_alloc(sizeof *listing);
+    const struct envelope_member *cursor = &call->envelope.cursor;
+    cursor_init(&listing->cursor);
+    cursor_init(&listing->next);
+    call->state = listing;
+    call->abandoned = drop_listing;
+    if (cursor->raw.length > 0 &&
+        (!cursor->text.bytes || !cursor_read(&listing->cursor, cursor->text))) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("unknown cursor"), NULL);
+        return;
+    }
+    call_with_facts(call, verify_list);
+}

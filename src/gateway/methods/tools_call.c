@@ -1,0 +1,342 @@
+/* `tools/call`: the gates in their order, then the call goes up, or becomes a task, or is
+ * refused (seed 002 F-004, F-005; reference §2.1). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compat/plain_call.h"
+#include "compat/tools.h"
+#include "decision/decision_log.h"
+#include "decision/policy_check.h"
+#include "input/input_request.h"
+#include "mcp_client/tools_fetch.h"
+#include "relay/relay.h"
+#include "run/detached_call.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+
+static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
+{
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .gate = str_from(gate)};
+    call_answer_error(call, error, STR_EMPTY, &data);
+}
+
+static void count_decision(enum config_action action)
+{
+    static _Thread_local struct {
+        struct metrics_handle decisions, matches;
+    } counters[CONFIG_ACTION_COUNT];
+    struct str name = str_from(config_action_name(action));
+    metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
+                   METRIC_LABELS(STR("gate2"), name));
+    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
+}
+
+static void forward(struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    bool may_be_promoted =
+        config->pseudo.mode != PSEUDO_NEVER && call->envelope.kind == ENVELOPE_REQUEST;
+    struct relay_options options = {
+        .silence_ms = config->times.sync_forward_timeout_ms,
+        .slow_ms = may_be_promoted ? config->pseudo.wait_ms : 0,
+        .slow = promotion_of_slow_call,
+        .take_message = questions_take_from_stream,
+    };
+    if (call->is_executed)
+        promotion_run(call, call->patience_ms);
+    else
+        relay_start(call, &options);
+}
+
+/* Whether the client is told that it must send a task: what execute_tool calls waits for it. */
+static bool is_told_of_tasks(const struct call *call)
+{
+    return !call->is_executed && call_knows_tasks(call);
+}
+
+/* Who cannot do it as the error says can still have the tool called for it. */
+static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
+                        struct jsonrpc_error_data *data)
+{
+    struct buffer alternative;
+    buffer_init(&alternative);
+    pseudo_write_alternative(call, &alternative);
+    data->alternative = buffer_str(&alternative);
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, str_from(which));
+    call_answer_error(call, error, STR_EMPTY, data);
+    buffer_finish(&alternative);
+}
+
+static void refuse_task_required(struct call *call, const struct policy_decision *decision)
+{
+    bool needs_approval = decision->action != ACTION_FORWARD;
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call),
+        .reason = str_from(needs_approval ? DIALECT_REASON_REQUIRED : DIALECT_REASON_FORCED),
+        .hint = str_from(DIALECT_HINT_REQUIRED),
+    };
+    refuse_task(call, JSONRPC_TASK_REQUIRED, "required", &data);
+}
+
+static void refuse_task_forbidden(struct call *call)
+{
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call),
+        .reason = str_from(DIALECT_REASON_FORBIDDEN),
+    };
+    refuse_task(call, JSONRPC_TASK_FORBIDDEN, "forbidden", &data);
+}
+
+/* The call as it is decided, with all that is known of it. */
+struct judgement {
+    struct policy_request request;
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    struct policy_facts facts;
+};
+
+static void find_facts(struct call *call, struct judgement *judgement)
+{
+    call_find_tool(call, judgement->request.name, &judgement->tool);
+    judgement->facts = (struct policy_facts){
+        .principal = {str_from(call->owner), str_from(call->facts.client_name),
+                      str_from(call->facts.client_version)},
+        .hints = judgement->tool.hints,
+        .now_ms = clock_now_ms(),
+    };
+    if (!call->facts.upstream_tasks)
+        judgement->tool.has_own = false; /* what it says of tasks means nothing then */
+}
+
+static void tell(struct call *call, const struct judgement *judgement, bool is_hidden,
+                 bool becomes_task)
+{
+    const struct decided decided = {
+        .snapshot = call->snapshot,
+        .request = &judgement->request,
+        .decision = is_hidden ? NULL : &judgement->decision,
+        .facts = &judgement->facts,
+        .becomes_task = becomes_task,
+    };
+    decided_tell(call->worker, &decided);
+}
+
+/* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
+ * answered. */
+static bool passes_rules(struct call *call, struct judgement *judgement)
+{
+    const struct policy_request *request = &judgement->request;
+    struct policy_decision *decision = &judgement->decision;
+    const struct policy *policy = call->snapshot->policy;
+    struct str task = call->envelope.task.raw;
+    struct error error = {""};
+    int64_t ttl_ms;
+    if (!policy_is_visible(policy, call->source, request->name)) {
+        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        tell(call, judgement, true, false);
+        refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
+        return false;
+    }
+    policy_decide(policy, request, decision);
+    count_decision(decision->action);
+    if (decision->action == ACTION_DENY) {
+        tell(call, judgement, false, false);
+        refuse(call, JSONRPC_RULE_DENIED, "governance");
+        return false;
+    }
+    if (task.length > 0 && dialect_read_ttl(task, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS,
+                          STR("params.task must be an object, and its ttl a positive integer of "
+                              "milliseconds"),
+                          NULL);
+        return false;
+    }
+    if (policy_refuses_arguments(request, decision, &error)) {
+        error_prefix(&error, "params.arguments");
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+        return false;
+    }
+    return true;
+}
+
+static void become_task(struct call *call, const struct judgement *judgement, bool accelerated,
+                        bool is_plain)
+{
+    tell(call, judgement, false, true);
+    if (is_plain)
+        plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
+    else
+        task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
+}
+
+static void answer_route(struct call *call, const struct judgement *judgement,
+                         enum policy_route route)
+{
+    const struct policy_decision *decision = &judgement->decision;
+    switch (route) {
+    case ROUTE_FORWARD:
+        tell(call, judgement, false, false);
+        forward(call);
+        break;
+    case ROUTE_DENIED:
+        refuse(call, JSONRPC_RULE_DENIED, "governance");
+        break;
+    case ROUTE_REJECTED:
+        tell(call, judgement, false, false);
+        refuse(call, JSONRPC_POLICY_DENIED, "policy");
+        break;
+    case ROUTE_APPROVAL:
+        become_task(call, judgement, false, false);
+        break;
+    case ROUTE_ACCELERATED:
+        become_task(call, judgement, true, false);
+        break;
+    case ROUTE_TASK_REQUIRED:
+        if (is_told_of_tasks(call))
+            refuse_task_required(call, decision);
+        else
+            become_task(call, judgement, decision->action == ACTION_FORWARD, true);
+        break;
+    case ROUTE_TASK_FORBIDDEN:
+        refuse_task_forbidden(call);
+        break;
+    }
+}
+
+static void judge_upstreams(struct call *call);
+
+/* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
+ * this owner counts: that it runs as a task only, and what policies are to know. True when the
+ * call goes on once the list is there. */
+static bool waits_for_list(struct call *call, const struct judgement *judgement)
+{
+    const struct policy *policy = call->snapshot->policy;
+    struct policy_decision decision;
+    bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
+    if (is_told || !policy_is_visible(policy, call->source, judgement->request.name))
+        return false;
+    policy_decide(policy, &judgement->request, &decision);
+    return decision.action != ACTION_DENY && fetch_then(call, judge_upstreams);
+}
+
+/* Who can be told that the task field is missing is told so before any policy is asked (seed
+ * 002 F-004, F-005). */
+static void judge_upstreams(struct call *call)
+{
+    struct judgement judgement = {
+        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
+    const struct policy_decision *decision = &judgement.decision;
+    const struct catalog_tool *tool = &judgement.tool;
+    bool has_task = call->envelope.task.raw.length > 0;
+    bool upstream_tasks = call->facts.upstream_tasks;
+    find_facts(call, &judgement);
+    if (waits_for_list(call, &judgement))
+        return;
+    if (!passes_rules(call, &judgement))
+        return;
+    enum policy_annotation announced =
+        policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
+    if (has_task || !is_told_of_tasks(call))
+        consult(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+    if (decision->by_policies && !has_task) /* the client knows of no announcement */
+        announced = policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
+    answer_route(call, &judgement,
+                 policy_route(decision, announced, has_task, tool->has_own, tool->own));
+}
+
+void tools_call_execute(struct call *call, int64_t patience_ms)
+{
+    call->is_executed = true;
+    call->patience_ms = patience_ms;
+    judge_upstreams(call);
+}
+
+/* It goes up by its rule alone: whoever asks was not looked at. */
+static void forward_plainly(struct call *call, const struct policy_request *request,
+                            const struct policy_decision *decision)
+{
+    const struct decided decided = {
+        .snapshot = call->snapshot, .request = request, .decision = decision};
+    decided_tell_unidentified(call, &decided);
+    forward(call);
+}
+
+/* The gateway's own tools are no server's, so no rule is for them. */
+static void judge(struct call *call)
+{
+    const struct pseudo_tool *own = pseudo_tool_called(call);
+    if (!own)
+        judge_upstreams(call);
+    else if (call->envelope.task.raw.length > 0)
+        refuse_task_forbidden(call);
+    else
+        pseudo_tool_run(call, own);
+}
+
+/* Without an id there is nobody to answer: the call goes up only if nothing stands against
+ * it; everything else is dropped and said in the log. */
+static void judge_silent(struct call *call)
+{
+    struct str name = call->envelope.name.text;
+    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_decision decision;
+    policy_decide(call->snapshot->policy, &request, &decision);
+    if (policy_is_visible(call->snapshot->policy, call->source, name) &&
+        decision.action == ACTION_FORWARD && !decision.force_required &&
+        call->envelope.task.raw.length == 0 && !pseudo_tool_called(call)) {
+        forward_plainly(call, &request, &decision);
+        return;
+    }
+    log_warn("A tools/call without id was dropped", LOG_STR("tool", name));
+    call_answer(call, STR_EMPTY);
+}
+
+/* Whether upstream says, or may say when it is asked, that it runs the tool as a task only. */
+static bool may_need_task(struct call *call, struct str name)
+{
+    struct catalog *catalog = call->worker->gateway->catalog;
+    struct catalog_tool tool;
+    if (!catalog_has_seen_tasks(catalog, str_from(call->source->id)))
+        return false;
+    call_find_tool(call, name, &tool);
+    return (tool.has_own && tool.own == ANNOTATION_REQUIRED) ||
+           (tool.word != CATALOG_TOLD && fetch_is_due(call));
+}
+
+/* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding
+ * can come of it, so neither is looked up. True when the call is on its way. */
+static bool goes_straight_up(struct call *call)
+{
+    const struct policy *policy = call->snapshot->policy;
+    struct str name = call->envelope.name.text;
+    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_decision decision;
+    if (call->envelope.task.raw.length > 0 || !policy_is_visible(policy, call->source, name))
+        return false;
+    policy_decide(policy, &request, &decision);
+    if (decision.action != ACTION_FORWARD || decision.force_required)
+        return false;
+    if (pseudo_tool_called(call) || may_need_task(call, name))
+        return false;
+    count_decision(ACTION_FORWARD);
+    forward_plainly(call, &request, &decision);
+    return true;
+}
+
+void tools_call_handle(struct call *call)
+{
+    if (!call->envelope.name.text.bytes) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    } else if (call->envelope.arguments.raw.length > 0 &&
+               json_type(call->envelope.arguments.raw) != JSON_OBJECT) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.arguments must be an object"),
+                          NULL);
+    } else if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
+        judge_silent(call);
+    } else if (!goes_straight_up(call)) {
+        call_identify(call);
+        call_with_facts(call, judge);
+    }
+}

@@ -1,0 +1,190 @@
+/* Open GET streams and what is told on them. */
+#include "notification_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "inbox/inbox.h"
+#include "input/input_request.h"
+#include "relay.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/mcp/sse.h"
+
+/* What a client that does not read may make wait for it. */
+#define WAITING_BYTES ((size_t)256 * 1024)
+
+struct stream {
+    struct list node;
+    struct call *call;
+    const bool *inside_event;
+    struct buffer waiting; /* whole events, until upstream's own is complete */
+    uint64_t claimant;     /* its number once it carries questions */
+};
+
+void stream_flush(struct stream *stream)
+{
+    if (!stream || stream->waiting.length == 0)
+        return;
+    http_stream_write(stream->call->exchange, buffer_str(&stream->waiting));
+    buffer_clear(&stream->waiting);
+}
+
+static void put(struct stream *stream, struct str events)
+{
+    buffer_append(&stream->waiting, events);
+    if (!*stream->inside_event)
+        stream_flush(stream);
+}
+
+/* NULL: whatever asks this client. */
+static void offer(struct stream *stream, const struct task *task)
+{
+    struct buffer events;
+    buffer_init(&events);
+    questions_claim(stream->call, task, &stream->claimant, &events);
+    put(stream, buffer_str(&events));
+    buffer_finish(&events);
+}
+
+struct stream *stream_open(struct call *call, const bool *inside_event)
+{
+    struct stream *stream = memory_alloc(sizeof *stream);
+    stream->call = call;
+    stream->inside_event = inside_event;
+    buffer_init(&stream->waiting);
+    list_append(&call->worker->streams, &stream->node);
+    offer(stream, NULL);
+    return stream;
+}
+
+void stream_close(struct stream *stream)
+{
+    if (!stream)
+        return;
+    list_remove(&stream->node);
+    questions_release(stream->call->worker, stream->claimant);
+    buffer_finish(&stream->waiting);
+    free(stream);
+}
+
+static void tell(struct stream *stream, struct str events)
+{
+    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->waiting.length;
+    if (backlog > WAITING_BYTES)
+        return; /* a notification is a courtesy; the task itself can be asked for */
+    put(stream, events);
+}
+
+/* Whether the stream is the owner's. Of those who give no name none can be told from another, and
+ * the id is all that protects their tasks. */
+static bool is_owners(const struct stream *stream, const struct task *task)
+{
+    return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);
+}
+
+void stream_tell_status(struct gateway_worker *worker, struct task *task)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct call *call = stream->call;
+        if (!call->facts.upstream_task_status || !is_owners(stream, task))
+            continue;
+        struct dialect_view view = {.pending = call_pending_look(call)};
+        struct buffer data, events, elicitations;
+        buffer_init(&elicitations);
+        questions_view(worker->gateway, task, &view, &elicitations);
+        buffer_init(&data);
+        buffer_init(&events);
+        dialect_write_status_event(&data, task, &view, clock_now_ms());
+        sse_write_event(&events, STR("task_status"), STR_EMPTY, buffer_str(&data));
+        buffer_clear(&data);
+        dialect_write_status_notification(&data, task, &view);
+        sse_write_event(&events, STR_EMPTY, STR_EMPTY, buffer_str(&data));
+        tell(stream, buffer_str(&events));
+        buffer_finish(&events);
+        buffer_finish(&data);
+        buffer_finish(&elicitations);
+    }
+}
+
+void stream_offer(struct gateway_worker *worker, const struct task *task)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        const struct call *call = stream->call;
+        if (call->facts.declares_tasks || !is_owners(stream, task) ||
+            strcmp(call->session, task->session) != 0)
+            continue;
+        offer(stream, task);
+    }
+}
+
+void stream_offer_client(struct gateway_worker *worker, struct str key)
+{
+    char own_key[PSEUDO_KEY_BYTES];
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        pseudo_key_of_call(stream->call, own_key);
+        if (str_equal(str_from(own_key), key))
+            offer(stream, NULL);
+    }
+}
+
+void stream_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (stream->claimant == claimant) {
+            struct buffer event;
+            buffer_init(&event);
+            sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+            put(stream, buffer_str(&event));
+            buffer_finish(&event);
+            return;
+        }
+    }
+}
+
+static void tell_message(struct stream *stream, struct str message)
+{
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    tell(stream, buffer_str(&event));
+    buffer_finish(&event);
+}
+
+void stream_tell_owner(struct gateway_worker *worker, struct task *task, struct str message)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (is_owners(stream, task))
+            tell_message(stream, message);
+    }
+}
+
+void stream_tell_list_changed(struct gateway_worker *worker, struct task *unused, struct str none)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        tell_message(LIST_ENTRY(node, struct stream, node),
+                     STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_TOOLS_CHANGED "\"}"));
+    }
+}
+
+void stream_end_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct call *call = LIST_ENTRY(node, struct stream, node)->call;
+        struct http_exchange *exchange = call->exchange;
+        call_forget_state(call); /* closes the stream too */
+        http_on_gone(exchange, NULL, NULL);
+        call_ended(call);
+        http_stream_end(exchange);
+    }
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        if (relay_is_opening(call->relay))
+            call_answer_status(call, 503, STR_EMPTY);
+    }
+}

@@ -1,0 +1,450 @@
+/* Carrying a request up and its response down. */
+#include "relay_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inbox/inbox_events.h"
+#include "mcp_client/rpc_call.h"
+#include "notification_stream.h"
+#include "relay_rewrite.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/sse.h"
+
+static void relay_destroy(struct relay *relay)
+{
+    if (relay->options.slow_ms > 0)
+        loop_timer_stop(&relay->slow);
+    stream_close(relay->stream);
+    buffer_finish(&relay->glimpse);
+    headers_finish(&relay->headers);
+    buffer_finish(&relay->held);
+    free(relay);
+}
+
+void relay_cancel(struct relay *relay)
+{
+    if (!relay)
+        return;
+    if (relay->upstream)
+        upstream_call_cancel(relay->upstream);
+    relay_destroy(relay);
+}
+
+void relay_wait_for_person(struct relay *relay)
+{
+    if (relay && relay->upstream)
+        upstream_call_set_silence(relay->upstream, 0);
+}
+
+bool relay_is_opening(const struct relay *relay)
+{
+    return relay && relay->options.open_stream && relay->mode == RELAY_WAITING;
+}
+
+static void on_slow(void *context)
+{
+    struct relay *relay = context;
+    relay->options.slow(relay->call);
+}
+
+void relay_ask_again(struct relay *relay, int64_t in_ms)
+{
+    loop_timer_start(&relay->slow, in_ms);
+}
+
+bool relay_detach(struct call *call, struct relay_taken *taken)
+{
+    struct relay *relay = call->relay;
+    bool is_waiting = relay->mode == RELAY_WAITING;
+    bool is_between_events = relay->mode == RELAY_EVENTS && !relay->is_encoded &&
+                             !relay->inside_event && !relay_is_answered(relay);
+    if (!(is_waiting || is_between_events) || !upstream_call_has_sent(relay->upstream))
+        return false;
+    *taken = (struct relay_taken){
+        .upstream = relay->upstream,
+        .status = relay->status,
+        .is_stream = relay->mode == RELAY_EVENTS,
+        .received = relay->held,
+        .splitter = relay->splitter,
+        .started_ms = relay->started_ms,
+    };
+    relay_find_last_id(relay, &taken->last_id);
+    if (taken->is_stream)
+        http_on_drained(call->exchange, NULL, NULL);
+    upstream_call_resume(relay->upstream);
+    buffer_init(&relay->held);
+    relay->upstream = NULL;
+    call->relay = NULL;
+    relay_destroy(relay);
+    return true;
+}
+
+/* Takes the relay off its call, which is about to be answered. */
+static struct call *relay_finish(struct relay *relay)
+{
+    struct call *call = relay->call;
+    call->relay = NULL;
+    relay_cancel(relay);
+    return call;
+}
+
+/* ---- failures ---- */
+
+enum relay_failure relay_failure_of(enum upstream_result result)
+{
+    switch (result) {
+    case UPSTREAM_CONNECT_FAILED:
+        return RELAY_CONNECT_FAILED;
+    case UPSTREAM_SILENT:
+        return RELAY_TIMEOUT;
+    case UPSTREAM_DONE:
+        return RELAY_UNREADABLE;
+    case UPSTREAM_GONE:
+        break;
+    }
+    return RELAY_GONE;
+}
+
+enum jsonrpc_error relay_failure_error(enum relay_failure failure)
+{
+    switch (failure) {
+    case RELAY_TIMEOUT:
+        return JSONRPC_UPSTREAM_TIMEOUT;
+    case RELAY_UNREADABLE:
+    case RELAY_STATUS_5XX:
+        return JSONRPC_UPSTREAM_ERROR;
+    case RELAY_CONNECT_FAILED:
+    case RELAY_GONE:
+        break;
+    }
+    return JSONRPC_UPSTREAM_FAILED;
+}
+
+void relay_answer_failure(struct call *call, enum relay_failure failure)
+{
+    if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
+        struct jsonrpc_error_data data = {.tool = call_tool(call)};
+        call_answer_error(call, relay_failure_error(failure), STR_EMPTY, &data);
+    } else {
+        call_answer_status(call, 502, STR_EMPTY);
+    }
+}
+
+static void fail(struct relay *relay, enum relay_failure failure)
+{
+    bool (*failed)(struct call *, enum relay_failure) = relay->options.failed;
+    struct call *call = relay_finish(relay);
+    if (!failed || !failed(call, failure))
+        relay_answer_failure(call, failure);
+}
+
+/* The response is under way and cannot be taken back. */
+static void fail_in_stream(struct relay *relay, enum relay_failure failure)
+{
+    bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    bool answered = events && relay_is_answered(relay);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    call->upstream_broke = true;
+    call->outcome = answered ? "success" : "error";
+    http_on_gone(exchange, NULL, NULL);
+    if (events && !answered && call->envelope.id.length > 0) {
+        struct buffer message, event;
+        buffer_init(&message);
+        buffer_init(&event);
+        jsonrpc_write_error(&message, call->envelope.id, relay_failure_error(failure), STR_EMPTY,
+                            NULL);
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
+        http_stream_write(exchange, buffer_str(&event));
+        buffer_finish(&event);
+        buffer_finish(&message);
+    }
+    call_forget_state(call);
+    call_ended(call);
+    if (events)
+        http_stream_end(exchange);
+    else
+        http_stream_abort(exchange);
+}
+
+/* ---- the response comes down ---- */
+
+static void on_drained(void *context)
+{
+    struct relay *relay = context;
+    upstream_call_resume(relay->upstream);
+}
+
+void relay_send_down(struct relay *relay, struct str bytes)
+{
+    if (bytes.length == 0)
+        return;
+    bool is_behind = !http_stream_write(relay->call->exchange, bytes);
+    if (is_behind && relay->upstream) /* at upstream's end there is nothing to hold back */
+        upstream_call_pause(relay->upstream);
+}
+
+/* Said once a second at most: every response says the same. */
+static void note_reachable(struct call *call)
+{
+    struct gateway_worker *worker = call->worker;
+    int64_t now_ms = loop_now_ms(worker->loop);
+    if (worker->reachable_until_ms > now_ms &&
+        str_equal(str_from(worker->reachable_source), str_from(call->source->id)))
+        return;
+    pseudo_tell_reachable(worker->gateway, str_from(call->source->id), true);
+    worker->reachable_until_ms = now_ms + 1000;
+    snprintf(worker->reachable_source, sizeof worker->reachable_source, "%s", call->source->id);
+}
+
+/* Whoever asks nothing hears of a server's end by their GET stream alone. A stream may break off
+ * for less, so the server is asked whether it is there. */
+static void look_after_upstream(const struct call *call)
+{
+    struct headers headers;
+    struct buffer body = {0}, id = {0};
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    ask_write_request(&body, &id, "ping", STR_EMPTY);
+    const struct ask_options options = {.source = call->source,
+                                        .snapshot = call->snapshot,
+                                        .headers = &headers,
+                                        .body = buffer_str(&body)};
+    ask_tell(call->worker, &options);
+    buffer_finish(&id);
+    buffer_finish(&body);
+    headers_finish(&headers);
+}
+
+/* Whether a success says that upstream has looked at session and token: metadata is for
+ * everybody, and a notification may be taken unread. `initialize` looks at no session; it says
+ * that upstream serves whoever has none only when it opens none either. */
+static bool is_vouching(const struct relay *relay, const struct headers *headers)
+{
+    const struct call *call = relay->call;
+    if (!call->method)
+        return relay->options.open_stream;
+    bool is_sessionless = !call->session[0] && headers_find(headers, "mcp-session-id").length == 0;
+    return call->envelope.kind == ENVELOPE_REQUEST &&
+           (call->method->treatment != MCP_INITIALIZE || is_sessionless);
+}
+
+/* Upstream has accepted this session and token: what relies on it may go on for a while. */
+static void note_acceptance(struct call *call)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session),
+               token = str_from(call->token);
+    bool is_news = sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
+                                   &call->snapshot->config->limits);
+    if (is_news)
+        store_pair_put(gateway->store, source, session, token, clock_now_ms(),
+                       (struct store_call){call->worker->loop, NULL, NULL});
+}
+
+static void start_stream(struct relay *relay, const struct headers *headers)
+{
+    struct call *call = relay->call;
+    http_on_drained(call->exchange, on_drained, relay);
+    http_stream_start(call->exchange, relay->status, headers->items, headers->count,
+                      relay->mode == RELAY_BYTES ? relay->content_length : -1);
+    if (relay->mode != RELAY_EVENTS)
+        return;
+    http_stream_flush(call->exchange); /* a silent stream must still be seen to open */
+    if (relay->options.open_stream && relay->status == 200)
+        relay->stream = stream_open(call, &relay->inside_event);
+}
+
+static int64_t announced_length(const struct http_header *items, size_t count)
+{
+    uint64_t length;
+    for (size_t i = 0; i < count; i++) {
+        if (http_name_of(&items[i]) == HTTP_NAME_CONTENT_LENGTH &&
+            str_to_u64(items[i].value, &length) && length <= INT64_MAX)
+            return (int64_t)length;
+    }
+    return -1;
+}
+
+/* A 5xx is an answer as well: it goes down as it is, unless there is something in its place. */
+static bool is_stood_in_for(struct relay *relay)
+{
+    return relay->status >= 500 && relay->options.failed &&
+           relay->options.failed(relay->call, RELAY_STATUS_5XX); /* which drops the relay */
+}
+
+static void on_head(void *context, int status, const struct http_header *items, size_t count)
+{
+    struct relay *relay = context;
+    struct call *call = relay->call;
+    relay->status = status;
+    relay->content_length = announced_length(items, count);
+    note_reachable(call);
+    if (is_stood_in_for(relay))
+        return;
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    headers_from_response(&headers, items, count);
+    if (call->identified && status >= 200 && status < 300 && is_vouching(relay, &headers))
+        note_acceptance(call);
+    if (relay->options.head)
+        relay->options.head(call, status, &headers);
+    relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
+    bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
+    bool is_stream = headers_name_event_stream(&headers);
+    if (reads && relay->is_encoded) {
+        fail(relay, RELAY_UNREADABLE);
+    } else if (reads && !is_stream) {
+        relay->mode = RELAY_WHOLE;
+        headers_from_response(&relay->headers, items, count);
+    } else {
+        relay->mode = is_stream ? RELAY_EVENTS : RELAY_BYTES;
+        start_stream(relay, &headers);
+    }
+    headers_finish(&headers);
+}
+
+static void count_too_large(void)
+{
+    metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+}
+
+static void on_body(void *context, struct str bytes)
+{
+    struct relay *relay = context;
+    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    switch (relay->mode) {
+    case RELAY_BYTES:
+        relay_send_down(relay, bytes);
+        break;
+    case RELAY_EVENTS:
+        relay_take_events(relay, bytes);
+        if (relay->held.length > most) {
+            count_too_large();
+            fail_in_stream(relay, RELAY_UNREADABLE);
+        }
+        break;
+    case RELAY_WHOLE:
+        if (bytes.length > most || relay->held.length > most - bytes.length) {
+            count_too_large();
+            fail(relay, RELAY_UNREADABLE);
+        } else
+            buffer_append(&relay->held, bytes);
+        break;
+    case RELAY_WAITING:
+        break;
+    }
+}
+
+/* ---- the end ---- */
+
+static void answer_whole(struct relay *relay)
+{
+    struct buffer message;
+    buffer_init(&message);
+    if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->held), &message)) {
+        /* An error of upstream's goes down as it is; what cannot be read does not. */
+        struct str text = buffer_str(&relay->held);
+        if (!json_check(text, NULL) || json_member(text, "error").length == 0) {
+            buffer_finish(&message);
+            fail(relay, RELAY_UNREADABLE);
+            return;
+        }
+        buffer_append(&message, text);
+    }
+    struct headers headers = relay->headers;
+    int status = relay->status;
+    headers_init(&relay->headers, true);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_forget_state(call);
+    call_ended(call);
+    http_respond(exchange, status, headers.items, headers.count, buffer_str(&message));
+    headers_finish(&headers);
+    buffer_finish(&message);
+}
+
+static void end_stream(struct relay *relay)
+{
+    relay_end_events(relay);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_forget_state(call);
+    call_ended(call);
+    http_stream_end(exchange);
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct relay *relay = context;
+    struct call *call = relay->call;
+    struct str source = str_from(call->source->id);
+    char status[STR_U64_BYTES];
+    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from_u64((uint64_t)relay->status, status));
+    metrics_observe(METRIC_UPSTREAM_DURATION,
+                    (double)(loop_now_ms(call->worker->loop) - relay->started_ms),
+                    METRIC_LABELS(source));
+    relay->upstream = NULL; /* gone when this returns */
+    if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
+        answer_whole(relay);
+    } else if (result == UPSTREAM_DONE && relay->mode != RELAY_WAITING) {
+        end_stream(relay);
+    } else {
+        log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
+        if (relay->mode == RELAY_WAITING) {
+            call->worker->reachable_until_ms = 0;
+            pseudo_tell_reachable(call->worker->gateway, source, false);
+        } else if (relay->options.open_stream) {
+            look_after_upstream(call);
+        }
+        if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
+            fail(relay, relay_failure_of(result));
+        else
+            fail_in_stream(relay, relay_failure_of(result));
+    }
+}
+
+void relay_start(struct call *call, const struct relay_options *options)
+{
+    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    struct relay *relay = memory_alloc(sizeof *relay);
+    struct str method = http_method(call->exchange);
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    relay->call = call;
+    relay->options = *options;
+    relay->started_ms = loop_now_ms(call->worker->loop);
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    buffer_init(&relay->glimpse);
+    headers_init(&relay->headers, true);
+    buffer_init(&relay->held);
+    sse_splitter_init(&relay->splitter);
+    headers_from_request(&headers, call->exchange, call->source);
+    call->relay = relay;
+    struct upstream_request request = {
+        .method = str_equal(method, STR("GET"))      ? "GET"
+                  : str_equal(method, STR("DELETE")) ? "DELETE"
+                                                     : "POST",
+        .url = options->url ? options->url : call->source->url,
+        .headers = headers.items,
+        .header_count = headers.count,
+        .body = call->body,
+        .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
+        .silence_timeout_ms = options->silence_ms,
+    };
+    if (options->slow_ms > 0) {
+        loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
+        loop_timer_start(&relay->slow, options->slow_ms);
+    }
+    relay->upstream = upstream_call_start(call->worker->client, &request, &callbacks, relay);
+    headers_finish(&headers);
+}

@@ -1,0 +1,74 @@
+/*
+ * One request carried to upstream and its response carried back: streamed as it comes, or,
+ * for the few methods whose reply is rewritten, held until it is whole.
+ */
+#pragma once
+
+#include "internal.h"
+#include "request/headers.h"
+#include "taskgate/mcp/sse.h"
+
+struct relay;
+
+/* How upstream failed before a response could be answered. */
+enum relay_failure {
+    RELAY_CONNECT_FAILED,
+    RELAY_GONE,
+    RELAY_TIMEOUT,
+    RELAY_UNREADABLE, /* encoded, too large or not JSON where the reply must be read */
+    RELAY_STATUS_5XX, /* only told to `failed`; else it goes down as it is */
+};
+
+struct relay_options {
+    int64_t silence_ms; /* 0: none */
+    const char *url;    /* NULL: the source's */
+    bool open_stream;   /* an SSE reply is the client's stream for what comes unasked */
+    /* Sees the response's status and headers before anything goes down. May be NULL. */
+    void (*head)(struct call *call, int status, const struct headers *headers);
+    /* Writes the JSON-RPC response message anew; `result` is its result's JSON text.
+     * NULL: results stream through untouched. */
+    void (*rewrite)(struct call *call, struct str result, struct buffer *new_result);
+    /* Writes a whole JSON-RPC response in place of one with this error; false lets it go down as
+     * it is. NULL: all of them go. */
+    bool (*replace_error)(struct call *call, struct str error, struct buffer *message);
+    /* Whether a request or notification of upstream's is taken out of the event stream. NULL:
+     * all of them go down. */
+    bool (*take_message)(struct call *call, struct str message);
+    /* Told once, when the response is not complete after `slow_ms`, and again when asked for by
+     * relay_ask_again(); 0: never. */
+    int64_t slow_ms;
+    void (*slow)(struct call *call);
+    /* Answers in upstream's place; returns false to let the ordinary error be answered, or the
+     * 5xx go down. */
+    bool (*failed)(struct call *call, enum relay_failure failure);
+};
+
+/* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
+void relay_start(struct call *call, const struct relay_options *options);
+/* Upstream's side of a relay, without its client. */
+struct relay_taken {
+    struct upstream_call *upstream;
+    int status;                   /* 0: there is no response yet */
+    bool is_stream;               /* an event stream has begun, and has been passed on so far; */
+    struct buffer received;       /* but for these bytes; the taker's */
+    struct sse_splitter splitter; /* that has seen them */
+    struct buffer last_id;        /* of what went down last, if that had one; the taker's */
+    int64_t started_ms;
+};
+/* Takes it off a call under way, which others will answer; on the client's stream when that has
+ * begun. The options' callbacks are not used any more. false: not now, because the request has
+ * not all gone out or what comes cannot be taken back, and nothing was changed. */
+bool relay_detach(struct call *call, struct relay_taken *taken);
+/* Has options.slow() told once more. */
+void relay_ask_again(struct relay *relay, int64_t in_ms);
+/* Drops it without an answer; NULL is allowed. */
+void relay_cancel(struct relay *relay);
+/* A person is asked in this call: upstream is silent for as long as that takes. NULL is
+ * allowed. */
+void relay_wait_for_person(struct relay *relay);
+/* Whether it is to open a client's GET stream and upstream has not answered yet. NULL is
+ * allowed. */
+bool relay_is_opening(const struct relay *relay);
+/* The ordinary answer to a failure: -32000, -32001 or -32002 for a request, else 502. */
+void relay_answer_failure(struct call *call, enum relay_failure failure);
+enum relay_failure relay_failure_of(enum upstream_result result);

@@ -1,0 +1,336 @@
+/* The life of one request: who asks, what is known of them, and the answer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "authorization.h"
+#include "deferred_response.h"
+#include "input/input_request.h"
+#include "mcp_client/rpc_call.h"
+#include "relay/relay.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+
+/* No claim inside a token is read: only its digest counts. */
+void call_identify(struct call *call)
+{
+    struct str session = http_header(call->exchange, "mcp-session-id");
+    struct str token = http_header(call->exchange, "authorization");
+    if (call->identified)
+        return;
+    call->identified = true;
+    if (session.length > 0)
+        digest_sha256_hex(session, call->session);
+    if (token.length > 0)
+        authorization_digest(token, call->token);
+    if (call->token[0] && !call->source->identity_session)
+        snprintf(call->owner, sizeof call->owner, "auth:%s", call->token);
+    else if (call->session[0])
+        snprintf(call->owner, sizeof call->owner, "session:%s", call->session);
+    else
+        snprintf(call->owner, sizeof call->owner, OWNER_ANONYMOUS);
+}
+
+void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool)
+{
+    call_identify(call);
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), name, tool);
+}
+
+void call_forget_state(struct call *call)
+{
+    relay_cancel(call->relay);
+    call->relay = NULL;
+    ask_cancel(call->ping);
+    call->ping = NULL;
+    held_destroy(call->held);
+    call->held = NULL;
+    if (call->abandoned)
+        call->abandoned(call);
+    call->abandoned = NULL;
+}
+
+/* The client has gone: what is under way for it is dropped; what is durable goes on. */
+static void on_gone(void *context)
+{
+    struct call *call = context;
+    call_forget_state(call);
+    call_ended(call);
+}
+
+struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
+                         struct snapshot *snapshot, const struct config_source *source)
+{
+    struct call *call = memory_alloc(sizeof *call);
+    call->worker = worker;
+    call->exchange = exchange;
+    call->references = 1;
+    call->snapshot = snapshot;
+    call->source = source;
+    call->outcome = "success";
+    list_append(&worker->calls, &call->node);
+    atomic_fetch_add(&worker->gateway->in_flight, 1);
+    metrics_add_by(&worker->active_requests, METRIC_ACTIVE_REQUESTS, 1, NULL);
+    http_on_gone(exchange, on_gone, call);
+    return call;
+}
+
+struct call *call_ref(struct call *call)
+{
+    call->references++;
+    return call;
+}
+
+void call_unref(struct call *call)
+{
+    if (--call->references > 0)
+        return;
+    envelope_finish(&call->envelope);
+    free(call->made_body);
+    snapshot_unref(call->snapshot);
+    free(call);
+}
+
+struct str call_tool(const struct call *call)
+{
+    bool has_tool = call->method && call->method->treatment == MCP_TOOLS_CALL;
+    return has_tool ? call->envelope.name.text : STR_EMPTY;
+}
+
+static void count(const struct call *call)
+{
+    struct str method = str_from(call->method ? call->method->name : "http");
+    struct str tool = call_tool(call);
+    double elapsed = (double)(loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
+    metrics_count(METRIC_REQUESTS, method, tool, str_from(call->outcome));
+    metrics_observe(METRIC_REQUEST_DURATION, elapsed, METRIC_LABELS(method, tool));
+}
+
+void call_ended(struct call *call)
+{
+    count(call);
+    questions_call_ended(call);
+    call->exchange = NULL;
+    list_remove(&call->node);
+    atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
+    metrics_add_by(&call->worker->active_requests, METRIC_ACTIVE_REQUESTS, -1, NULL);
+    call_unref(call);
+}
+
+enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error)
+{
+    size_t length;
+    char *made = buffer_take(body, &length);
+    envelope_finish(&call->envelope);
+    free(call->made_body);
+    call->made_body = made;
+    call->body = str_slice(made, length);
+    return envelope_read(&call->envelope, call->body, error);
+}
+
+/* ---- answers ---- */
+
+static void respond(struct call *call, int status, struct str body)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct http_header json = {STR("content-type"), STR("application/json")};
+    http_on_gone(exchange, NULL, NULL);
+    call_ref(call);
+    call_forget_state(call);
+    call_ended(call);
+    http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
+    call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
+}
+
+void call_answer_status(struct call *call, int status, struct str body)
+{
+    if (status >= 400)
+        call->outcome = "error";
+    respond(call, status, body);
+}
+
+void call_answer(struct call *call, struct str message)
+{
+    bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
+    if (held_is_stream(call)) {
+        held_answer(call, message);
+        return;
+    }
+    respond(call, expects_one ? 200 : 202, expects_one ? message : STR_EMPTY);
+}
+
+void call_answer_result(struct call *call, struct str result)
+{
+    struct buffer message;
+    buffer_init(&message);
+    jsonrpc_write_result(&message, call->envelope.id, result);
+    call_answer(call, buffer_str(&message));
+    buffer_finish(&message);
+}
+
+void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
+                       const struct jsonrpc_error_data *data)
+{
+    struct buffer text;
+    buffer_init(&text);
+    call->outcome = "error";
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)),
+                  str_from(call->method ? call->method->name : ""));
+    jsonrpc_write_error(&text, call->envelope.id, error, message, data);
+    call_answer(call, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* ---- what is known of the session ---- */
+
+struct store_call call_to_store(struct call *call, store_callback callback)
+{
+    return (struct store_call){call->worker->loop, callback, call_ref(call)};
+}
+
+/* By what upstream last said; no session but one in memory knows better. */
+static bool lacks_resources(const struct call *call)
+{
+    struct mcp_capabilities last;
+    return catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
+                                &last) &&
+           !last.resources;
+}
+
+static void copy_name(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from ? from : "");
+}
+
+/* Where no session tells which version was negotiated, each request says so itself. */
+static void read_version(const struct call *call, char *version, size_t size)
+{
+    static const char form[] = "dddd-dd-dd";
+    struct str header = http_header(call->exchange, "mcp-protocol-version");
+    bool is_version = header.length == strlen(form);
+    for (size_t i = 0; is_version && i < header.length; i++) {
+        char c = header.bytes[i];
+        is_version = form[i] == 'd' ? c >= '0' && c <= '9' : c == form[i];
+    }
+    if (is_version)
+        snprintf(version, size, "%.*s", STR_ARGS(header));
+}
+
+static void use_source_values(struct call *call)
+{
+    struct mcp_capabilities last;
+    catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &last);
+    call->facts = (struct session_facts){
+        .upstream_tasks = last.tasks,
+        .upstream_task_status = last.task_status,
+        .upstream_lacks_resources = lacks_resources(call),
+    };
+    read_version(call, call->facts.version, sizeof call->facts.version);
+}
+
+static struct session_facts facts_of(const struct call *call, const struct store_session *stored)
+{
+    struct str declared = str_from(stored->client_capabilities);
+    struct str injected = json_member(declared, SESSION_INJECTED);
+    struct session_facts facts = {
+        .known = true,
+        .upstream_tasks = stored->upstream_tasks,
+        .upstream_task_status = stored->upstream_sse,
+        .upstream_lacks_resources = lacks_resources(call),
+        .declares_tasks = json_member(declared, "tasks").length > 0,
+        .declares_elicitation = json_member(declared, "elicitation").length > 0,
+        .declares_sampling = json_member(declared, "sampling").length > 0,
+        .injected_elicitation = json_type(json_member(injected, "elicitation")) == JSON_TRUE,
+        .injected_sampling = json_type(json_member(injected, "sampling")) == JSON_TRUE,
+    };
+    copy_name(facts.version, sizeof facts.version, stored->version);
+    copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);
+    copy_name(facts.client_version, sizeof facts.client_version, stored->client_version);
+    return facts;
+}
+
+void call_take_facts(struct call *call, const struct store_reply *reply)
+{
+    if (reply->status == STORE_OK && reply->session)
+        call->facts = facts_of(call, reply->session);
+    else
+        use_source_values(call);
+    if (reply->status == STORE_FAILED)
+        return; /* nothing is known, not even that */
+    /* Remembered either way, so that an unknown session asks the disk once. */
+    sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
+                 str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);
+}
+
+static void on_session(void *context, const struct store_reply *reply)
+{
+    struct call *call = context;
+    if (call->exchange) {
+        call_take_facts(call, reply);
+        call->next(call);
+    }
+    call_unref(call);
+}
+
+void call_with_facts(struct call *call, call_step next)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id);
+    if (!call->session[0]) {
+        use_source_values(call);
+        next(call);
+    } else if (sessions_get(gateway->sessions, source, str_from(call->session), &call->facts)) {
+        if (!call->facts.known)
+            use_source_values(call);
+        next(call);
+    } else {
+        call->next = next;
+        store_session_get(gateway->store, source, str_from(call->session),
+                          call_to_store(call, on_session));
+    }
+}
+
+/* ---- ownership ---- */
+
+bool call_owns(const struct call *call, const struct task *task)
+{
+    if (strcmp(task->source, call->source->id) != 0)
+        return false;
+    if (strcmp(task->owner, call->owner) == 0)
+        return true;
+    /* A token that was exchanged for a new one inside the task's own session. */
+    return task->session[0] && strcmp(task->session, call->session) == 0;
+}
+
+bool call_knows_tasks(const struct call *call)
+{
+    const struct config_client *client =
+        config_client_find(call->snapshot->config, str_from(call->facts.client_name));
+    if (client && client->tasks != CLIENT_TASKS_AUTO)
+        return client->tasks == CLIENT_TASKS_YES;
+    /* Versions are dates: they compare as text. */
+    return !call->facts.version[0] || strcmp(call->facts.version, "2025-11-25") >= 0;
+}
+
+enum dialect_pending call_pending_look(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    enum config_pending_status look = config->pending_status;
+    const struct config_client *client =
+        config_client_find(config, str_from(call->facts.client_name));
+    if (client && client->has_pending_status)
+        look = client->pending_status;
+    if (look == PENDING_STATUS_WORKING)
+        return DIALECT_PENDING_WORKING;
+    if (look == PENDING_STATUS_INPUT_REQUIRED)
+        return DIALECT_PENDING_INPUT_REQUIRED;
+    /* auto: only the SDK's stream loop polls with `task` in tasks/get, and it would stop
+     * polling and give up after 60 s if it saw input_required (contract "Tasks"). */
+    bool polls_with_task = call->method && call->method->treatment == MCP_TASKS_GET &&
+                           call->envelope.task.raw.length > 0;
+    return polls_with_task ? DIALECT_PENDING_WORKING : DIALECT_PENDING_INPUT_REQUIRED;
+}

@@ -1,0 +1,53 @@
+/* The promotion itself, for the files that run and answer it. */
+#pragma once
+
+#include "detached_call.h"
+#include "inbox/inbox.h"
+#include "mcp_client/rpc_call.h"
+#include "outcome.h"
+#include "server_messages.h"
+
+struct promotion {
+    struct list node; /* in worker.detached */
+    struct gateway_worker *worker;
+    int references; /* one while it is under way, and each message on its way to the store */
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct call *call; /* who waits for the answer; NULL when nobody does any more */
+    char key[PSEUDO_KEY_BYTES];
+    bool is_executed; /* by execute_tool */
+    bool is_given_up; /* its client has sent notifications/cancelled */
+    bool has_ended;
+    int64_t patience_ms;
+    struct ask *ask;          /* NULL once upstream has answered */
+    struct headers headers;   /* owned copies: what another message to upstream needs */
+    struct buffer request_id; /* JSON text of the id that upstream sees: the client's */
+    struct loop_timer timer;  /* the end of the client's patience; later the next try to store */
+    char session[DIGEST_HEX_BYTES];
+    struct question_audience audience; /* who answers what upstream asks meanwhile */
+    uint64_t number;                   /* of the call, for its questions */
+    unsigned requests;                 /* of upstream's */
+    struct task *task;                 /* NULL before it is one */
+    bool is_stored;
+    bool has_outcome;
+    struct outcome outcome;
+};
+
+/* ---- detached_call.c ---- */
+/* The client has given up, if it still waits: it reads no answer, so none tells it anything that
+ * is told once. */
+void promotion_hurry(struct promotion *promotion);
+
+/* ---- detached_cancel.c: what a client gives up goes on ---- */
+void promotion_register(struct promotion *promotion);
+void promotion_unregister(struct promotion *promotion);
+
+/* ---- compat/detached_answer.c: what the client is told; each takes the call off the promotion
+ * ---- */
+/* The call ended before it was a task. */
+void promotion_answer_reply(struct promotion *promotion, const struct ask_reply *reply);
+void promotion_answer_outcome(struct promotion *promotion);
+/* It is a task. `working` holds those of the client at this server. */
+void promotion_answer_task(struct promotion *promotion, const struct store_reply *working);
+/* A notification of upstream's while the client waits. */
+void promotion_pass(struct promotion *promotion, struct str message);

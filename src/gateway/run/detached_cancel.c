@@ -1,0 +1,68 @@
+/*
+ * Clients that give up a call that upstream runs. An SDK client that has waited for a minute sends
+ * notifications/cancelled for it: upstream must not hear of it where the call goes on as a task,
+ * whose end the client may still want. It cancels the task if it means that.
+ */
+#include "detached_call_internal.h"
+#include "quota.h"
+#include "taskgate/json/text.h"
+
+/* One client's request: keys hold no space. */
+static void write_name(struct buffer *out, struct str key, struct str request_id)
+{
+    buffer_append(out, key);
+    buffer_append_char(out, ' ');
+    buffer_append(out, request_id);
+}
+
+void promotion_register(struct promotion *promotion)
+{
+    struct buffer name;
+    buffer_init(&name);
+    write_name(&name, str_from(promotion->key), buffer_str(&promotion->request_id));
+    quota_take(promotion->worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
+    list_append(&promotion->worker->detached, &promotion->node);
+    buffer_finish(&name);
+}
+
+void promotion_unregister(struct promotion *promotion)
+{
+    struct buffer name;
+    buffer_init(&name);
+    write_name(&name, str_from(promotion->key), buffer_str(&promotion->request_id));
+    quota_give_back(promotion->worker->gateway->detached, buffer_str(&name));
+    list_remove(&promotion->node);
+    buffer_finish(&name);
+}
+
+/* A worker_callback; `name` is a request's. Its wait may be on any worker. */
+static void hurry(struct gateway_worker *worker, struct task *unused, struct str name)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
+        struct promotion *promotion = LIST_ENTRY(node, struct promotion, node);
+        struct buffer own;
+        buffer_init(&own);
+        write_name(&own, str_from(promotion->key), buffer_str(&promotion->request_id));
+        if (str_equal(buffer_str(&own), name))
+            promotion_hurry(promotion);
+        buffer_finish(&own);
+    }
+}
+
+bool promotion_takes_cancel(struct call *call)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str id = json_member(call->envelope.params, "requestId");
+    char key[PSEUDO_KEY_BYTES];
+    struct buffer name;
+    pseudo_key_of_call(call, key);
+    if (!key[0] || id.length == 0)
+        return false;
+    buffer_init(&name);
+    write_name(&name, str_from(key), id);
+    bool is_ours = quota_has(gateway->detached, buffer_str(&name));
+    if (is_ours)
+        gateway_tell_workers(gateway, hurry, NULL, buffer_str(&name));
+    buffer_finish(&name);
+    return is_ours;
+}

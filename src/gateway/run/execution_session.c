@@ -1,0 +1,109 @@
+/* Executing for the control plane, which has no session at upstream: the gateway opens one of
+ * its own with the source's static headers, for this one call. */
+#include <stdlib.h>
+
+#include "execution_internal.h"
+#include "mcp_client/service_session.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#define LAST_WORD_MS 10000
+#define LAST_WORD_BYTES 65536
+
+static void on_initialized(void *context, const struct ask_reply *reply)
+{
+    struct execution *execution = context;
+    execution->ask = NULL;
+    execution_send(execution); /* what upstream thinks of the notification, the call will tell */
+}
+
+/* Some servers refuse calls until they have read the notification, so its answer is awaited. */
+static void say_initialized(struct execution *execution)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_initialized};
+    execution_ask(execution, own_session_initialized(), STR_EMPTY, &callbacks);
+}
+
+static void on_opened(void *context, const struct ask_reply *reply)
+{
+    static const char not_sent[] =
+        "the gateway's own session could not be opened; nothing was sent";
+    struct execution *execution = context;
+    bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
+    execution->ask = NULL;
+    if (json_member(reply->message, "result").length > 0) {
+        own_session_opened(&execution->credentials, reply);
+        say_initialized(execution);
+    } else if (is_refusal || json_member(reply->message, "error").length > 0) {
+        execution_answered(execution, reply);
+    } else if (reply->result == UPSTREAM_SILENT) {
+        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, not_sent);
+    } else if (reply->status > 0) {
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, not_sent);
+    } else {
+        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, not_sent);
+    }
+}
+
+void execution_session_open(struct execution *execution)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_opened};
+    struct buffer body = {0}, id = {0};
+    headers_finish(&execution->credentials);
+    own_session_begin(&execution->credentials, execution->source);
+    ask_write_request(&body, &id, "initialize", own_session_params());
+    execution_ask(execution, buffer_str(&body), buffer_str(&id), &callbacks);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+void execution_session_close(struct execution *execution)
+{
+    if (execution->source)
+        own_session_end(execution->worker, execution->snapshot, execution->source,
+                        &execution->credentials);
+    headers_finish(&execution->credentials);
+}
+
+/* ---- a last word ---- */
+
+/* What is needed to close the session after the execution itself has gone. */
+struct farewell {
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct headers headers;
+};
+
+static void drop_farewell(void *context)
+{
+    struct farewell *farewell = context;
+    headers_finish(&farewell->headers);
+    snapshot_unref(farewell->snapshot);
+    free(farewell);
+}
+
+static void on_said(void *context, const struct ask_reply *reply)
+{
+    struct farewell *farewell = context;
+    own_session_end(farewell->worker, farewell->snapshot, farewell->source, &farewell->headers);
+    drop_farewell(farewell);
+}
+
+void execution_session_say_last(struct execution *execution, const struct ask_options *options)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_said, .dropped = drop_farewell};
+    struct farewell *farewell = memory_alloc(sizeof *farewell);
+    *farewell = (struct farewell){
+        .worker = execution->worker,
+        .snapshot = snapshot_ref(execution->snapshot),
+        .source = execution->source,
+        .headers = execution->credentials,
+    };
+    headers_init(&execution->credentials, true); /* given away */
+    struct ask_options bounded = *options;
+    bounded.headers = &farewell->headers;
+    bounded.total_ms = LAST_WORD_MS;
+    bounded.most_bytes = LAST_WORD_BYTES;
+    ask_start(execution->worker, &bounded, &callbacks, farewell);
+}

@@ -1,0 +1,104 @@
+/* Executing a tool that upstream itself runs only as a task: create, poll, fetch the result
+ * (contract "Tasks": upstream's own annotation `required`). */
+#include <stdlib.h>
+
+#include "execution_internal.h"
+#include "task_aliases.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#define POLL_INTERVAL_MS 1000
+#define POLL_INTERVAL_MIN_MS 100
+#define POLL_INTERVAL_MAX_MS 60000
+
+static void write_params(struct buffer *params, const struct execution *execution)
+{
+    buffer_append_text(params, "{\"taskId\":");
+    buffer_append_json_string(params, str_from(execution->upstream_task));
+    buffer_append_char(params, '}');
+}
+
+static void ask(struct execution *execution, const char *method,
+                const struct ask_callbacks *callbacks)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    write_params(&params, execution);
+    ask_write_request(&body, &id, method, buffer_str(&params));
+    execution_ask(execution, buffer_str(&body), buffer_str(&id), callbacks);
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+static void on_result(void *context, const struct ask_reply *reply)
+{
+    struct execution *execution = context;
+    execution->has_result = true; /* what comes now is the tool's own result */
+    execution_answered(execution, reply);
+}
+
+static void fetch_result(struct execution *execution)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_result,
+                                                   .interim = execution_interim};
+    ask(execution, "tasks/result", &callbacks);
+}
+
+static int64_t poll_interval_ms(struct str task)
+{
+    uint64_t interval;
+    if (!str_to_u64(json_member(task, "pollInterval"), &interval))
+        return POLL_INTERVAL_MS;
+    if (interval < POLL_INTERVAL_MIN_MS)
+        return POLL_INTERVAL_MIN_MS;
+    return interval > POLL_INTERVAL_MAX_MS ? POLL_INTERVAL_MAX_MS : (int64_t)interval;
+}
+
+static void on_status(void *context, const struct ask_reply *reply)
+{
+    struct execution *execution = context;
+    struct str task = json_member(reply->message, "result");
+    struct str status = json_member(task, "status");
+    execution->ask = NULL;
+    if (task.length == 0)
+        execution_answered(execution, reply); /* an error, or no answer: that is the outcome */
+    else if (json_string_equals(status, STR("working")))
+        loop_timer_start(&execution->timer, poll_interval_ms(task));
+    else /* at its end, or asking something: its answer comes with tasks/result */
+        fetch_result(execution);
+}
+
+static void on_poll(void *context)
+{
+    static const struct ask_callbacks callbacks = {.reply = on_status,
+                                                   .interim = execution_interim};
+    ask(context, "tasks/get", &callbacks);
+}
+
+bool execution_task_follow(struct execution *execution, struct str result)
+{
+    struct str task = json_member(result, "task");
+    char *id = json_string_text(json_member(task, "taskId"), NULL);
+    if (!id)
+        return false; /* an immediate result is acceptable too */
+    struct gateway_worker *worker = execution->worker;
+    execution->upstream_task = id;
+    upstream_tasks_put(worker->gateway->upstream_tasks,
+                       execution->session[0] ? execution->audience.key : "", id, execution->task);
+    store_task_set_upstream(worker->gateway->store, str_from(execution->id), str_from(id),
+                            (struct store_call){worker->loop, NULL, NULL});
+    loop_timer_init(&execution->timer, worker->loop, on_poll, execution);
+    loop_timer_start(&execution->timer, poll_interval_ms(task));
+    return true;
+}
+
+void execution_task_cancel(struct execution *execution)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    write_params(&params, execution);
+    ask_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
+    execution_say_last(execution, buffer_str(&body), buffer_str(&id));
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}

@@ -1,0 +1,27 @@
+/*
+ * What upstream's answer to a tool call makes of the task that stands for it: the change that
+ * ends it (contract "Tasks").
+ */
+#pragma once
+
+#include "mcp_client/rpc_call.h"
+
+struct outcome {
+    struct task_change change; /* its texts are in the two below; see outcome_change() */
+    struct buffer text;        /* JSON text of the result or error */
+    struct buffer message;     /* for statusMessage */
+};
+
+/* Zeroed memory is an empty outcome. */
+void outcome_finish(struct outcome *outcome);
+/* Upstream's result; one that says isError fails the task, with its first text as the reason. */
+void outcome_of_result(struct outcome *outcome, struct str result);
+/* Upstream's JSON-RPC error. */
+void outcome_of_error(struct outcome *outcome, struct str error);
+/* An error of the gateway's own. */
+void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_error error,
+                        const char *details);
+/* A reply that holds no JSON-RPC answer. */
+void outcome_of_no_answer(struct outcome *outcome, struct str tool, const struct ask_reply *reply);
+/* Ready for the store; valid as long as the outcome. */
+const struct task_change *outcome_change(struct outcome *outcome);

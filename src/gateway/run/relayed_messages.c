@@ -1,0 +1,244 @@
+/* What upstream asks on a stream of the client's own, where the gateway's tools answer in the
+ * client's place: it is taken out before the client sees it. */
+#include <stdlib.h>
+
+#include "compat/tools.h"
+#include "inbox/inbox.h"
+#include "input/input_request.h"
+#include "mcp_client/tools_fetch.h"
+#include "relay/relay.h"
+#include "server_messages.h"
+#include "task_aliases.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/sse.h"
+
+bool questions_have_tools(const struct call *call, enum question_kind kind)
+{
+    static const enum config_pseudo_tool needed[QUESTION_KIND_COUNT][2] = {
+        [QUESTION_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
+        [QUESTION_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
+    };
+    struct buffer name;
+    buffer_init(&name);
+    bool has_both = pseudo_serves(call);
+    for (size_t i = 0; has_both && i < 2; i++)
+        has_both = pseudo_tool_write_name(call, needed[kind][i], &name);
+    buffer_finish(&name);
+    return has_both;
+}
+
+static bool is_answered_for(const struct call *call, enum question_kind kind)
+{
+    return kind == QUESTION_ELICITATION ? call->facts.injected_elicitation
+                                        : call->facts.injected_sampling;
+}
+
+static bool is_get_stream(const struct call *call)
+{
+    return !call->method;
+}
+
+/* ---- taking ---- */
+
+/* What the client's own GET stream brings belongs to no call, and outlives the stream. */
+static uint64_t number_of(struct call *call)
+{
+    if (call->question_number == 0)
+        call->question_number = questions_number();
+    return call->question_number;
+}
+
+/* What is related to a task of upstream's that an execution follows: its client knows only ours. */
+static bool take_of_task(struct call *call, struct str method, struct str message)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session);
+    enum question_kind kind;
+    bool is_request = json_member(message, "id").length > 0;
+    if (is_request && !questions_are_asked_by(method, &kind))
+        return false;
+    if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
+        return false;
+    char key[PSEUDO_KEY_BYTES];
+    pseudo_key_of_session(call->source, call->session, key); /* "" without a session */
+    struct task *task = upstream_tasks_find(gateway->upstream_tasks, key, message);
+    if (!task)
+        return false;
+    struct question_audience audience;
+    struct headers headers;
+    unsigned requests = 0;
+    questions_audience(call, &audience);
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    pseudo_key_of_task(task, key);
+    const struct interim_origin origin = {
+        .worker = call->worker,
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .task = task,
+        .key = key,
+        .headers = &headers,
+        .session = call->session,
+        .audience = &audience,
+        .requests = &requests,
+    };
+    /* Each change of our own task is told by us. */
+    if (!str_equal(method, STR("notifications/tasks/status")))
+        interim_take(&origin, message);
+    headers_finish(&headers);
+    task_unref(task);
+    return true;
+}
+
+static void take(struct call *call, struct str message, bool is_cancel, bool *taken)
+{
+    struct question_audience audience;
+    struct headers headers;
+    questions_audience(call, &audience);
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    const struct question_origin origin = {
+        .worker = call->worker,
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .headers = &headers,
+        .session = call->session,
+        .audience = &audience,
+        .call = number_of(call),
+    };
+    if (is_cancel) {
+        *taken = questions_take_cancel(&origin, message);
+    } else {
+        questions_take(&origin, message);
+        relay_wait_for_person(call->relay);
+        *taken = true;
+    }
+    headers_finish(&headers);
+}
+
+/* ---- a session of which nothing is in memory ---- */
+
+/* A message that is held back until the store has said whose session this is. */
+struct late_message {
+    struct call *call;
+    enum question_kind kind;
+    char *text;
+};
+
+static void put_back(struct call *call, struct str message)
+{
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    http_stream_write(call->exchange, buffer_str(&event));
+    buffer_finish(&event);
+}
+
+static void on_facts(void *context, const struct store_reply *reply)
+{
+    struct late_message *late = context;
+    struct call *call = late->call;
+    bool taken;
+    if (call->exchange) {
+        call_take_facts(call, reply);
+        if (is_answered_for(call, late->kind))
+            take(call, str_from(late->text), false, &taken);
+        else
+            put_back(call, str_from(late->text));
+    }
+    call_unref(call);
+    free(late->text);
+    free(late);
+}
+
+/* Whether the facts are there now; else the message is held back. */
+static bool has_facts(struct call *call, enum question_kind kind, struct str message)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), session = str_from(call->session);
+    if (call->facts.known || session.length == 0 ||
+        sessions_get(gateway->sessions, source, session, &call->facts))
+        return true;
+    struct late_message *late = memory_alloc(sizeof *late);
+    *late = (struct late_message){call_ref(call), kind, memory_copy_str(message)};
+    store_session_get(gateway->store, source, session,
+                      (struct store_call){call->worker->loop, on_facts, late});
+    return false;
+}
+
+/* ---- the stream ---- */
+
+/* What a client that knows no tasks may also ask for by get_notifications and get_logs. */
+static void keep_notification(struct call *call, struct str method, struct str message)
+{
+    char key[PSEUDO_KEY_BYTES];
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), params = json_member(message, "params");
+    if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
+        fetch_changed(gateway, source);
+    if (!is_get_stream(call) || !pseudo_serves(call) ||
+        str_equal(method, STR("notifications/progress")))
+        return;
+    pseudo_key_of_call(call, key);
+    if (str_equal(method, STR("notifications/message")))
+        pseudo_client_log(gateway, str_from(key), source, params);
+    else
+        pseudo_client_notification(gateway, str_from(key), source, method, params);
+}
+
+static bool take_request(struct call *call, enum question_kind kind, struct str message)
+{
+    bool taken = true;
+    call_identify(call);
+    if (!has_facts(call, kind, message))
+        return true;
+    if (!is_answered_for(call, kind))
+        return false;
+    take(call, message, false, &taken);
+    return taken;
+}
+
+bool questions_take_from_stream(struct call *call, struct str message)
+{
+    enum question_kind kind;
+    bool taken = false, has_id = json_member(message, "id").length > 0;
+    char *text = json_string_text(json_member(message, "method"), NULL);
+    struct str method = str_from(text);
+    if (upstream_tasks_any(call->worker->gateway->upstream_tasks)) {
+        call_identify(call);
+        taken = take_of_task(call, method, message);
+    }
+    if (taken) {
+        /* it was a task's */
+    } else if (has_id && questions_are_asked_by(method, &kind)) {
+        taken = take_request(call, kind, message);
+    } else if (!has_id && str_equal(method, STR("notifications/cancelled")) &&
+               question_table_count(call->worker->gateway->questions) > 0) {
+        call_identify(call);
+        take(call, message, true, &taken);
+    } else if (!has_id) {
+        keep_notification(call, method, message);
+    }
+    free(text);
+    return taken;
+}
+
+uint64_t questions_take_number(struct call *call)
+{
+    uint64_t number = call->question_number > 0 ? call->question_number : questions_number();
+    call->question_number = 0;
+    return number;
+}
+
+/* The client's own GET stream may end and be opened again: what came on it is asked until upstream
+ * has gone. */
+void questions_call_ended(struct call *call)
+{
+    char key[PSEUDO_KEY_BYTES];
+    if (call->question_number == 0 || (is_get_stream(call) && !call->upstream_broke))
+        return;
+    pseudo_key_of_call(call, key);
+    questions_end_call(call->worker, str_from(key), call->question_number);
+    call->question_number = 0;
+}

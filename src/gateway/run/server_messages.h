@@ -1,0 +1,26 @@
+/*
+ * What upstream says or asks while a call runs whose client has only its task: progress, log
+ * messages and other notifications are passed on, tied to the task by related-task _meta;
+ * questions wait for whoever can answer them (contract "Tasks").
+ */
+#pragma once
+
+#include "input/input_request.h"
+
+/* The call that runs; all borrowed. */
+struct interim_origin {
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source; /* of it */
+    struct task *task;                  /* NULL while its client waits for the answer itself */
+    const char *key;                    /* of the client (inbox/inbox.h), or "" */
+    const struct headers *headers; /* that an answer to upstream needs: session and credentials */
+    const char *session;           /* digest of the session in them, or "" */
+    const struct question_audience *audience; /* who answers for the client */
+    uint64_t
+        call; /* a number of questions_number() that its questions end with; 0: the task does */
+    unsigned *requests; /* of upstream's so far */
+};
+
+/* Takes a request or notification. */
+void interim_take(const struct interim_origin *origin, struct str message);

@@ -1,0 +1,145 @@
+/* A call becomes a task: durable before its id is known to anyone (design invariant 2). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "decision/task_binding.h"
+#include "execution.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+#define LIMIT_RETRY_AFTER_S 60
+
+/* What was decided, kept until upstream has vouched for the client. */
+struct creation {
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    bool accelerated;
+};
+
+static void drop_creation(struct call *call)
+{
+    free(call->state);
+    call->state = NULL;
+    call->abandoned = NULL;
+}
+
+char *task_describe_principal(const struct call *call)
+{
+    const char *name = call->facts.client_name[0] ? call->facts.client_name : "unknown client";
+    const char *digest = strchr(call->owner, ':');
+    if (!digest)
+        return memory_format("%s (anonymous)", name);
+    return memory_format("%s (%.*s %.12s)", name, (int)(digest - call->owner), call->owner,
+                         digest + 1);
+}
+
+static void answer_limit(struct call *call, const char *which)
+{
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call), .details = str_from(which), .retry_after = LIMIT_RETRY_AFTER_S};
+    call_answer_error(call, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+}
+
+static void answer_created(struct call *call, struct task *task, const struct config_rule *rule)
+{
+    const struct dialect_view view = {.pending = call_pending_look(call)};
+    struct buffer result;
+    buffer_init(&result);
+    dialect_write_create_result(&result, task, &view,
+                                str_from(rule ? rule->immediate_response : NULL));
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+}
+
+/* A create on its way to the store: it outlives the client's patience. */
+struct pending_create {
+    struct call *call;
+    const struct config_rule *rule; /* of the call's snapshot; NULL: the default action */
+    char id[TASK_ID_BYTES];
+};
+
+void task_create_answer_refused(struct call *call, enum store_status status)
+{
+    struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
+                                      .retry_after = 5};
+    if (status == STORE_LIMIT_PRINCIPAL)
+        answer_limit(call, "too many pending tasks of this client");
+    else if (status == STORE_LIMIT_TOTAL)
+        answer_limit(call, "too many pending tasks");
+    else
+        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+}
+
+void task_create_log_refused(const struct call *call, enum store_status status)
+{
+    const char *reason = status == STORE_LIMIT_PRINCIPAL ? "limits.pending_per_principal"
+                         : status == STORE_LIMIT_TOTAL   ? "limits.pending_total"
+                                                         : "the store has failed";
+    log_warn("Task refused", LOG_TEXT("source", call->source->id), LOG_TEXT("reason", reason));
+}
+
+static void on_created(void *context, const struct store_reply *reply)
+{
+    struct pending_create *create = context;
+    struct call *call = create->call;
+    if (reply->status == STORE_OK) {
+        struct task *task = reply->task;
+        task_bind_announce(task);
+        if (call->exchange)
+            answer_created(call, task, create->rule);
+    } else {
+        task_create_log_refused(call, reply->status);
+        execution_forget(call->worker, str_from(create->id));
+        if (call->exchange)
+            task_create_answer_refused(call, reply->status);
+    }
+    call_unref(call);
+    free(create);
+}
+
+struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
+                               const struct catalog_tool *tool, bool accelerated)
+{
+    char *principal = task_describe_principal(call);
+    const struct task_origin origin = {
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .envelope = &call->envelope,
+        .owner = call->owner,
+        .session = call->session,
+        .principal = principal,
+        .client_name = call->facts.client_name,
+        .client_version = call->facts.client_version,
+    };
+    struct task *task = task_bind(&origin, decision, tool, accelerated);
+    free(principal);
+    return task;
+}
+
+/* Upstream knows this client: the task is made. */
+static void create(struct call *call)
+{
+    struct creation creation = *(struct creation *)call->state;
+    const struct config_limits *limits = &call->snapshot->config->limits;
+    struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
+    struct task *task =
+        task_create_bound(call, &creation.decision, &creation.tool, creation.accelerated);
+    drop_creation(call);
+    struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
+    pending_create->call = call_ref(call);
+    pending_create->rule = creation.decision.rule;
+    memcpy(pending_create->id, task->id, sizeof pending_create->id);
+    execution_hold(call, task);
+    store_task_create(call->worker->gateway->store, task, &pending,
+                      (struct store_call){call->worker->loop, on_created, pending_create});
+}
+
+void task_create_from_call(struct call *call, const struct policy_decision *decision,
+                           const struct catalog_tool *tool, bool accelerated)
+{
+    struct creation *creation = memory_alloc(sizeof *creation);
+    *creation = (struct creation){*decision, *tool, accelerated};
+    call->state = creation;
+    call->abandoned = drop_creation;
+    verify_then(call, create);
+}

@@ -1,0 +1,107 @@
+/* What is known of the servers themselves: what they can do, and whether they answer. */
+#include "taskgate/core/clock.h"
+#include "taskgate/core/metrics.h"
+#include "tool_catalog_internal.h"
+
+bool catalog_capabilities(struct catalog *catalog, struct str source,
+                          struct mcp_capabilities *capabilities)
+{
+    *capabilities = (struct mcp_capabilities){0};
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = map_get(catalog->sources, source);
+    bool seen = entry && entry->has_capabilities;
+    if (seen)
+        *capabilities = entry->capabilities;
+    pthread_mutex_unlock(&catalog->lock);
+    return seen;
+}
+
+bool catalog_has_seen_tasks(struct catalog *catalog, struct str source)
+{
+    pthread_mutex_lock(&catalog->lock);
+    const struct source_entry *entry = map_get(catalog->sources, source);
+    bool seen = entry && entry->has_seen_tasks;
+    pthread_mutex_unlock(&catalog->lock);
+    return seen;
+}
+
+static bool set_capabilities(struct source_entry *entry,
+                             const struct mcp_capabilities *capabilities)
+{
+    const struct mcp_capabilities *old = &entry->capabilities;
+    bool changed = !entry->has_capabilities || old->tasks != capabilities->tasks ||
+                   old->task_status != capabilities->task_status;
+    entry->has_capabilities = true;
+    entry->has_seen_tasks = entry->has_seen_tasks || capabilities->tasks;
+    entry->capabilities = *capabilities;
+    return changed;
+}
+
+bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
+                              const struct mcp_capabilities *capabilities)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = catalog_present_source(catalog, source);
+    bool changed = entry && set_capabilities(entry, capabilities);
+    pthread_mutex_unlock(&catalog->lock);
+    return changed;
+}
+
+static enum catalog_change change_of(struct source_entry *entry, bool reachable)
+{
+    bool is_first = !entry->tried, was = entry->reachable, had = entry->was_reachable;
+    entry->tried = true;
+    entry->reachable = reachable;
+    entry->was_reachable = had || reachable;
+    if (reachable && (is_first || !was))
+        entry->connected_ms = clock_now_ms();
+    if (!reachable)
+        return was && !is_first ? CATALOG_DISCONNECTED : CATALOG_UNCHANGED;
+    if (!is_first && was)
+        return CATALOG_UNCHANGED;
+    return had ? CATALOG_RECONNECTED : CATALOG_CONNECTED;
+}
+
+enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
+                                          bool reachable)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = catalog_source(catalog, source);
+    bool changed = !entry->tried || entry->reachable != reachable;
+    enum catalog_change change = change_of(entry, reachable);
+    if (change == CATALOG_RECONNECTED)
+        catalog_source_changed(entry);
+    bool all = true;
+    size_t position = 0;
+    void *value;
+    while (changed && map_next(catalog->sources, &position, NULL, &value))
+        all = all && ((struct source_entry *)value)->reachable;
+    pthread_mutex_unlock(&catalog->lock);
+    if (changed) {
+        metrics_set(METRIC_UPSTREAM_HEALTH, all, METRIC_LABELS(STR("healthy")));
+        metrics_set(METRIC_UPSTREAM_HEALTH, !all, METRIC_LABELS(STR("unhealthy")));
+    }
+    return change;
+}
+
+bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = map_get(catalog->sources, source);
+    bool reachable = !entry || entry->reachable;
+    *since_ms = entry ? entry->connected_ms : 0;
+    pthread_mutex_unlock(&catalog->lock);
+    return reachable;
+}
+
+bool catalog_all_reachable(struct catalog *catalog)
+{
+    bool all = true;
+    pthread_mutex_lock(&catalog->lock);
+    size_t position = 0;
+    void *value;
+    while (map_next(catalog->sources, &position, NULL, &value))
+        all = all && ((struct source_entry *)value)->reachable;
+    pthread_mutex_unlock(&catalog->lock);
+    return all;
+}

@@ -1,0 +1,94 @@
+/* What the catalogue keeps of a source, for the files that keep it. */
+#pragma once
+
+#include <pthread.h>
+
+#include "taskgate/core/list.h"
+#include "taskgate/core/map.h"
+#include "tool_catalog.h"
+#include "tool_lists.h"
+
+#define LOOKS 64
+
+/* When a call of whom last had the list fetched, by the owner's hash. One's look is none of
+ * another's: to a stranger upstream may say nothing. Where there are too many the oldest is
+ * forgotten, and its owner looks again. */
+struct look {
+    uint64_t owner;
+    int64_t at_ms; /* monotonic; 0: never */
+};
+
+/* What one owner was told. */
+struct told {
+    struct list node; /* in catalog.recent; of the gateway's own in none */
+    struct source_entry *source;
+    struct tool_list *list;        /* NULL: nothing yet */
+    struct catalog_page *building; /* the pages so far of a list that goes on; NULL */
+    uint64_t epoch;                /* of the last whole list; 0: there was none */
+    size_t owner_length;
+    char owner[];
+};
+
+struct source_entry {
+    char *url;         /* of the server that all this is of; NULL when the configuration lacks it */
+    struct map *told;  /* owner -> struct told, but for the gateway's own */
+    struct told *own;  /* the gateway's own; NULL until it was told */
+    struct map *lists; /* the different ones of them all */
+    struct map *views; /* name -> struct tool_view, of the tools of them all */
+    struct tool_list *whole; /* the last whole list of anybody, for what is counted; or NULL */
+    uint64_t epoch;          /* catalog_epoch() */
+    bool filled;
+    bool stale;         /* filled, and upstream may have other tools now */
+    bool fetching;      /* the gateway itself is at it */
+    int64_t fetched_ms; /* monotonic: when that last began */
+    struct look looks[LOOKS];
+    unsigned next_look;
+    bool has_capabilities, has_seen_tasks;
+    struct mcp_capabilities capabilities;
+    bool reachable; /* when last tried */
+    bool tried;
+    bool was_reachable;   /* at some time */
+    int64_t connected_ms; /* wall clock: since when it is reachable */
+};
+
+struct catalog {
+    pthread_mutex_t lock;
+    struct map *sources;
+    struct known_tools *tools;
+    struct list recent; /* struct told.node, the longest unseen first */
+    size_t told_count, told_bytes;
+    long counts[3]; /* visible tools by annotation */
+};
+
+/* All of these under the lock. */
+struct source_entry *catalog_source(struct catalog *catalog, struct str source);
+/* NULL for what another server has answered, which the source had before a reload. */
+struct source_entry *catalog_present_source(struct catalog *catalog,
+                                            const struct config_source *source);
+/* The server may have other tools now. */
+void catalog_source_changed(struct source_entry *entry);
+
+/* ---- tools_by_owner.c: what owners were told ---- */
+/* NULL when that was nothing. */
+struct told *told_find(const struct source_entry *entry, struct str owner);
+/* Forgets what everybody was told of the source. */
+void told_forget_all(struct catalog *catalog, struct source_entry *entry);
+
+/* ---- tools_over_owners.c: all that is known of each tool of a source, whoever was told ---- */
+/* A list that nobody else of the source has is there now, or is there no longer. */
+void views_add_list(struct source_entry *entry, const struct tool_list *list);
+void views_remove_list(struct catalog *catalog, struct source_entry *entry,
+                       const struct tool_list *list);
+/* What there is for an owner who was told nothing; UNKNOWN when there is nothing. */
+void views_find(const struct source_entry *entry, struct str name, struct catalog_tool *tool);
+/* Logs and counts what the list's tools are announced as, where that is new. */
+void views_announce(struct catalog *catalog, const struct snapshot *snapshot,
+                    const struct config_source *source, struct source_entry *entry,
+                    const struct tool_list *list);
+void views_announce_all(struct catalog *catalog, const struct snapshot *snapshot,
+                        const struct config_source *source, struct source_entry *entry);
+/* For the gauge: the tool is there; of a whole list its tools alone are. */
+void views_see(struct catalog *catalog, struct source_entry *entry, const struct known_tool *tool);
+void views_see_whole(struct catalog *catalog, struct source_entry *entry,
+                     const struct tool_list *list);
+void views_publish_counts(const struct catalog *catalog);

@@ -1,0 +1,67 @@
+/*
+ * Definitions of tools and lists of them, as servers gave them. Both are immutable and counted,
+ * and equal ones are stored once: ten thousand owners who were told the same share one list.
+ * One thread at a time: under the catalogue's lock.
+ */
+#pragma once
+
+#include "taskgate/core/map.h"
+#include "tool_catalog.h"
+
+/* Tools of one list beyond these are judged and relayed, but not remembered. */
+#define LIST_TOOLS_MOST 20000
+
+/* One definition. */
+struct known_tool {
+    size_t references;
+    uint64_t hash; /* of the name */
+    struct catalog_tool facts;
+    size_t name_length, key_length;
+    char key[]; /* the name, a NUL, and the definition's text or, of a long one, its digest */
+};
+
+struct known_tools; /* all of them */
+struct known_tools *known_tools_create(void);
+void known_tools_destroy(struct known_tools *tools);
+/* What they and the lists take in memory, nearly. */
+size_t known_tools_bytes(const struct known_tools *tools);
+
+/* Writes the key of a tool; any thread. */
+void known_tool_write_key(struct buffer *key, const struct mcp_tool *tool);
+struct str known_tool_name(const struct known_tool *tool);
+/* With a reference for the caller; NULL when it is not known yet. */
+struct known_tool *known_tool_find(struct known_tools *tools, struct str key);
+/* As known_tool_find(), and makes it with the canonical digest of its definition. */
+struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
+                                     const struct mcp_tool *tool, const char *digest);
+struct known_tool *known_tool_ref(struct known_tool *tool);
+void known_tool_unref(struct known_tools *tools, struct known_tool *tool);
+
+struct tool_list_item {
+    struct known_tool *tool; /* counted */
+    bool gone;               /* the last whole list was without it; the server may still run it */
+};
+
+struct tool_list {
+    size_t references;
+    uint64_t hash;    /* of its items, in whatever order */
+    bool is_interned; /* the only one of these items in its map */
+    size_t count, room, slot_count;
+    uint32_t *slots; /* 1 + the place of an item, by the hash of its name; 0 is free */
+    struct tool_list_item items[];
+};
+
+/* A list that is being made, with room for so many; gets one reference. */
+struct tool_list *tool_list_create(struct known_tools *tools, size_t room);
+/* Puts a tool in, or in the place of that of the same name. Does nothing when there is no room. */
+void tool_list_put(struct known_tools *tools, struct tool_list *list, struct known_tool *tool,
+                   bool gone);
+/* NULL when absent; `list` may be NULL. */
+const struct tool_list_item *tool_list_find(const struct tool_list *list, struct str name,
+                                            uint64_t hash);
+/* Ends the making: gives the equal one of `interned` in place of `list`, with a reference, or
+ * keeps `list` there. */
+struct tool_list *tool_list_intern(struct known_tools *tools, struct map *interned,
+                                   struct tool_list *list);
+/* Takes it off `interned` with the last reference. */
+void tool_list_unref(struct known_tools *tools, struct map *interned, struct tool_list *list);

@@ -1,0 +1,302 @@
+/* What each owner was told of a source's tools, page by page. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
+#include "tool_catalog_internal.h"
+
+#define TOOL_NAME_BYTES 1024
+/* All definitions and lists; beyond it the longest unseen owner is forgotten, too. */
+#define MOST_BYTES ((size_t)128 * 1024 * 1024)
+
+struct catalog_page {
+    struct catalog *catalog;
+    struct known_tool **tools; /* counted */
+    size_t count, room;
+};
+
+/* ---- pages ---- */
+
+struct catalog_page *catalog_page_create(struct catalog *catalog)
+{
+    struct catalog_page *page = memory_alloc(sizeof *page);
+    page->catalog = catalog;
+    return page;
+}
+
+/* Under the lock. */
+static void page_destroy(struct catalog_page *page)
+{
+    for (size_t i = 0; i < page->count; i++)
+        known_tool_unref(page->catalog->tools, page->tools[i]);
+    free(page->tools);
+    free(page);
+}
+
+void catalog_page_destroy(struct catalog_page *page)
+{
+    if (!page)
+        return;
+    struct catalog *catalog = page->catalog;
+    pthread_mutex_lock(&catalog->lock);
+    page_destroy(page);
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+/* Takes the reference over. */
+static void append(struct catalog_page *page, struct known_tool *tool)
+{
+    if (page->count == page->room) {
+        page->room = page->room ? 2 * page->room : 16;
+        page->tools = memory_grow_array(page->tools, page->room, sizeof(struct known_tool *));
+    }
+    page->tools[page->count++] = tool;
+}
+
+/* Lists mostly bring the same definitions as before; only new ones are digested. */
+static struct known_tool *obtain(struct catalog *catalog, const struct mcp_tool *tool)
+{
+    char digest[DIGEST_HEX_BYTES];
+    struct buffer key;
+    buffer_init(&key);
+    known_tool_write_key(&key, tool);
+    pthread_mutex_lock(&catalog->lock);
+    struct known_tool *known = known_tool_find(catalog->tools, buffer_str(&key));
+    pthread_mutex_unlock(&catalog->lock);
+    if (!known) {
+        canonical_digest(tool->raw, digest);
+        pthread_mutex_lock(&catalog->lock);
+        known = known_tool_obtain(catalog->tools, buffer_str(&key), tool, digest);
+        pthread_mutex_unlock(&catalog->lock);
+    }
+    buffer_finish(&key);
+    return known;
+}
+
+bool catalog_page_add(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+{
+    struct catalog_page *page = context;
+    if (tool->name.length <= TOOL_NAME_BYTES && page->count < LIST_TOOLS_MOST)
+        append(page, obtain(page->catalog, tool));
+    return true;
+}
+
+/* Under the lock. The tools of `page` come behind those of `pages`. */
+static void move_tools(struct catalog_page *pages, const struct catalog_page *page)
+{
+    for (size_t i = 0; i < page->count && pages->count < LIST_TOOLS_MOST; i++)
+        append(pages, known_tool_ref(page->tools[i]));
+}
+
+/* ---- owners ---- */
+
+struct told *told_find(const struct source_entry *entry, struct str owner)
+{
+    return owner.length > 0 ? map_get(entry->told, owner) : entry->own;
+}
+
+static size_t size_of(const struct told *told)
+{
+    return sizeof *told + 2 * told->owner_length;
+}
+
+static struct told *obtain_told(struct catalog *catalog, struct source_entry *entry,
+                                struct str owner)
+{
+    struct told *told = told_find(entry, owner);
+    if (told)
+        return told;
+    told = memory_alloc(sizeof *told + owner.length);
+    told->source = entry;
+    told->owner_length = owner.length;
+    memcpy(told->owner, owner.length > 0 ? owner.bytes : "", owner.length);
+    list_init(&told->node);
+    if (owner.length > 0) {
+        map_put(entry->told, owner, told);
+        catalog->told_count++;
+        catalog->told_bytes += size_of(told);
+    } else {
+        entry->own = told;
+    }
+    return told;
+}
+
+/* The last of those who have the list takes it out of the views. */
+static void release(struct catalog *catalog, struct source_entry *entry, struct tool_list *list)
+{
+    if (list && list->references == 1)
+        views_remove_list(catalog, entry, list);
+    tool_list_unref(catalog->tools, entry->lists, list);
+}
+
+static void told_destroy(struct catalog *catalog, struct told *told)
+{
+    release(catalog, told->source, told->list);
+    if (told->building)
+        page_destroy(told->building);
+    free(told);
+}
+
+static void told_forget(struct catalog *catalog, struct told *told)
+{
+    map_remove(told->source->told, str_slice(told->owner, told->owner_length));
+    list_remove(&told->node);
+    catalog->told_count--;
+    catalog->told_bytes -= size_of(told);
+    told_destroy(catalog, told);
+}
+
+void told_forget_all(struct catalog *catalog, struct source_entry *entry)
+{
+    LIST_FOR_EACH_SAFE (node, next, &catalog->recent) {
+        struct told *told = LIST_ENTRY(node, struct told, node);
+        if (told->source == entry)
+            told_forget(catalog, told);
+    }
+    if (entry->own)
+        told_destroy(catalog, entry->own);
+    entry->own = NULL;
+    release(catalog, entry, entry->whole);
+    entry->whole = NULL;
+}
+
+static size_t bytes_of(const struct catalog *catalog)
+{
+    return catalog->told_bytes + known_tools_bytes(catalog->tools);
+}
+
+static struct told *longest_unseen(struct catalog *catalog)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was forgotten is in no list */
+    return LIST_ENTRY(catalog->recent.next, struct told, node);
+}
+
+/* The one who has just been told something is the last to go. */
+static void make_room(struct catalog *catalog, int64_t limit)
+{
+    size_t most = (size_t)(limit > 0 ? limit : 1);
+    while (catalog->told_count > most) {
+        told_forget(catalog, longest_unseen(catalog));
+        metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
+    }
+    while (bytes_of(catalog) > MOST_BYTES && catalog->told_count > 1)
+        told_forget(catalog, longest_unseen(catalog));
+}
+
+size_t catalog_bytes(struct catalog *catalog)
+{
+    pthread_mutex_lock(&catalog->lock);
+    size_t bytes = bytes_of(catalog);
+    pthread_mutex_unlock(&catalog->lock);
+    return bytes;
+}
+
+/* ---- a page that comes ---- */
+
+/* What the owner knows with the page. With a whole list the others are gone. */
+static struct tool_list *list_with(struct catalog *catalog, const struct tool_list *old,
+                                   const struct catalog_page *page, bool is_whole)
+{
+    struct known_tools *tools = catalog->tools;
+    size_t old_count = old ? old->count : 0;
+    struct tool_list *list = tool_list_create(tools, old_count + page->count);
+    for (size_t i = 0; i < page->count; i++)
+        tool_list_put(tools, list, page->tools[i], false);
+    for (size_t i = 0; i < old_count; i++) {
+        const struct tool_list_item *item = &old->items[i];
+        if (!tool_list_find(list, known_tool_name(item->tool), item->tool->hash))
+            tool_list_put(tools, list, item->tool, is_whole || item->gone);
+    }
+    return list;
+}
+
+/* Whether nothing but the page is in the list: the owner was told the same before. */
+static bool is_same(const struct tool_list *list, const struct catalog_page *page)
+{
+    bool same = list && list->count == page->count;
+    for (size_t i = 0; same && i < page->count; i++) {
+        const struct known_tool *tool = page->tools[i];
+        const struct tool_list_item *item = tool_list_find(list, known_tool_name(tool), tool->hash);
+        same = item && item->tool == tool && !item->gone;
+    }
+    return same;
+}
+
+static void put_list(struct catalog *catalog, const struct catalog_reader *reader,
+                     struct told *told, const struct catalog_page *page, bool is_whole)
+{
+    struct source_entry *entry = told->source;
+    struct tool_list *old = told->list, *old_whole = entry->whole, *list = old;
+    if (!is_whole || !is_same(old, page))
+        list =
+            tool_list_intern(catalog->tools, entry->lists, list_with(catalog, old, page, is_whole));
+    else if (list == old_whole)
+        return; /* as most lists are: what was told before */
+    else
+        list->references++;
+    bool is_new = list->references == 1;
+    told->list = list;
+    if (is_new)
+        views_add_list(entry, list);
+    for (size_t i = 0; !is_whole && i < page->count; i++)
+        views_see(catalog, entry, page->tools[i]);
+    if (is_whole && list != entry->whole)
+        views_see_whole(catalog, entry, list);
+    if (is_whole)
+        list->references++;
+    entry->whole = is_whole ? list : NULL;
+    release(catalog, entry, old_whole);
+    release(catalog, entry, old);
+    if (is_new || told == entry->own)
+        views_announce(catalog, reader->snapshot, reader->source, entry, list);
+    views_publish_counts(catalog);
+}
+
+/* Keeps the pages of a list of several until the last one. True when the list is whole: in
+ * `told->building`, or in `page` where there is but one. */
+static bool gather(struct told *told, const struct catalog_page *page, bool is_first, bool is_last)
+{
+    if (is_first) {
+        if (told->building)
+            page_destroy(told->building);
+        told->building = is_last ? NULL : catalog_page_create(page->catalog);
+    }
+    if (told->building)
+        move_tools(told->building, page);
+    return is_last && (is_first || told->building);
+}
+
+static void put_page(struct catalog *catalog, const struct catalog_reader *reader,
+                     struct source_entry *entry, struct catalog_page *page, bool is_first,
+                     bool is_last)
+{
+    struct told *told = obtain_told(catalog, entry, reader->owner);
+    bool is_whole = gather(told, page, is_first, is_last);
+    if (reader->owner.length > 0) {
+        list_remove(&told->node);
+        list_append(&catalog->recent, &told->node);
+    }
+    put_list(catalog, reader, told, is_whole && told->building ? told->building : page, is_whole);
+    if (is_whole) {
+        told->epoch = reader->epoch;
+        entry->filled = true;
+    }
+    if (is_whole && told->building) {
+        page_destroy(told->building);
+        told->building = NULL;
+    }
+    make_room(catalog, reader->snapshot->config->limits.sessions);
+}
+
+void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
+                      struct catalog_page *page, bool is_first, bool is_last)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = catalog_present_source(catalog, reader->source);
+    if (entry)
+        put_page(catalog, reader, entry, page, is_first, is_last);
+    page_destroy(page);
+    pthread_mutex_unlock(&catalog->lock);
+}
