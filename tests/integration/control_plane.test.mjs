@@ -263,6 +263,45 @@ test('what was approved before a restart, and not yet run, runs after it, once',
   assert.equal(upstream.calls.length, 1);
 });
 
+/** An approved call of the control plane that runs when its result is asked for, after a restart of the gateway. */
+async function approvedBeforeRestart(t) {
+  const set = await stage(t, { rules: [{ match: 'delete_*', action: 'approve', execution: 'on_result' }] });
+  await set.gateway.logged(/^Tool annotation: delete_user ->/);
+  const task = await called(set.ci, { tool: 'delete_user' });
+  await set.admin.approve(task.id);
+  return { ...set, task };
+}
+
+test('an approved call is compared with the tool as it is after a restart, however late upstream lists it', async (t) => {
+  const { upstream, gateway, ci, task } = await approvedBeforeRestart(t);
+  const held = [];
+  upstream.handlers['tools/list'] = ({ reply }) => held.push(() => reply.result({ tools: upstream.tools }));
+  upstream.tools = [tool('delete_user', { description: 'Now deletes everybody' })];
+  await gateway.restart();
+  const waiting = result(ci, task.id, '60s');
+  await until(() => held.length === 2 || upstream.calls.length > 0, 'the list to be asked for at the start and for the call');
+  assert.equal(upstream.calls.length, 0, 'nothing runs uncompared');
+  for (const answer of held) answer();
+  const { json } = await waiting;
+  assert.deepEqual([json.state, json.error.code, json.error.data.error_type], ['failed', -32012, 'transform_drift']);
+  assert.equal(upstream.calls.length, 0);
+});
+
+test('an approved call waits after a restart while upstream does not say what its tools are', async (t) => {
+  const { upstream, gateway, admin, ci, task } = await approvedBeforeRestart(t);
+  const list = upstream.handlers['tools/list'];
+  upstream.handlers['tools/list'] = ({ reply }) => reply.http(500);
+  await gateway.restart();
+  const waiting = result(ci, task.id, '60s');
+  await until(() => gateway.logs.some(({ msg }) => /^An approved call waits/.test(msg)) || upstream.calls.length > 0, 'the call to wait');
+  assert.equal(upstream.calls.length, 0);
+  assert.equal((await admin.task(task.id)).state, 'approved');
+  if (list) upstream.handlers['tools/list'] = list;
+  else delete upstream.handlers['tools/list'];
+  assert.equal((await waiting).json.state, 'completed');
+  assert.equal(upstream.calls.length, 1);
+});
+
 test('credentials that upstream refuses leave the approval standing: asking for the result tries again', async (t) => {
   const { upstream, admin, ci, eye } = await stage(t);
   const refusals = () => upstream.requests.filter((r) => r.rpc?.method === 'initialize' && r.refused).length;
