@@ -115,14 +115,23 @@ static void forget(struct sessions *sessions, struct shard *shard, struct entry 
     buffer_finish(&holder);
 }
 
-/* The entry, made if need be; moved to the end of the line. */
-static struct entry *touch(struct sessions *sessions, struct shard *shard, struct str key,
-                           int64_t limit)
+/* The entry, moved to the end of the line: it has been seen now. NULL when there is none. */
+static struct entry *find_seen(struct shard *shard, struct str key)
 {
     struct entry *entry = map_get(shard->entries, key);
     if (entry) {
         list_remove(&entry->node);
-    } else {
+        list_append(&shard->recent, &entry->node);
+    }
+    return entry;
+}
+
+/* The same, and makes the entry if need be. */
+static struct entry *touch(struct sessions *sessions, struct shard *shard, struct str key,
+                           int64_t limit)
+{
+    struct entry *entry = find_seen(shard, key);
+    if (!entry) {
         /* Sessions and pairs share the bound: usually one pair per session. */
         size_t most = (size_t)(limit > 0 ? limit : 1) * 2 / SHARD_COUNT + 1;
         if (map_count(shard->entries) >= most) {
@@ -133,8 +142,8 @@ static struct entry *touch(struct sessions *sessions, struct shard *shard, struc
         entry->key = memory_copy_str(key);
         entry->accepted_ms = INT64_MIN;
         map_put(shard->entries, key, entry);
+        list_append(&shard->recent, &entry->node);
     }
-    list_append(&shard->recent, &entry->node);
     return entry;
 }
 
@@ -155,7 +164,7 @@ bool sessions_get(struct sessions *sessions, struct str source, struct str sessi
     struct buffer key;
     write_key(&key, ENTRY_SESSION, source, session, STR_EMPTY);
     struct shard *shard = lock_shard(sessions, buffer_str(&key));
-    struct entry *entry = map_get(shard->entries, buffer_str(&key));
+    struct entry *entry = find_seen(shard, buffer_str(&key));
     if (entry)
         *facts = entry->facts;
     pthread_mutex_unlock(&shard->lock);
@@ -227,7 +236,7 @@ int64_t sessions_accepted_ago_ms(struct sessions *sessions, struct str source, s
     struct buffer key;
     write_key(&key, ENTRY_PAIR, source, session, token);
     struct shard *shard = lock_shard(sessions, buffer_str(&key));
-    struct entry *entry = map_get(shard->entries, buffer_str(&key));
+    struct entry *entry = find_seen(shard, buffer_str(&key));
     int64_t ago = entry ? monotonic_ms - entry->accepted_ms : INT64_MAX;
     pthread_mutex_unlock(&shard->lock);
     buffer_finish(&key);

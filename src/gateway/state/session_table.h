@@ -41,6 +41,7 @@ void sessions_destroy(struct sessions *sessions); /* NULL is allowed */
 /* `session` is the digest of the session id. */
 void sessions_put(struct sessions *sessions, struct str source, struct str session,
                   const struct session_facts *facts, int64_t limit);
+/* The session has been seen with it. */
 bool sessions_get(struct sessions *sessions, struct str source, struct str session,
                   struct session_facts *facts);
 /* The session has ended; `token` ended it, and is no longer accepted in it. */
@@ -51,6 +52,7 @@ void sessions_remove(struct sessions *sessions, struct str source, struct str se
  * may be empty). True when this is news, so that it should be written to the store. */
 bool sessions_accept(struct sessions *sessions, struct str source, struct str session,
                      struct str token, int64_t monotonic_ms, const struct config_limits *limits);
-/* How long ago upstream last accepted the pair; INT64_MAX when it never did. */
+/* How long ago upstream last accepted the pair, which has been seen with it; INT64_MAX when it
+ * never did. */
 int64_t sessions_accepted_ago_ms(struct sessions *sessions, struct str source, struct str session,
                                  struct str token, int64_t monotonic_ms);

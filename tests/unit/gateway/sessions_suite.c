@@ -108,6 +108,24 @@ START_TEST(past_the_limit_those_not_seen_for_longest_go)
 }
 END_TEST
 
+START_TEST(what_is_asked_for_has_been_seen)
+{
+    struct sessions *sessions = sessions_create();
+    struct session_facts facts = facts_of("one"), seen;
+    char name[32];
+    sessions_put(sessions, SOURCE, STR("polls"), &facts, 100);
+    sessions_accept(sessions, SOURCE, STR("polls"), STR("a"), 0, &limits);
+    for (int i = 0; i < 5000; i++) {
+        ck_assert(sessions_get(sessions, SOURCE, STR("polls"), &seen));
+        ck_assert_int_eq(sessions_accepted_ago_ms(sessions, SOURCE, STR("polls"), STR("a"), i), i);
+        snprintf(name, sizeof name, "s%d", i);
+        sessions_put(sessions, SOURCE, str_from(name), &facts, 100);
+    }
+    ck_assert_str_eq(seen.client_name, "one");
+    sessions_destroy(sessions);
+}
+END_TEST
+
 static bool is_accepted(struct sessions *sessions, const char *session, struct str token)
 {
     return sessions_accepted_ago_ms(sessions, SOURCE, str_from(session), token, 0) != INT64_MAX;
@@ -152,6 +170,7 @@ TCase *sessions_tests(void)
     tcase_add_test(tests, news_of_a_pair_come_once_a_minute);
     tcase_add_test(tests, an_ended_session_is_neither_known_nor_accepted);
     tcase_add_test(tests, past_the_limit_those_not_seen_for_longest_go);
+    tcase_add_test(tests, what_is_asked_for_has_been_seen);
     tcase_add_test(tests, the_sessions_of_one_token_make_room_for_each_other_alone);
     return tests;
 }
