@@ -143,6 +143,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);
+    buffer_finish(&worker->reachable_source);
     free(worker);
 }
 

@@ -49,8 +49,8 @@ struct gateway_worker {
     struct gateway *gateway;
     struct loop *loop;
     struct upstream_client *client;
-    char reachable_source[64];  /* which upstream answered lately, and until when that holds */
-    int64_t reachable_until_ms; /* monotonic */
+    struct buffer reachable_source; /* which upstream answered lately, and until when that holds */
+    int64_t reachable_until_ms;     /* monotonic */
     struct metrics_handle active_requests;
     struct list calls;             /* struct call.node, every one that is not yet answered */
     struct list asks;              /* struct ask.node: the gateway's own requests under way */

@@ -192,6 +192,22 @@ test('several sources are served only on /<source-id>/mcp, each by its own upstr
   }
 });
 
+test('a source whose id begins with that of another, as far as 63 bytes go, is seen for itself', async (t) => {
+  const [a, b] = [await startUpstream(t, { sessions: false }), await startUpstream(t, { sessions: false })];
+  const id = 's'.repeat(63), longer = `${id}${'x'.repeat(20)}`, gateway = await startGateway(t, { upstream: { [id]: a.url, [longer]: b.url } });
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+  const ping = async (source) => (await exchange(`${gateway.origin}/${source}/mcp`, { method: 'POST', headers: JSON_TYPE, body })).text();
+  const isReachable = async () => (await gateway.admin.get('/ready')).json.checks.upstream_reachable;
+  for (const upstream of [a, b]) await (await upstream.received('tools/list')).gone;
+  await a.stop();
+  assert.match(await ping(id), /-32000/);
+  await until(async () => !(await isReachable()), 'the one to be missed');
+  await a.listen();
+  assert.match(await ping(longer), /"result"/);
+  assert.match(await ping(id), /"result"/);
+  assert.equal(await isReachable(), true, 'the answer of the one counts, though that of the other came just before');
+});
+
 test('protected-resource metadata is relayed from the source it names', async (t) => {
   const [a, b] = [await startUpstream(t), await startUpstream(t)];
   for (const [name, up] of [['a', a], ['b', b]]) {

@@ -196,11 +196,12 @@ static void note_reachable(struct call *call)
     struct gateway_worker *worker = call->worker;
     int64_t now_ms = loop_now_ms(worker->loop);
     if (worker->reachable_until_ms > now_ms &&
-        str_equal(str_from(worker->reachable_source), str_from(call->source->id)))
+        str_equal(buffer_str(&worker->reachable_source), str_from(call->source->id)))
         return;
     pseudo_tell_reachable(worker->gateway, str_from(call->source->id), true);
     worker->reachable_until_ms = now_ms + 1000;
-    snprintf(worker->reachable_source, sizeof worker->reachable_source, "%s", call->source->id);
+    buffer_clear(&worker->reachable_source);
+    buffer_append_text(&worker->reachable_source, call->source->id);
 }
 
 /* Whoever asks nothing hears of a server's end by their GET stream alone. A stream may break off
