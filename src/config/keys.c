@@ -248,6 +248,7 @@ const struct key config_keys[] = {
     {"limits", "pending_per_principal", KEY_INTEGER, AT(config, limits.pending_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "Undecided tasks of one owner."},
     {"limits", "pending_total", KEY_INTEGER, AT(config, limits.pending_total), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Undecided tasks of all owners."},
     {"limits", "body_bytes", KEY_BYTES, AT(config, limits.body_bytes), RANGE(1, 1024 * MIB), .default_text = "4MiB", .help = "Size of a request."},
+    {"limits", "bodies_bytes", KEY_BYTES, AT(config, limits.bodies_bytes), RANGE(1, INT64_MAX), .default_text = "256MiB", .help = "Requests that are being received, all together; beyond it the slowest is dropped."},
     {"limits", "result_bytes", KEY_BYTES, AT(config, limits.result_bytes), RANGE(1, 1024 * MIB), .default_text = "16MiB", .help = "Size of a stored result."},
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that are remembered."},
     {"limits", "sessions_per_principal", KEY_INTEGER, AT(config, limits.sessions_per_principal), RANGE(1, INT32_MAX), .default_text = "1000", .help = "Those of one token."},

@@ -73,15 +73,21 @@ static void observe(struct metrics_cell *cell, double value)
     count_up(&cell->bucket[i]);
 }
 
+static void *take_lines(size_t size)
+{
+    void *lines = aligned_alloc(CACHE_LINE_BYTES, size);
+    if (!lines)
+        memory_exhausted();
+    return lines;
+}
+
 /* A line of its own, so that two threads do not write to one. */
 static struct metrics_cell *create_cell(struct series *series)
 {
     size_t buckets = metrics_families[series->metric].bucket_count;
     size_t size = sizeof(struct metrics_cell) + (buckets + 1) * sizeof(_Atomic(uint64_t));
     size = (size + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
-    struct metrics_cell *cell = aligned_alloc(CACHE_LINE_BYTES, size);
-    if (!cell)
-        memory_exhausted();
+    struct metrics_cell *cell = take_lines(size);
     memset(cell, 0, size);
     cell->series = series;
     cell->next = series->cells;

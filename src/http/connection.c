@@ -128,6 +128,10 @@ static void on_socket_closed(void *context)
 {
     struct connection *connection = context;
     connection->socket = NULL;
+    intake_leave(connection);
+    list_remove(&connection->resting);
+    if (connection->is_open != NULL)
+        *connection->is_open = false;
     if (!linger_start(connection))
         connection_remove(connection);
 }
@@ -148,6 +152,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     connection->is_loopback = local_end_is_loopback(fd);
     connection->linger_fd = -1;
     list_init(&connection->departed);
+    list_init(&connection->resting);
     list_append(&server->connections, &connection->node);
     server->connection_count++;
     count_connection(server, 1);
@@ -163,6 +168,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     }
     listener_update(server);
     h2o_accept(&server->accept, socket);
+    intake_wrap(connection);
 }
 
 void connection_remove(struct connection *connection)

@@ -28,6 +28,7 @@ static void on_request_disposed(void *memory)
     if (!exchange->ended)
         exchange_tell_gone(exchange);
     connection_let_go(exchange->connection);
+    intake_wrap_later(exchange->connection);
     buffer_finish(&exchange->waiting);
     buffer_finish(&exchange->sending);
 }
@@ -59,6 +60,7 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     exchange->received_ms = loop_now_ms(connection->server->loop);
     exchange->length_left = -1;
     connection->exchange = exchange;
+    intake_leave(connection);
     intern_names(exchange);
     connection_hold(connection);
     return exchange;

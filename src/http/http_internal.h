@@ -14,6 +14,7 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
+#include "taskgate/http/intake.h"
 #include "taskgate/http/server.h"
 
 struct http_server {
@@ -41,6 +42,19 @@ struct http_server {
     void *drained_context;
     struct loop_timer report_drained;
     bool destroying;
+
+    /* intake.c: connections whose next request h2o is about to read, until the round's end. */
+    struct list resting;
+    struct loop_round_end round_end;
+};
+
+/* A request that is being received. */
+struct intake_entry {
+    struct list node; /* in the intake's list, while it is counted; under its lock */
+    bool is_counted;  /* the loop's own */
+    bool is_dropped;  /* chosen to be; under the lock */
+    size_t bytes;     /* of it so far; under the lock */
+    int64_t since_ms; /* monotonic */
 };
 
 struct connection {
@@ -51,7 +65,11 @@ struct connection {
     struct http_exchange *exchange; /* the one not yet answered, or NULL */
     bool is_loopback;
     char peer[INET6_ADDRSTRLEN]; /* the client's address; "" until someone asks */
-    bool client_left;            /* it has closed, or half-closed, its side */
+    struct list resting;         /* in server->resting, or in no list */
+    struct intake_entry intake;
+    h2o_socket_cb h2o_read; /* which intake.c wraps; NULL where nothing is bounded */
+    bool *is_open;          /* NULL, or set to false when the socket is closed */
+    bool client_left;       /* it has closed, or half-closed, its side */
 
     int linger_fd; /* -1, or a duplicate that outlives `socket`: see linger.c */
     struct loop_watch *linger_watch;
@@ -119,6 +137,15 @@ void linger_prepare(struct connection *connection);
 /* Starts when h2o has closed; false when it was not prepared. */
 bool linger_start(struct connection *connection);
 void linger_stop(struct connection *connection);
+
+/* ---- intake.c ---- */
+void intake_open(struct http_server *server);
+/* Has what is read from here on counted, while a request is being received. */
+void intake_wrap(struct connection *connection);
+/* The same at the end of the round. */
+void intake_wrap_later(struct connection *connection);
+/* The request is complete, or will never be. */
+void intake_leave(struct connection *connection);
 
 /* ---- exchange.c ---- */
 /* The h2o handler of every request: makes the exchange and calls the owner's handler. */

@@ -14,7 +14,7 @@ _Static_assert(HTTP_NAME_COUNT <= UINT8_MAX, "a header has one byte for its name
 #undef HTTP_NAME_ROW
 
 static const char *const texts[HTTP_NAME_COUNT] = {
-#define HTTP_NAME_ROW(symbol, text, flags) [HTTP_NAME_##symbol] = text,
+#define HTTP_NAME_ROW(symbol, text, flags) [HTTP_NAME_##symbol] = (text),
 #include "taskgate/http/names_table.h"
 #undef HTTP_NAME_ROW
 };

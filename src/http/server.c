@@ -48,6 +48,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     server->departures_fd = -1;
     list_init(&server->connections);
     list_init(&server->departed);
+    intake_open(server);
     loop_timer_init(&server->report_drained, loop, on_report_drained, server);
     configure(server);
     if (!departures_open(server, error) || !listener_open(server, error)) {
@@ -148,6 +149,7 @@ void http_server_destroy(struct http_server *server)
     cut_all(server);
     departures_close(server);
     loop_timer_stop(&server->report_drained);
+    loop_round_end_finish(&server->round_end);
     /* h2o leaves its queue between threads behind. */
     h2o_multithread_queue_t *queue = server->h2o.queue;
     h2o_context_dispose(&server->h2o);

@@ -48,6 +48,7 @@ struct loop *loop_create(struct error *error)
     loop->wake_fd = wake_fd;
     pthread_mutex_init(&loop->posted_lock, NULL);
     list_init(&loop->posted);
+    list_init(&loop->round_ends);
     atomic_init(&loop->thread, pthread_self());
     atomic_init(&loop->stopping, false);
     loop->wake_watch = loop_watch_create(loop, wake_fd, on_wake, loop);
@@ -71,7 +72,30 @@ static void run_round(struct loop *loop, int limit_ms)
     if (h2o_evloop_run(loop->native, wait_ms) != 0 && errno != EINTR)
         log_error("The event loop failed", LOG_TEXT("error", strerror(errno)));
     timer_heap_run_due(&loop->heap);
+    while (!list_is_empty(&loop->round_ends)) {
+        struct loop_round_end *end = LIST_ENTRY(loop->round_ends.next, struct loop_round_end, node);
+        list_remove(&end->node);
+        end->callback(end->context);
+    }
     loop->round++;
+}
+
+void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,
+                         void *context)
+{
+    *end = (struct loop_round_end){.loop = loop, .callback = callback, .context = context};
+    list_init(&end->node);
+}
+
+void loop_round_end_ask(struct loop_round_end *end)
+{
+    if (list_is_empty(&end->node))
+        list_append(&end->loop->round_ends, &end->node);
+}
+
+void loop_round_end_finish(struct loop_round_end *end)
+{
+    list_remove(&end->node);
 }
 
 void loop_run(struct loop *loop)

@@ -34,6 +34,8 @@ struct loop {
     _Atomic(pthread_t) thread; /* the loop's own: see loop_is_current() */
     atomic_bool stopping;
 
+    struct list round_ends; /* of struct loop_round_end: asked for */
+
     int wake_fd; /* eventfd: something was posted, or the loop shall stop */
     struct loop_watch *wake_watch;
     pthread_mutex_t posted_lock;

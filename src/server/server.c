@@ -22,6 +22,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/gateway/snapshot.h"
+#include "taskgate/http/intake.h"
 #include "taskgate/http/server.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
@@ -49,6 +50,7 @@ struct server {
     struct store *store;
     struct gateway *gateway;
     struct worker *workers;
+    struct http_intake *intake; /* of all workers */
     size_t worker_count;
     struct admin *admin;
     struct notifier *notifier;
@@ -86,6 +88,7 @@ static void take_body_limit(void *context)
     struct worker *worker = context;
     struct snapshot *snapshot = snapshot_current();
     http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
+    http_intake_set_limit(worker->server->intake, (size_t)snapshot->config->limits.bodies_bytes);
     snapshot_unref(snapshot);
 }
 
@@ -207,6 +210,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .reuse_port = workers > 1,
         .first_on_port = workers > 1 && worker == &worker->server->workers[0],
         .max_body_bytes = (size_t)config->limits.body_bytes,
+        .intake = worker->server->intake,
         .max_connections = (int)((config->limits.connections + workers - 1) / workers),
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
@@ -224,6 +228,7 @@ static bool start_workers(struct server *server, const struct config *config, st
 {
     size_t count = config->workers > 0 ? (size_t)config->workers : 1;
     uint16_t port = config->proxy_port;
+    server->intake = http_intake_create((size_t)config->limits.bodies_bytes);
     server->workers = memory_alloc_array(count, sizeof *server->workers);
     server->worker_count = count;
     for (size_t i = 0; i < count; i++) {
@@ -397,6 +402,7 @@ static void finish(struct server *server)
     gateway_destroy(server->gateway);
     snapshot_install(NULL);
     metrics_finish();
+    http_intake_destroy(server->intake);
     free(server->workers);
     if (server->signals >= 0)
         close(server->signals);

@@ -17,6 +17,7 @@
 #include "taskgate/http/names.h"
 #include "taskgate/loop/loop.h"
 
+struct http_intake; /* taskgate/http/intake.h */
 struct http_server;
 struct http_exchange;
 
@@ -36,10 +37,11 @@ struct http_server_options {
     bool reuse_port;    /* several servers, one per loop, on the same port */
     bool first_on_port; /* of these the first: none of another process may be there already */
     size_t max_body_bytes;
-    int max_connections;      /* above it nothing is accepted until one closes; 0: no limit */
-    int64_t read_timeout_ms;  /* for a request's headers and body, and idle keep-alive */
-    size_t stream_high_water; /* bytes; see http_stream_write() */
-    const char *transport;    /* label of connections_active; NULL: not counted */
+    int max_connections;        /* above it nothing is accepted until one closes; 0: no limit */
+    struct http_intake *intake; /* bounds what is being received, of all that share it; NULL: not */
+    int64_t read_timeout_ms;    /* for a request's headers and body, and idle keep-alive */
+    size_t stream_high_water;   /* bytes; see http_stream_write() */
+    const char *transport;      /* label of connections_active; NULL: not counted */
     http_handler handler;
     http_refusal refusal; /* NULL: plain text for all */
     void *context;

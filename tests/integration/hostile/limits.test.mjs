@@ -99,6 +99,40 @@ test('bytes of a body and of headers: refused before upstream hears of them, on 
   await lives(stage, client);
 });
 
+/** A connection that has sent so many bytes of a body of 200,000, and never sends the rest. */
+async function half(t, stage, length) {
+  const socket = await socketTo(stage.gateway.port);
+  defer(t, () => socket.destroy());
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await new Promise((resolve) => socket.write(head(['Content-Length: 200000']) + 'x'.repeat(length), resolve));
+  return { socket, closed, isOpen: () => !socket.received };
+}
+
+test('bodies that are half sent: bounded all together, the slowest goes, an honest one passes', async (t) => {
+  const stage = await hostileScene(t, { config: { workers: 2, limits: { body_bytes: 200_000, bodies_bytes: 1_060_000 } } });
+  const client = await stage.connect();
+  const slow = await half(t, stage, 60_000);
+  const others = [];
+  for (let i = 0; i < 6; i++) {
+    others.push(await half(t, stage, 150_000));
+    await lives(stage, client);
+  }
+  assert.equal(await reached(stage, 'bodies_bytes'), 0, 'so much is allowed');
+  assert.ok(slow.isOpen());
+  others.push(await half(t, stage, 150_000));
+  await slow.closed;
+  assert.match(slow.socket.received, /^HTTP\/1\.1 503 /);
+  assert.equal(await reached(stage, 'bodies_bytes'), 1);
+  assert.deepEqual(others.map((other) => other.isOpen()), others.map(() => true), 'nobody else had to go');
+  // A whole body comes fast, and takes the place of one that does not come.
+  for (let i = 0; i < 3; i++) assert.equal((await client.post(call(`{"name":"read","arguments":{"x":"${'x'.repeat(190_000)}"}}`))).status, 200);
+  // Many more: of all that was sent at most so much is kept.
+  for (let i = 0; i < 20; i++) others.push(await half(t, stage, 150_000));
+  await until(() => others.filter((other) => other.isOpen()).length <= 7, 'the slowest went');
+  assert.ok(others.some((other) => other.isOpen()), 'not all of them');
+  await lives(stage, client);
+});
+
 /** The same body in chunks, whose length nobody knows before. */
 async function chunked(t, stage, text) {
   const chunk = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
