@@ -23,13 +23,19 @@ static bool has(struct str s, char c)
     return s.length > 0 && memchr(s.bytes, c, s.length) != NULL;
 }
 
+static bool is_token(struct str name)
+{
+    for (size_t i = 0; i < name.length; i++)
+        if (!is_token_character((unsigned char)name.bytes[i]))
+            return false;
+    return name.length > 0;
+}
+
+/* The parsers let names through that are no tokens; those with a row are. */
 bool request_header_is_valid(const struct http_header *header)
 {
-    if (header->is_clean)
-        return true;
-    for (size_t i = 0; i < header->name.length; i++)
-        if (!is_token_character((unsigned char)header->name.bytes[i]))
-            return false;
-    return header->name.length > 0 && !has(header->value, '\r') && !has(header->value, '\n') &&
-           !has(header->value, '\0');
+    bool has_row = http_name_text((enum http_name)header->known) != NULL;
+    return (has_row || is_token(header->name)) &&
+           (header->is_clean ||
+            (!has(header->value, '\r') && !has(header->value, '\n') && !has(header->value, '\0')));
 }

@@ -32,7 +32,7 @@ struct http_header {
     struct str name; /* lower case where it was read, any case where it is written */
     struct str value;
     uint8_t known; /* enum http_name */
-    bool is_clean; /* a parser has made sure: a token, and a value without CR, LF and NUL */
+    bool is_clean; /* a parser has made sure: no CR, LF or NUL in name and value */
 };
 
 /* Of a name in lower case; never HTTP_NAME_UNSEEN. */

@@ -13,6 +13,7 @@ static const struct {
     const char *url;
     const char *name;
     const char *value;
+    bool is_clean; /* as from the parser of a request */
 } never_sent[] = {
     {"http://127.0.0.1:1/", "x", "1"},     /* refused */
     {"http://no.such.invalid/", "x", "1"}, /* no such name */
@@ -24,6 +25,8 @@ static const struct {
     {NULL, "x y", "1"},
     {NULL, "x:", "1"},
     {NULL, "", "1"},
+    {NULL, "x y", "1", true}, /* which the parser lets through */
+    {NULL, "x\xC3\x84", "1", true},
 };
 
 START_TEST(what_cannot_be_sent_is_a_failed_connect)
@@ -32,7 +35,8 @@ START_TEST(what_cannot_be_sent_is_a_failed_connect)
     struct record record = {.status = 0};
     start(&scene);
     const struct http_header header = {str_from(never_sent[_i].name),
-                                       str_from(never_sent[_i].value)};
+                                       str_from(never_sent[_i].value), HTTP_NAME_OTHER,
+                                       never_sent[_i].is_clean};
     call_with(&scene, &record,
               (struct upstream_request){.method = "POST",
                                         .url = never_sent[_i].url,
@@ -306,7 +310,7 @@ TCase *failure_tests(void)
 {
     TCase *tests = tcase_create("failure_tests");
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, what_cannot_be_sent_is_a_failed_connect, 0, 10);
+    tcase_add_loop_test(tests, what_cannot_be_sent_is_a_failed_connect, 0, 12);
     tcase_add_test(tests, a_self_signed_certificate_is_a_failed_connect);
     tcase_add_loop_test(tests, a_connection_that_breaks_is_gone, 0, 7);
     tcase_add_loop_test(tests, a_connect_that_hangs_ends_at_its_limit, 0, 2);
