@@ -56,8 +56,8 @@ uint64_t str_hash(struct str s)
         absorb(v, word);
     }
     word = 0;
-    if (s.length > whole)
-        memcpy(&word, s.bytes + whole, s.length - whole);
+    for (size_t i = s.length; i > whole; i--)
+        word = word << 8 | (unsigned char)s.bytes[i - 1];
     absorb(v, word | (uint64_t)s.length << 56);
     v[2] ^= 0xFF;
     for (int i = 0; i < 3; i++)

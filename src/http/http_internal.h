@@ -46,6 +46,8 @@ struct http_server {
     /* intake.c: connections whose next request h2o is about to read, until the round's end. */
     struct list resting;
     struct loop_round_end round_end;
+
+    enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* head.c */
 };
 
 /* A request that is being received. */
@@ -159,6 +161,14 @@ void exchange_tell_gone(struct http_exchange *exchange);
 void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
 /* Ends a response that is not begun or is between two writes, as incomplete. */
 void response_send_error(h2o_req_t *request);
+
+/* ---- head.c ---- */
+/* The response's head in the request's pool, to go out before the first bytes of the body; empty
+ * when h2o sends it, or has sent it. */
+h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *request);
+/* Whether what is sent next, and does not end the response, is to be followed by head_watched(). */
+bool head_watch(const struct http_server *server, h2o_req_t *request);
+void head_watched(struct http_server *server, h2o_req_t *request);
 
 /* ---- refusal.c ---- */
 /* On the path of what never becomes a request. */

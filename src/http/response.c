@@ -97,6 +97,25 @@ static void start(struct http_exchange *exchange)
     exchange->started = true;
 }
 
+/* Hands over `sending`, the head before it; with FINAL the request may be gone on return. */
+static void send_bytes(struct http_exchange *exchange, h2o_send_state_t state)
+{
+    struct http_server *server = exchange->connection->server;
+    h2o_req_t *request = exchange->request;
+    h2o_iovec_t parts[2];
+    size_t count = 0;
+    bool is_watched = state == H2O_SEND_STATE_IN_PROGRESS && head_watch(server, request);
+    if (exchange->sending.length > 0)
+        parts[count++] = head_take(server, request);
+    if (count > 0 && parts[0].len == 0)
+        count = 0; /* h2o's own */
+    if (exchange->sending.length > 0)
+        parts[count++] = h2o_iovec_init(exchange->sending.bytes, exchange->sending.length);
+    h2o_send(request, parts, count, state);
+    if (is_watched)
+        head_watched(server, request);
+}
+
 /* ---- a whole response ---- */
 
 void http_respond(struct http_exchange *exchange, int status, const struct http_header *headers,
@@ -116,8 +135,7 @@ void http_respond(struct http_exchange *exchange, int status, const struct http_
         return;
     }
     buffer_append(&exchange->sending, body);
-    h2o_iovec_t bytes = h2o_iovec_init(exchange->sending.bytes, exchange->sending.length);
-    h2o_send(request, &bytes, 1, H2O_SEND_STATE_FINAL);
+    send_bytes(exchange, H2O_SEND_STATE_FINAL);
 }
 
 void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
@@ -153,8 +171,7 @@ static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
     exchange->waiting = swapped;
     exchange->in_flight = true;
     exchange->headers_sent = true;
-    h2o_iovec_t bytes = h2o_iovec_init(exchange->sending.bytes, exchange->sending.length);
-    h2o_send(exchange->request, &bytes, bytes.len == 0 ? 0 : 1, state);
+    send_bytes(exchange, state);
 }
 
 void http_stream_flush(struct http_exchange *exchange)

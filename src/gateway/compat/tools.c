@@ -52,7 +52,8 @@ static bool upstream_has(const struct call *call, struct str name)
 static const struct pseudo_tool *find(const struct config_pseudo *pseudo, struct str name)
 {
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
-        if (str_equal(name, str_from(config_pseudo_tool_name(tools[i].id))) &&
+        const char *own = config_pseudo_tool_name(tools[i].id);
+        if (name.length > 0 && name.bytes[0] == own[0] && str_equal(name, str_from(own)) &&
             is_offered(pseudo, &tools[i]))
             return &tools[i];
     }

@@ -2,6 +2,7 @@
 #include "taskgate/gateway/snapshot.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
@@ -41,14 +42,50 @@ void snapshot_unref(struct snapshot *snapshot)
     free(snapshot);
 }
 
-struct snapshot *snapshot_current(void)
+/* ---- what a thread has seen ---- */
+
+/* Each thread keeps a reference to the snapshot that it saw last, so that a request takes no
+ * lock: all loops would share it. */
+static _Atomic(uint64_t) current_number; /* rises with each that is installed, NULL too */
+static _Thread_local struct seen {
+    struct snapshot *snapshot; /* a reference of the thread's own */
+    uint64_t number;
+} seen;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void forget_seen(void *context)
 {
+    struct seen *ending = context;
+    snapshot_unref(ending->snapshot);
+    *ending = (struct seen){NULL, 0};
+}
+
+static void watch_thread_ends(void)
+{
+    if (pthread_key_create(&thread_end, forget_seen) != 0)
+        abort();
+}
+
+static struct snapshot *look_again(void)
+{
+    pthread_once(&thread_end_once, watch_thread_ends);
+    pthread_setspecific(thread_end, &seen);
+    snapshot_unref(seen.snapshot);
     /* Reading the pointer and counting the reference must be one step: between the two an
      * install could free what was read. */
     pthread_mutex_lock(&current_mutex);
-    struct snapshot *snapshot = current ? snapshot_ref(current) : NULL;
+    seen.snapshot = current ? snapshot_ref(current) : NULL;
+    seen.number = atomic_load(&current_number);
     pthread_mutex_unlock(&current_mutex);
-    return snapshot;
+    return seen.snapshot;
+}
+
+struct snapshot *snapshot_current(void)
+{
+    bool is_same = seen.number == atomic_load_explicit(&current_number, memory_order_acquire);
+    struct snapshot *snapshot = is_same ? seen.snapshot : look_again();
+    return snapshot ? snapshot_ref(snapshot) : NULL;
 }
 
 void snapshot_install(struct snapshot *snapshot)
@@ -56,8 +93,10 @@ void snapshot_install(struct snapshot *snapshot)
     pthread_mutex_lock(&current_mutex);
     struct snapshot *previous = current;
     current = snapshot;
+    atomic_fetch_add(&current_number, 1);
     pthread_mutex_unlock(&current_mutex);
     if (snapshot)
         metrics_set(METRIC_CEDAR_POLICIES_LOADED, (double)policy_count(snapshot->policy), NULL);
+    forget_seen(&seen); /* other threads when they next ask */
     snapshot_unref(previous);
 }
