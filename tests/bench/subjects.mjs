@@ -87,7 +87,8 @@ http {
 }
 
 /** Rules that match nothing of the benchmark stand in front of those that do. */
-const configuration = (upstream, store, rules) => `schema: 1
+const configuration = (upstream, store, rules, workers) => `schema: 1
+workers: ${workers}
 sources:
   - {id: up, kind: mcp, url: "http://127.0.0.1:${upstream.port}/mcp"}
 governance:
@@ -103,22 +104,23 @@ limits: {pending_per_principal: 10000000, pending_total: 10000000, connections: 
 let serial = 0;
 
 /** A configuration in a folder of its own; answers its path. */
-export function writeConfiguration(folder, upstream, rules) {
+export function writeConfiguration(folder, upstream, rules, workers = 1) {
   const own = fs.mkdtempSync(path.join(folder, `gateway-${serial++}-`));
   const file = path.join(own, 'config.yaml');
-  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), rules));
+  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), rules, workers));
   return file;
 }
 
-export async function startTaskgate(folder, upstream, { rules = 10, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
-  const file = writeConfiguration(folder, upstream, rules);
+export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
+  const file = writeConfiguration(folder, upstream, rules, workers);
   const own = path.dirname(file);
   const [port, adminPort] = [await freePort(), await freePort()];
   // Its log goes to a file, as where it is in use: to read it here would cost the time that is measured.
   const log = path.join(own, 'log');
   const descriptor = fs.openSync(log, 'w');
   const began = performance.now();
-  const child = start(binary, ['serve', '--config', file], {
+  const command = [...under, binary, 'serve', '--config', file];
+  const child = start(command[0], command.slice(1), {
     cwd: own,
     stdio: ['ignore', 'ignore', descriptor],
     env: { PATH: process.env.PATH, THOUGHTGATE_OUTBOUND_PORT: String(port), THOUGHTGATE_ADMIN_PORT: String(adminPort), THOUGHTGATE_ADMIN_TOKEN: ADMIN_TOKEN },
