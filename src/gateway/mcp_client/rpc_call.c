@@ -6,10 +6,12 @@
 
 #include "inbox/inbox_events.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/reply_check.h"
 #include "taskgate/mcp/sse.h"
 
 /* How soon the rest of a stream is asked for: as upstream has it, within bounds. */
@@ -37,7 +39,9 @@ struct ask {
     int64_t started_ms;
     int64_t silence_ms;
     int status;
-    bool is_stream, is_encoded, too_large, any_id;
+    bool is_stream, is_encoded, too_large;
+    bool is_anothers;         /* the reply is to another request */
+    struct reply_check reply; /* of a JSON body */
 
     /* An event stream that ended before the answer goes on behind its last event. */
     struct buffer last_id;
@@ -74,6 +78,7 @@ static void ask_destroy(struct ask *ask)
     headers_finish(&ask->request_headers);
     headers_finish(&ask->headers);
     buffer_finish(&ask->body);
+    reply_check_finish(&ask->reply);
     buffer_finish(&ask->id);
     buffer_finish(&ask->received);
     buffer_finish(&ask->message);
@@ -137,16 +142,20 @@ static void conclude(struct ask *ask, enum upstream_result result, const char *d
     ask_cancel(ask);
 }
 
+static bool is_response(struct str message)
+{
+    return json_member(message, "result").length > 0 || json_member(message, "error").length > 0;
+}
+
 /* Whether the message is the answer: our id, or an error that upstream could not match. */
 static bool is_answer(const struct ask *ask, struct str message)
 {
     struct str id = json_member(message, "id");
-    bool has_error = json_member(message, "error").length > 0;
-    if (!has_error && json_member(message, "result").length == 0)
+    if (!is_response(message))
         return false;
     if (id.length > 0 && json_type(id) != JSON_NULL)
-        return ask->any_id || str_equal(id, buffer_str(&ask->id));
-    return has_error;
+        return reply_id_is(buffer_str(&ask->id), id);
+    return json_member(message, "error").length > 0;
 }
 
 static void take_message(struct ask *ask, struct str message)
@@ -155,7 +164,9 @@ static void take_message(struct ask *ask, struct str message)
         return;
     if (is_answer(ask, message))
         buffer_append(&ask->message, message);
-    else if (ask->callbacks.interim && json_member(message, "method").length > 0)
+    else if (json_member(message, "method").length == 0)
+        ask->is_anothers |= ask->id.length > 0 && is_response(message);
+    else if (ask->callbacks.interim)
         ask->callbacks.interim(ask->context, message);
 }
 
@@ -194,6 +205,15 @@ static void on_head(void *context, int status, const struct http_header *items, 
     ask->is_encoded = headers_find(&ask->headers, "content-encoding").length > 0;
 }
 
+/* What comes next on the connection may be another's, too: it is closed with the call. */
+static void conclude_for_another_id(struct ask *ask)
+{
+    log_warn("Upstream answered with the id of another request",
+             LOG_TEXT("source", ask->source->id));
+    buffer_clear(&ask->received);
+    conclude(ask, UPSTREAM_DONE, "the reply has the id of another request");
+}
+
 static void on_body(void *context, struct str bytes)
 {
     struct ask *ask = context;
@@ -206,13 +226,19 @@ static void on_body(void *context, struct str bytes)
         return;
     }
     buffer_append(&ask->received, bytes);
-    if (!ask->is_stream)
+    if (!ask->is_stream) {
+        bool is_looked_at = ask->id.length > 0 && ask->status >= 200 && ask->status < 300;
+        if (is_looked_at && reply_check_feed(&ask->reply, bytes) == REPLY_FOREIGN)
+            conclude_for_another_id(ask);
         return;
+    }
     size_t whole = sse_splitter_feed(&ask->splitter, bytes, NULL);
     if (whole > 0)
         take_events(ask);
     if (ask->message.length > 0)
         conclude(ask, UPSTREAM_DONE, "");
+    else if (ask->is_anothers)
+        conclude_for_another_id(ask);
 }
 
 /* Whether upstream may have the rest of a stream that ended before the answer. */
@@ -322,11 +348,11 @@ static struct ask *create(struct gateway_worker *worker, const struct ask_option
     ask->callbacks = *callbacks;
     ask->context = context;
     ask->most_bytes = options->most_bytes;
-    ask->any_id = options->any_id;
     ask->started_ms = clock_monotonic_ms();
     headers_init(&ask->request_headers, true);
     headers_init(&ask->headers, true);
     buffer_append(&ask->id, options->id);
+    reply_check_init(&ask->reply, buffer_str(&ask->id));
     sse_splitter_init(&ask->splitter);
     ask->silence_ms = options->silence_ms;
     ask->retry_ms = RETRY_MS;

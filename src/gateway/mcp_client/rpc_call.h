@@ -17,7 +17,6 @@ struct ask_options {
     const char *method;                 /* NULL: "POST" */
     struct str body;                    /* copied */
     struct str id;                      /* JSON text of the body's id; empty: a notification */
-    bool any_id; /* the id is a client's: upstream may spell it otherwise in its answer */
     int64_t silence_ms;
     int64_t total_ms; /* 0: no limit but silence */
     size_t most_bytes;

@@ -23,6 +23,7 @@ static void relay_destroy(struct relay *relay)
     stream_close(relay->stream);
     buffer_finish(&relay->glimpse);
     headers_finish(&relay->headers);
+    reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->held);
     free(relay);
 }
@@ -280,6 +281,23 @@ static bool is_stood_in_for(struct relay *relay)
            relay->options.failed(relay->call, RELAY_STATUS_5XX); /* which drops the relay */
 }
 
+/* Errors of HTTP go down as they are; what is encoded cannot be read. */
+static bool has_id_to_look_at(const struct relay *relay)
+{
+    const struct envelope *envelope = &relay->call->envelope;
+    return envelope->kind == ENVELOPE_REQUEST && envelope->id.length > 0 && relay->status >= 200 &&
+           relay->status < 300 && !relay->is_encoded;
+}
+
+/* What has been held back goes down. */
+static void let_down(struct relay *relay)
+{
+    relay->mode = RELAY_BYTES;
+    start_stream(relay, &relay->headers);
+    relay_send_down(relay, buffer_str(&relay->held));
+    buffer_clear(&relay->held);
+}
+
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
     struct relay *relay = context;
@@ -298,12 +316,18 @@ static void on_head(void *context, int status, const struct http_header *items, 
     if (relay->options.head)
         relay->options.head(call, status, &headers);
     relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
+    relay->is_looked_at = has_id_to_look_at(relay);
+    if (relay->is_looked_at)
+        reply_event_check_init(&relay->reply, call->envelope.id);
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
     bool is_stream = headers_name_event_stream(&headers);
     if (reads && relay->is_encoded) {
         fail(relay, RELAY_UNREADABLE);
     } else if (reads && !is_stream) {
         relay->mode = RELAY_WHOLE;
+        headers_from_response(&relay->headers, items, count);
+    } else if (relay->is_looked_at && !is_stream) {
+        relay->mode = RELAY_LOOKING;
         headers_from_response(&relay->headers, items, count);
     } else {
         relay->mode = is_stream ? RELAY_EVENTS : RELAY_BYTES;
@@ -317,31 +341,69 @@ static void count_too_large(void)
     metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
 }
 
+/* Its connection is closed with it: what comes next there may be another's, too. */
+static void fail_for_another_id(struct relay *relay)
+{
+    log_warn("Upstream answered with the id of another request",
+             LOG_TEXT("source", relay->call->source->id));
+    if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
+        fail(relay, RELAY_UNREADABLE);
+    else
+        fail_in_stream(relay, RELAY_UNREADABLE);
+}
+
+static void take_whole(struct relay *relay, struct str bytes)
+{
+    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    if (bytes.length > most || relay->held.length > most - bytes.length) {
+        count_too_large();
+        fail(relay, RELAY_UNREADABLE);
+    } else {
+        buffer_append(&relay->held, bytes);
+    }
+}
+
+static void take_events(struct relay *relay, struct str bytes)
+{
+    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    bool is_anothers = false;
+    if (relay->is_looked_at)
+        bytes.length = reply_event_check_feed(&relay->reply, bytes, &is_anothers);
+    relay_take_events(relay, bytes);
+    if (is_anothers) {
+        fail_for_another_id(relay);
+    } else if (relay->held.length > most) {
+        count_too_large();
+        fail_in_stream(relay, RELAY_UNREADABLE);
+    }
+}
+
+static void look_at(struct relay *relay, struct str bytes)
+{
+    bool is_known = relay->reply.message.verdict != REPLY_UNKNOWN;
+    if (!is_known && relay->held.length + bytes.length <= LOOKING_BYTES) {
+        buffer_append(&relay->held, bytes);
+    } else {
+        let_down(relay);
+        relay_send_down(relay, bytes);
+    }
+}
+
 static void on_body(void *context, struct str bytes)
 {
     struct relay *relay = context;
-    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
-    switch (relay->mode) {
-    case RELAY_BYTES:
-        relay_send_down(relay, bytes);
-        break;
-    case RELAY_EVENTS:
-        relay_take_events(relay, bytes);
-        if (relay->held.length > most) {
-            count_too_large();
-            fail_in_stream(relay, RELAY_UNREADABLE);
-        }
-        break;
-    case RELAY_WHOLE:
-        if (bytes.length > most || relay->held.length > most - bytes.length) {
-            count_too_large();
-            fail(relay, RELAY_UNREADABLE);
-        } else
-            buffer_append(&relay->held, bytes);
-        break;
-    case RELAY_WAITING:
-        break;
+    if (relay->mode == RELAY_EVENTS) {
+        take_events(relay, bytes);
+        return;
     }
+    if (relay->is_looked_at && reply_check_feed(&relay->reply.message, bytes) == REPLY_FOREIGN)
+        fail_for_another_id(relay);
+    else if (relay->mode == RELAY_WHOLE)
+        take_whole(relay, bytes);
+    else if (relay->mode == RELAY_LOOKING)
+        look_at(relay, bytes);
+    else
+        relay_send_down(relay, bytes);
 }
 
 /* ---- the end ---- */
@@ -395,6 +457,8 @@ static void on_end(void *context, enum upstream_result result, const char *detai
                     (double)(loop_now_ms(call->worker->loop) - relay->started_ms),
                     METRIC_LABELS(source));
     relay->upstream = NULL; /* gone when this returns */
+    if (relay->mode == RELAY_LOOKING)
+        let_down(relay);
     if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
         answer_whole(relay);
     } else if (result == UPSTREAM_DONE && relay->mode != RELAY_WAITING) {

@@ -2,12 +2,18 @@
 #pragma once
 
 #include "relay.h"
+#include "taskgate/mcp/reply_check.h"
+
+/* A reply whose id comes after more than this goes down before the id is known. When it turns out
+ * to be another's, the client gets no end of it. */
+#define LOOKING_BYTES ((size_t)64 * 1024)
 
 /* Of what went down last this much is kept at both ends, to see whether it was the answer. */
 #define GLIMPSE_BYTES 256
 
 enum relay_mode {
     RELAY_WAITING, /* for the head */
+    RELAY_LOOKING, /* nothing goes down before it is known whose reply it is */
     RELAY_BYTES,   /* streamed as they come */
     RELAY_EVENTS,  /* streamed event by event */
     RELAY_WHOLE,   /* held until the end, then rewritten */
@@ -17,10 +23,11 @@ struct relay {
     struct call *call;
     struct relay_options options;
     struct upstream_call *upstream;
-    struct headers headers; /* of a response that is held whole: copies */
+    struct headers headers; /* of a response that has not gone down: copies */
     enum relay_mode mode;
     int status;
-    struct buffer held; /* the whole body, or the part of an event not yet complete */
+    struct buffer held; /* what has not gone down: all so far, or the part of an event */
+    struct reply_event_check reply;
     struct sse_splitter splitter;
     struct stream *stream; /* the client's open GET stream */
     int64_t started_ms;
@@ -28,6 +35,7 @@ struct relay {
     struct buffer glimpse;  /* first and last bytes of what went down last */
     int64_t content_length; /* of the response; -1 when it is not announced */
     bool is_encoded;        /* what comes cannot be read */
+    bool is_looked_at;      /* a reply by its id, with `reply` */
     struct loop_timer slow; /* only with options.slow_ms */
 };
 

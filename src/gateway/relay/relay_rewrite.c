@@ -26,8 +26,7 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     if (result.length == 0)
         return has_our_id && error.length > 0 && options->replace_error &&
                options->replace_error(call, error, out);
-    /* A result is rewritten under any id: upstream may spell ours otherwise, and there is nothing
-     * else that it could answer. */
+    /* Upstream may spell our id otherwise; another's has not come this far. */
     if (!options->rewrite) {
         if (has_our_id)
             buffer_append(out, message);

@@ -294,7 +294,6 @@ static struct ask_options options_of(const struct promotion *promotion)
         .snapshot = promotion->snapshot,
         .headers = &promotion->headers,
         .id = buffer_str(&promotion->request_id),
-        .any_id = true,
         .most_bytes = (size_t)promotion->snapshot->config->limits.result_bytes,
     };
 }
