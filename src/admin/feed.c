@@ -2,6 +2,7 @@
 #include "feed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -26,7 +27,8 @@ static struct feed_event *event_at(const struct feed *feed, int64_t number)
 
 static size_t size_of(const struct task *task)
 {
-    return task->request_length + str_from(task->arguments).length + task->outcome_length;
+    return task->request_length + strlen(task->arguments) + strlen(task->meta) +
+           strlen(task->other_params) + task->outcome_length;
 }
 
 static void drop_oldest(struct feed *feed)

@@ -11,6 +11,14 @@ static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "failed",        [TASK_EXPIRED] = "failed",
 };
 
+/* What the client wrote, less what operators are not to see. */
+static void add_redacted(struct buffer *out, const char *key, const char *json,
+                         const struct task *task, const struct config *config)
+{
+    json_add_key(out, key);
+    redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
+}
+
 void task_json_write(struct buffer *out, const struct task *task, const struct config *config)
 {
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
@@ -18,9 +26,11 @@ void task_json_write(struct buffer *out, const struct task *task, const struct c
     json_add_text(out, "status", client_status[task->state]);
     json_add_text(out, "source", task->source);
     json_add_text(out, "tool", task->tool);
-    json_add_key(out, "arguments");
-    redact_write(out, str_from(task->arguments), config, task->workflow);
+    add_redacted(out, "arguments", task->arguments, task, config);
+    add_redacted(out, "meta", task->meta, task, config);
+    add_redacted(out, "otherParams", task->other_params, task, config);
     json_add_text(out, "argumentsDigest", task->arguments_digest);
+    json_add_text_or_null(out, "requestDigest", task->request_digest);
     json_add_text(out, "principal", task->principal);
     json_add_text_or_null(out, "workflow", task->workflow);
     json_add_time(out, "createdAt", task->created_ms);

@@ -95,6 +95,13 @@ void tasks_append_table(struct buffer *out, struct str list)
     }
 }
 
+static void append_json(struct buffer *out, const char *label, struct str value)
+{
+    buffer_append_format(out, "%-11s", label);
+    terminal_append_pretty(out, value, 0);
+    buffer_append_char(out, '\n');
+}
+
 void tasks_append_details(struct buffer *out, struct str task)
 {
     static const struct {
@@ -115,6 +122,7 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Decided by", "decidedBy", false},
         {"Reason", "reason", false},
         {"Digest", "argumentsDigest", false},
+        {"Request", "requestDigest", false},
     };
     struct buffer value;
     buffer_init(&value);
@@ -128,9 +136,12 @@ void tasks_append_details(struct buffer *out, struct str task)
             buffer_append_format(out, "%-11s%.*s\n", rows[i].label, STR_ARGS(buffer_str(&value)));
     }
     buffer_finish(&value);
-    buffer_append(out, STR("Arguments  "));
-    terminal_append_pretty(out, json_member(task, "arguments"), 0);
-    buffer_append_char(out, '\n');
+    append_json(out, "Arguments", json_member(task, "arguments"));
+    /* Most calls have neither. */
+    if (json_count(json_member(task, "meta")) > 0)
+        append_json(out, "Meta", json_member(task, "meta"));
+    if (json_count(json_member(task, "otherParams")) > 0)
+        append_json(out, "Other", json_member(task, "otherParams"));
 }
 
 /* Whether its state is what the one who decided made of it: an approved call goes on to others,

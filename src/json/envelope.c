@@ -144,13 +144,16 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
 {
     const struct place *place = context;
     const struct known_key *known = find(place->level, key);
+    const char *quote = key->at; /* the key itself does not outlast the walk through its value */
     if (!known) {
         if (is_lookalike(place->level, key))
             scan_refuse(scanner, key->at, place->level->refusal);
-        return scan_value(scanner, at);
+        const char *behind = scan_value(scanner, at);
+        if (behind && place->level == &envelope_level && !place->envelope->unknown_member.length)
+            take(place->envelope, offsetof(struct envelope, unknown_member), quote, behind);
+        return behind;
     }
     struct place inside = {place->envelope, known->level};
-    const char *quote = key->at;
     const char *end = known->level && at < scanner->end && *at == '{'
                           ? scan_members(scanner, at, visit_member, &inside)
                           : scan_value(scanner, at);

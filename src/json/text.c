@@ -251,3 +251,30 @@ void json_write_without_member(struct buffer *out, struct str object, const char
     append_span(out, object.bytes, cut.bytes);
     append_span(out, cut.bytes + cut.length, object.bytes + object.length);
 }
+
+static bool is_one_of(struct str raw_key, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (unescape_equals(raw_key, str_from(keys[i])))
+            return true;
+    }
+    return false;
+}
+
+void json_write_other_members(struct buffer *out, struct str object, const char *const *keys,
+                              size_t count)
+{
+    size_t position = 0;
+    struct str key, value;
+    char before = '{';
+    while (json_next_member(object, &position, &key, &value)) {
+        if (is_one_of(key, keys, count))
+            continue;
+        buffer_append_char(out, before);
+        before = ',';
+        buffer_append(out, str_slice(key.bytes - 1, key.length + 2)); /* with its quotes */
+        buffer_append_char(out, ':');
+        buffer_append(out, value);
+    }
+    buffer_append_text(out, before == '{' ? "{}" : "}");
+}

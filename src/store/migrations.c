@@ -161,6 +161,18 @@ const char *const migration_scripts[] = {
     /* 6 -> 7: what decided a call, in the row of its creation: it outlives the task, so that old
      * calls can be put to new rules. Never with arguments. */
     "ALTER TABLE audit ADD COLUMN decision TEXT NOT NULL DEFAULT '';",
+
+    /* 7 -> 8: the rest of a request that an approval covers. Tasks that nobody has decided yet get
+     * it from their bodies, so that it is shown. */
+    "ALTER TABLE task ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task_request ADD COLUMN meta TEXT NOT NULL DEFAULT '{}';"
+    "ALTER TABLE task_request ADD COLUMN other_params TEXT NOT NULL DEFAULT '{}';"
+    "UPDATE task_request SET meta = coalesce("
+    " json_remove(CAST(body AS TEXT) -> '$.params._meta', '$.progressToken'), '{}'),"
+    " other_params = coalesce(json_remove(CAST(body AS TEXT) -> '$.params',"
+    " '$.name', '$.arguments', '$.task', '$._meta'), '{}')"
+    " WHERE task IN (SELECT sequence FROM task WHERE state IN (0, 1))"
+    " AND json_valid(CAST(body AS TEXT));",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -20,14 +20,17 @@ STATEMENT_ROW(TASK_INSERT,
     " arguments_digest, definition_digest, progress_token, on_result, accelerated, keep_task,"
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
-    " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms)"
+    " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
+    " request_digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)")
+    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37)")
 STATEMENT_ROW(REQUEST_INSERT,
-    "INSERT INTO task_request (task, arguments, body) VALUES (?1, ?2, ?3)")
+    "INSERT INTO task_request (task, arguments, body, meta, other_params)"
+    " VALUES (?1, ?2, ?3, ?4, ?5)")
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
 STATEMENT_ROW(TASK_GET,
-    "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.body, task_outcome.body FROM task"
+    "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.meta, task_request.other_params,"
+    " task_request.body, task_outcome.body FROM task"
     " JOIN task_request ON task_request.task = task.sequence"
     " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */

@@ -44,16 +44,27 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
     buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
 }
 
-/* No request, no outcome, and no arguments but those that are asked for: a page of them could fill
- * the memory. */
+static void append_bounded(struct buffer *sql, const char *column, size_t most_bytes)
+{
+    if (most_bytes == 0)
+        buffer_append_text(sql, ", ''");
+    else
+        buffer_append_format(sql,
+                             ", iif(length(CAST(task_request.%s AS BLOB)) <= :bytes,"
+                             " task_request.%s, '')",
+                             column, column);
+}
+
+/* No request, no outcome, and no arguments (nor what stands beside them) but those that are asked
+ * for: a page of them could fill the memory. */
 static void append_query(struct buffer *sql, const struct store_task_query *query)
 {
     const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
-    const char *arguments = query->most_argument_bytes == 0
-                                ? "''"
-                                : "iif(length(CAST(task_request.arguments AS BLOB)) <= :bytes,"
-                                  " task_request.arguments, '')";
-    buffer_append_format(sql, "SELECT " TASK_COLUMNS ", %s FROM task", arguments);
+    static const char *const columns[] = {"arguments", "meta", "other_params"};
+    buffer_append_text(sql, "SELECT " TASK_COLUMNS);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        append_bounded(sql, columns[i], query->most_argument_bytes);
+    buffer_append_text(sql, " FROM task");
     buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
                             " WHERE task.sequence IN (");
     if (by_owner || !by_session)

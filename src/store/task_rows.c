@@ -59,16 +59,19 @@ struct task *task_rows_read(sqlite3_stmt *row)
     task->promoted = flag(row, 32);
     task->retention_ms = sqlite3_column_int64(row, 33);
     task->expired_retention_ms = sqlite3_column_int64(row, 34);
+    copy_fixed(task->request_digest, sizeof task->request_digest, row, 35);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
+    take(&task->meta, row, TASK_COLUMN_COUNT + 1);
+    take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
     return task;
 }
 
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
-    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 1));
+    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 3));
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
-    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 2);
+    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 4);
     task->outcome_text = memory_copy_str(outcome);
     task->outcome_length = outcome.length;
 }
@@ -138,7 +141,8 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->client_version);
     sqlite3_bind_int(row, index++, task->promoted);
     sqlite3_bind_int64(row, index++, task->retention_ms);
-    sqlite3_bind_int64(row, index, task->expired_retention_ms);
+    sqlite3_bind_int64(row, index++, task->expired_retention_ms);
+    database_bind_text(row, index, task->request_digest);
     return database_run(row);
 }
 
@@ -153,7 +157,8 @@ static bool put_outcome(struct database *database, const struct task *task, int6
 size_t task_rows_bytes(const struct task *task)
 {
     return task->request_length + task->outcome_length + strlen(task->arguments) +
-           strlen(task->tool) + strlen(task->progress_token);
+           strlen(task->meta) + strlen(task->other_params) + strlen(task->tool) +
+           strlen(task->progress_token);
 }
 
 bool task_rows_insert(struct database *database, const struct task *task)
@@ -165,6 +170,8 @@ bool task_rows_insert(struct database *database, const struct task *task)
     sqlite3_bind_int64(row, 1, sequence);
     database_bind_text(row, 2, task->arguments);
     database_bind_bytes(row, 3, str_slice(task->request, task->request_length));
+    database_bind_text(row, 4, task->meta);
+    database_bind_text(row, 5, task->other_params);
     if (!database_run(row))
         return false;
     return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);

@@ -12,15 +12,16 @@
     " task.poll_interval_ms, task.created_ms, task.decide_by_ms, task.updated_ms,"                 \
     " task.execute_by_ms, task.decided_ms, task.ended_ms, task.decided_by, task.reason,"           \
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
-    " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms"
-#define TASK_COLUMN_COUNT 35
+    " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
+    " task.request_digest"
+#define TASK_COLUMN_COUNT 36
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 
 /* The whole task with request and outcome; the caller owns the reference. */
 enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
-/* TASK_COLUMNS and the arguments, which must follow, of a stepped statement as a task without
- * its bulk: no request, no outcome text. */
+/* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
+ * a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
 /* Of what clients wrote: a task may hold as much of it as a body brings. */
 size_t task_rows_bytes(const struct task *task);

@@ -26,6 +26,7 @@ static const size_t texts[] = {
     offsetof(struct task, reason),         offsetof(struct task, status_message),
     offsetof(struct task, upstream_task),  offsetof(struct task, client_name),
     offsetof(struct task, client_version), offsetof(struct task, decision),
+    offsetof(struct task, meta),           offsetof(struct task, other_params),
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 

@@ -52,6 +52,9 @@ struct envelope {
     struct envelope_member ref_type, ref_name, ref_uri; /* members of params.ref */
     /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
     struct str progress_token, task_ttl;
+    /* The first member beside jsonrpc, id, method, params, result and error, from the key's quote
+     * to the end of the value; empty when there is none. */
+    struct str unknown_member;
     /* Needed by envelope_write_executable(). */
     struct str body;
     struct str task_member; /* from the key's quote to the end of the value */

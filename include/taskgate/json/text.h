@@ -72,3 +72,7 @@ void json_write_changed(struct buffer *out, struct str object, const struct json
                         size_t count);
 /* Writes `object` without the member `key`. */
 void json_write_without_member(struct buffer *out, struct str object, const char *key);
+/* Writes the members of `object` but those of these keys, in their order, without the white space
+ * between them. An empty or non-object `object` counts as {}. */
+void json_write_other_members(struct buffer *out, struct str object, const char *const *keys,
+                              size_t count);

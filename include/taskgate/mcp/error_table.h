@@ -9,7 +9,7 @@
 #error "define ERROR_ROW before including this table"
 #endif
 ERROR_ROW(PARSE_ERROR, -32700, "parse_error", "Parse error", "The body is not strict JSON.")
-ERROR_ROW(INVALID_REQUEST, -32600, "invalid_request", "Invalid request", "Not a JSON-RPC 2.0 message, a batch, duplicate or case-variant keys.")
+ERROR_ROW(INVALID_REQUEST, -32600, "invalid_request", "Invalid request", "Not a JSON-RPC 2.0 message, a batch, duplicate or case-variant keys; a call that becomes a task with members beside `jsonrpc`, `id`, `method`, `params`.")
 ERROR_ROW(TOO_LARGE, -32600, "request_too_large", "Request too large", "The body is larger than `limits.body_bytes`; with HTTP 413.")
 ERROR_ROW(METHOD_NOT_FOUND, -32601, "method_not_found", "Method not found", "A method outside the closed table.")
 ERROR_ROW(INVALID_PARAMS, -32602, "invalid_params", "Invalid params", "Malformed params, task field or cursor.")

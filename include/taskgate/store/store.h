@@ -112,7 +112,8 @@ struct store_task_query {
     bool without_promoted;
     int64_t before_sequence; /* only rows older than this; 0: from the newest */
     size_t limit;
-    /* Arguments longer than this are left out: "" in the answer, which no arguments are. */
+    /* Arguments longer than this are left out: "" in the answer, which no arguments are. So are
+     * meta and other_params. */
     size_t most_argument_bytes;
     /* Of all that clients wrote on a page: it ends there, with has_more; 0: 1 MiB. */
     size_t most_bytes;

@@ -57,8 +57,12 @@ struct task {
                        task has been stored: it is kept in that trail alone */
     char *request;  /* the client's body, byte for byte */
     size_t request_length;
-    char *arguments;            /* JSON text of params.arguments, "{}" when absent */
+    char *arguments;    /* JSON text of params.arguments, "{}" when absent */
+    char *meta;         /* JSON text of params._meta without progressToken, "{}" when absent */
+    char *other_params; /* JSON object: what else params held beside name, arguments and task */
     char arguments_digest[65];  /* canonical SHA-256 */
+    char request_digest[65];    /* of name, arguments, meta and other_params, all that an approval
+                                   covers; "" of a task that an older version has stored */
     char definition_digest[65]; /* of the tool's cached definition; "" when unknown */
     char *progress_token;       /* JSON text of the create's token, or "" */
     bool on_result;             /* executes at the owner's tasks/result only */

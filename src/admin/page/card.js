@@ -1,5 +1,5 @@
 // One task on the page. Nothing of a task is ever treated as markup: text nodes only.
-import { jsonPieces, visiblePieces } from './json.js';
+import { JsonObject, jsonPieces, visiblePieces } from './json.js';
 
 const STATES = {
   pending: 'waiting',
@@ -80,6 +80,8 @@ export class Card {
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
     this.label(task);
     this.putArguments(task);
+    this.putMore('.meta', task.meta);
+    this.putMore('.other-params', task.otherParams);
     this.open(false);
     this.update(task);
   }
@@ -117,6 +119,13 @@ export class Card {
     this.fold(this.isTall);
   }
 
+  /** What a call brings beside its arguments; most bring nothing. */
+  putMore(name, value) {
+    const isNothing = value === undefined || (value instanceof JsonObject && value.members.length === 0);
+    this.part(name).closest('.box').hidden = isNothing;
+    if (!isNothing) putPieces(this.part(name), jsonPieces(value));
+  }
+
   fold(folded) {
     this.part('.arguments').classList.toggle('folded', folded);
     this.part('.unfold').textContent = folded ? 'Show all' : 'Show less';
@@ -151,7 +160,7 @@ export class Card {
     addFact(list, 'Server', task.source);
     addFact(list, 'Workflow', task.workflow);
     addFact(list, 'Asked at', timeElement(task.createdAt));
-    addFact(list, 'Task', task.id, `SHA-256 of the arguments: ${task.argumentsDigest}`);
+    addFact(list, 'Task', task.id, `SHA-256 of the arguments: ${task.argumentsDigest}\nof the whole request: ${task.requestDigest ?? 'unknown'}`);
   }
 
   putOutcome() {

@@ -2,10 +2,20 @@
 #include <string.h>
 
 #include "policy_check.h"
+#include "request/request_parts.h"
 #include "run/execution_internal.h"
 #include "task_binding.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
+
+static bool covers_request(const struct task *task, const struct envelope *envelope)
+{
+    struct request_parts parts;
+    request_parts_read(&parts, envelope);
+    bool is_same = !task->request_digest[0] || strcmp(parts.digest, task->request_digest) == 0;
+    request_parts_finish(&parts);
+    return is_same;
+}
 
 static bool request_is_intact(const struct task *task)
 {
@@ -16,7 +26,8 @@ static bool request_is_intact(const struct task *task)
     if (status == ENVELOPE_OK)
         canonical_digest(envelope.arguments.raw, digest);
     bool intact = status == ENVELOPE_OK && strcmp(digest, task->arguments_digest) == 0 &&
-                  str_equal(envelope.name.text, str_from(task->tool));
+                  str_equal(envelope.name.text, str_from(task->tool)) &&
+                  covers_request(task, &envelope);
     envelope_finish(&envelope);
     return intact;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decision_log.h"
+#include "request/request_parts.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -13,22 +14,32 @@
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
 
+static void bind_request(struct task *task, const struct envelope *envelope)
+{
+    struct str arguments = envelope->arguments.raw;
+    struct request_parts parts;
+    request_parts_read(&parts, envelope);
+    task_set_text(&task->tool, envelope->name.text);
+    task_set_text(&task->arguments, arguments.length > 0 ? arguments : STR("{}"));
+    canonical_digest(arguments, task->arguments_digest);
+    task_set_text(&task->meta, buffer_str(&parts.meta));
+    task_set_text(&task->other_params, buffer_str(&parts.other_params));
+    memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
+    task_set_text(&task->progress_token, envelope->progress_token);
+    request_parts_finish(&parts);
+}
+
 static void bind(struct task *task, const struct task_origin *origin,
                  const struct catalog_tool *tool)
 {
-    const struct envelope *envelope = origin->envelope;
-    struct str arguments = envelope->arguments.raw;
+    bind_request(task, origin->envelope);
     task_set_text(&task->source, str_from(origin->source->id));
     task_set_text(&task->owner, str_from(origin->owner));
     task_set_text(&task->session, str_from(origin->session));
     task_set_text(&task->principal, str_from(origin->principal));
     task_set_text(&task->client_name, str_from(origin->client_name));
     task_set_text(&task->client_version, str_from(origin->client_version));
-    task_set_text(&task->tool, envelope->name.text);
-    task_set_text(&task->arguments, arguments.length > 0 ? arguments : STR("{}"));
-    canonical_digest(arguments, task->arguments_digest);
     memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
-    task_set_text(&task->progress_token, envelope->progress_token);
 }
 
 /* What an execution needs. */

@@ -16,6 +16,9 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 
+/* A longer one is not repeated in the answer. */
+#define MOST_KEY_BYTES 64
+
 static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
 {
     struct jsonrpc_error_data data = {.tool = call_tool(call), .gate = str_from(gate)};
@@ -161,9 +164,30 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
     return true;
 }
 
+/* Approvers are shown params; what stands beside them they would never see. */
+static void refuse_unknown_member(struct call *call)
+{
+    struct buffer key, details;
+    buffer_init(&key);
+    buffer_init(&details);
+    json_decode_string(call->envelope.unknown_member, &key);
+    buffer_append_text(&details, "a call that becomes a task has no members beside jsonrpc, id, "
+                                 "method and params");
+    if (key.length <= MOST_KEY_BYTES)
+        buffer_append_format(&details, "; this one has \"%.*s\"", STR_ARGS(buffer_str(&key)));
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&details)};
+    call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &data);
+    buffer_finish(&details);
+    buffer_finish(&key);
+}
+
 static void become_task(struct call *call, const struct judgement *judgement, bool accelerated,
                         bool is_plain)
 {
+    if (call->envelope.unknown_member.length > 0) {
+        refuse_unknown_member(call);
+        return;
+    }
     tell(call, judgement, false, true);
     if (is_plain)
         plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);

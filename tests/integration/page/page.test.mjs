@@ -93,6 +93,19 @@ test('arguments are text: no markup runs, no character hides, no digit is lost',
   assert.ok((await shown(page)).includes('<script>alert(2)</script>'));
 });
 
+test('what was sent beside the arguments is shown as they are; of most calls there is nothing', { skip }, async (t) => {
+  const { client, row } = await stage(t);
+  const call = async (more) => (await client.result('tools/call', { name: 'pay', arguments: {}, task: {}, ...more })).task.taskId;
+  const full = await call({ _meta: { progressToken: 1, tenant: '<b>prod</b>\u202e' }, force: [true] });
+  const plain = await call({ _meta: { progressToken: 2 } });
+  await row(full).locator('.meta').waitFor();
+  assert.deepEqual(JSON.parse(await row(full).locator('.meta').textContent()), { tenant: '<b>prod</b>\u202e' });
+  assert.doesNotMatch(await row(full).locator('.meta').textContent(), /\u202e/);
+  assert.deepEqual(JSON.parse(await row(full).locator('.other-params').textContent()), { force: [true] });
+  await row(plain).locator('.arguments').waitFor();
+  for (const name of ['.meta', '.other-params']) assert.equal(await row(plain).locator(name).isVisible(), false);
+});
+
 test('letters written from the right leave each key before its value', { skip }, async (t) => {
   const { client, row } = await stage(t);
   const { taskId } = await client.createTask('pay', { אבג: 'דהו', 'to אבג': 'דהו', 'limit אבג': 100, 'in אבג': { 'at אבג': true } });

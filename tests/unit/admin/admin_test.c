@@ -166,7 +166,8 @@ START_TEST(a_task_has_every_member)
     char *start_of_it = memory_format("{\"id\":\"%s\",\"state\":\"pending\",\"status\":\"input_"
                                       "required\",\"source\":\"up\",\"tool\":\"drop\","
                                       "\"arguments\":{\"table\":\"a b\",\"n\":"
-                                      "12345678901234567890},\"argumentsDigest\":\"",
+                                      "12345678901234567890},\"meta\":{},\"otherParams\":{},"
+                                      "\"argumentsDigest\":\"",
                                       scene.id);
     scene_has(&scene, start_of_it);
     free(start_of_it);

@@ -13,6 +13,7 @@ TCase *questions_tests(void);
 TCase *quota_tests(void);
 TCase *rate_tests(void);
 TCase *recorded_name_tests(void);
+TCase *request_parts_tests(void);
 TCase *sessions_tests(void);
 TCase *catalog_tests(void);
 TCase *pseudo_tests(void);

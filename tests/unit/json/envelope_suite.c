@@ -135,6 +135,26 @@ static const struct {
     {"{\"jsonrpc\":\"2.0\",\"method\":\"\",\"id\":\"\"}", ENVELOPE_REQUEST, "\"\"", "", "", ""},
 };
 
+START_TEST(the_first_unknown_member_of_the_envelope_is_told)
+{
+    static const struct {
+        const char *body, *unknown;
+    } cases[] = {
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"x\":1}}", ""},
+        {"{\"jsonrpc\":\"2.0\",\"x\" : {\"method\":[1]} ,\"id\":1,\"method\":\"a\",\"y\":2}",
+         "\"x\" : {\"method\":[1]}"},
+        {"{\"\\u0069d\":1,\"jsonrpc\":\"2.0\",\"method\":\"a\",\"\\u0079\":null}",
+         "\"\\u0079\":null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct envelope envelope;
+        read_ok(&envelope, str_from(cases[i].body));
+        expect_str(envelope.unknown_member, cases[i].unknown);
+        envelope_finish(&envelope);
+    }
+}
+END_TEST
+
 START_TEST(kinds_are_told_by_their_members)
 {
     struct envelope envelope;
@@ -170,6 +190,7 @@ Suite *envelope_suite(void)
     tcase_add_test(tests, long_decoded_texts_stay_where_they_are);
     tcase_add_test(tests, a_member_of_another_shape_has_no_text);
     tcase_add_test(tests, escaped_keys_are_the_keys_they_stand_for);
+    tcase_add_test(tests, the_first_unknown_member_of_the_envelope_is_told);
     tcase_add_loop_test(tests, kinds_are_told_by_their_members, 0, sizeof kinds / sizeof kinds[0]);
     tcase_add_test(tests, what_only_resembles_a_protocol_key_elsewhere_is_left_alone);
     suite_add_tcase(suite, tests);

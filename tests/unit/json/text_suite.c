@@ -234,6 +234,29 @@ START_TEST(one_member_is_removed_and_the_rest_stays)
 }
 END_TEST
 
+START_TEST(the_other_members_are_written)
+{
+    static const char *const keys[] = {"name", "_meta"};
+    static const struct {
+        const char *object, *expected;
+    } cases[] = {
+        {"{\"name\":1,\"x\" : [1, 2] , \"_meta\":{\"x\":1},\"y\\u0061\":1.50}",
+         "{\"x\":[1, 2],\"y\\u0061\":1.50}"},
+        {"{\"n\\u0061me\":1}", "{}"},
+        {"{}", "{}"},
+        {"", "{}"},
+        {"[1]", "{}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out;
+        buffer_init(&out);
+        json_write_other_members(&out, str_from(cases[i].object), keys, 2);
+        expect_str(buffer_str(&out), cases[i].expected);
+        buffer_finish(&out);
+    }
+}
+END_TEST
+
 START_TEST(values_alone_are_checked)
 {
     struct error error;
@@ -320,6 +343,7 @@ Suite *text_suite(void)
                         sizeof members / sizeof *members);
     tcase_add_loop_test(tests, several_members_are_set_at_once, 0,
                         sizeof several / sizeof *several);
+    tcase_add_test(tests, the_other_members_are_written);
     tcase_add_test(tests, values_alone_are_checked);
     tcase_add_test(tests, the_place_of_what_is_wrong_is_told_apart);
     tcase_add_test(tests, members_are_written_one_after_the_other);

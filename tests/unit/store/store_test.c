@@ -48,6 +48,9 @@ START_TEST(every_field_survives_a_restart)
     task_set_text(&task->status_message, STR("Awaiting approval"));
     memset(task->arguments_digest, 'a', 64);
     memset(task->definition_digest, 'd', 64);
+    memset(task->request_digest, 'e', 64);
+    task_set_text(&task->meta, STR("{\"tenant\":1}"));
+    task_set_text(&task->other_params, STR("{\"force\":true}"));
     task->on_result = task->keep_task = true;
     task->poll_interval_ms = 5000;
     struct task *kept = task_copy(task);
@@ -72,6 +75,9 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_uint_eq(read->request_length, kept->request_length);
     ck_assert_str_eq(read->arguments_digest, kept->arguments_digest);
     ck_assert_str_eq(read->definition_digest, kept->definition_digest);
+    ck_assert_str_eq(read->request_digest, kept->request_digest);
+    ck_assert_str_eq(read->meta, "{\"tenant\":1}");
+    ck_assert_str_eq(read->other_params, "{\"force\":true}");
     ck_assert_str_eq(read->progress_token, "\"p\"");
     ck_assert_str_eq(read->status_message, "Awaiting approval");
     ck_assert(read->on_result && read->keep_task && !read->accelerated);

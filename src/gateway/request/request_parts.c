@@ -1,0 +1,54 @@
+/* Reading what an approval covers out of a request. */
+#include "request_parts.h"
+
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/text.h"
+
+/* The progress token is the client's way to hear of progress: it changes nothing of the call. */
+static void read_meta(struct buffer *out, struct str meta)
+{
+    if (meta.length == 0 || json_type(meta) == JSON_OBJECT)
+        json_write_without_member(out, meta, "progressToken");
+    else
+        buffer_append(out, meta); /* no object, and shown as it is */
+}
+
+/* The task field says how the call is made, and not what it does. */
+static void read_other_params(struct buffer *out, struct str params)
+{
+    static const char *const known[] = {"name", "arguments", "task", "_meta"};
+    json_write_other_members(out, params, known, sizeof known / sizeof *known);
+}
+
+static void digest(struct request_parts *parts, const struct envelope *envelope)
+{
+    struct str arguments = envelope->arguments.raw;
+    struct buffer whole;
+    buffer_init(&whole);
+    buffer_append_text(&whole, "{\"name\":");
+    buffer_append(&whole, envelope->name.raw);
+    buffer_append_text(&whole, ",\"arguments\":");
+    buffer_append(&whole, arguments.length > 0 ? arguments : STR("{}"));
+    buffer_append_text(&whole, ",\"meta\":");
+    buffer_append(&whole, buffer_str(&parts->meta));
+    buffer_append_text(&whole, ",\"otherParams\":");
+    buffer_append(&whole, buffer_str(&parts->other_params));
+    buffer_append_char(&whole, '}');
+    canonical_digest(buffer_str(&whole), parts->digest);
+    buffer_finish(&whole);
+}
+
+void request_parts_read(struct request_parts *parts, const struct envelope *envelope)
+{
+    buffer_init(&parts->meta);
+    buffer_init(&parts->other_params);
+    read_meta(&parts->meta, envelope->meta.raw);
+    read_other_params(&parts->other_params, envelope->params);
+    digest(parts, envelope);
+}
+
+void request_parts_finish(struct request_parts *parts)
+{
+    buffer_finish(&parts->meta);
+    buffer_finish(&parts->other_params);
+}

@@ -1,0 +1,18 @@
+/*
+ * What of a tools/call an approval covers: its name, its arguments, its _meta but for the progress
+ * token, and whatever else its params hold (contract "Hardening, second round").
+ */
+#pragma once
+
+#include "taskgate/core/digest.h"
+#include "taskgate/json/envelope.h"
+
+struct request_parts {
+    struct buffer meta;            /* JSON text of params._meta without progressToken, or {} */
+    struct buffer other_params;    /* JSON object; the task field is not in it */
+    char digest[DIGEST_HEX_BYTES]; /* SHA-256 over the canonical form of all four */
+};
+
+/* Copies; always call request_parts_finish() afterwards. */
+void request_parts_read(struct request_parts *parts, const struct envelope *envelope);
+void request_parts_finish(struct request_parts *parts);
