@@ -11,6 +11,7 @@
 #include "mcp_client/tools_fetch.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
+#include "request/request_headers.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "run/quota.h"
@@ -37,6 +38,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->pseudo_clients = pseudo_clients_create();
     gateway->questions = question_table_create();
     gateway->upstream_tasks = upstream_tasks_create();
+    gateway->request_headers = request_headers_create();
     return gateway;
 }
 
@@ -46,6 +48,7 @@ void gateway_destroy(struct gateway *gateway)
         return;
     shadow_destroy(gateway->shadow);
     pseudo_clients_destroy(gateway->pseudo_clients);
+    request_headers_destroy(gateway->request_headers);
     upstream_tasks_destroy(gateway->upstream_tasks);
     question_table_destroy(gateway->questions);
     quota_destroy(gateway->promoted);

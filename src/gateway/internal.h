@@ -35,9 +35,10 @@ struct gateway {
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
     struct shadow *shadow;
-    struct pseudo_clients *pseudo_clients; /* inbox/inbox.h */
-    struct question_table *questions;      /* what upstream asks */
-    struct upstream_tasks *upstream_tasks; /* which of ours each is, while it is followed */
+    struct pseudo_clients *pseudo_clients;   /* inbox/inbox.h */
+    struct question_table *questions;        /* what upstream asks */
+    struct request_headers *request_headers; /* of calls that are tasks */
+    struct upstream_tasks *upstream_tasks;   /* which of ours each is, while it is followed */
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;

@@ -173,6 +173,11 @@ const char *const migration_scripts[] = {
     " '$.name', '$.arguments', '$.task', '$._meta'), '{}')"
     " WHERE task IN (SELECT sequence FROM task WHERE state IN (0, 1))"
     " AND json_valid(CAST(body AS TEXT));",
+
+    /* 8 -> 9: the headers that a call came with, and the credentials that upstream has refused for
+     * it; digests only */
+    "ALTER TABLE task ADD COLUMN headers_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN refused_credentials TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -56,6 +56,7 @@ static void free_change(struct task_change *change)
     free((char *)change->status_message);
     free((char *)change->outcome_text.bytes);
     free((char *)change->upstream_task);
+    free((char *)change->credentials);
 }
 
 void operation_destroy(struct operation *operation)
@@ -88,6 +89,7 @@ void operation_set_change(struct operation *operation, const struct task_change 
     copy->reason = memory_copy_text(change->reason);
     copy->status_message = memory_copy_text(change->status_message);
     copy->upstream_task = memory_copy_text(change->upstream_task);
+    copy->credentials = memory_copy_text(change->credentials);
     copy->outcome_text.bytes = memory_copy_str(change->outcome_text);
 }
 

@@ -58,11 +58,12 @@ struct operation_kind {
 };
 
 extern const struct operation_kind operation_task_create, operation_task_get, operation_task_change,
-    operation_task_set_upstream, operation_task_list, operation_task_cancel_session,
-    operation_session_put, operation_session_get, operation_session_delete, operation_pair_put,
-    operation_pair_get, operation_audit_list, operation_outbox_configure, operation_outbox_due,
-    operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
-    operation_sweep, operation_probe, operation_recover;
+    operation_task_set_upstream, operation_task_set_message, operation_task_list,
+    operation_task_cancel_session, operation_session_put, operation_session_get,
+    operation_session_delete, operation_pair_put, operation_pair_get, operation_audit_list,
+    operation_outbox_configure, operation_outbox_due, operation_outbox_delivered,
+    operation_outbox_postpone, operation_outbox_give_up, operation_sweep, operation_probe,
+    operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

@@ -21,9 +21,9 @@ STATEMENT_ROW(TASK_INSERT,
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
-    " request_digest)"
+    " request_digest, headers_digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37)")
+    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body, meta, other_params)"
     " VALUES (?1, ?2, ?3, ?4, ?5)")
@@ -37,10 +37,11 @@ STATEMENT_ROW(TASK_GET,
 STATEMENT_ROW(TASK_MOVE,
     "UPDATE task SET state = ?3, updated_ms = ?4, execute_by_ms = ?5, decided_ms = ?6,"
     " ended_ms = ?7, decided_by = ?8, reason = ?9, status_message = ?10, upstream_task = ?11,"
-    " failure = ?12, outcome = ?13, deadline_ms = ?14, purge_ms = ?15"
+    " failure = ?12, outcome = ?13, deadline_ms = ?14, purge_ms = ?15, refused_credentials = ?16"
     " WHERE id = ?1 AND state = ?2")
 STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
+STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_DUE,
     "SELECT id FROM task WHERE deadline_ms <= ?1 ORDER BY deadline_ms LIMIT ?2")
 STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadline_ms > ?1")

@@ -185,6 +185,15 @@ void store_task_set_upstream(struct store *store, struct str id, struct str upst
     queue(store, operation);
 }
 
+void store_task_set_message(struct store *store, struct str id, struct str message,
+                            struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_set_message, call);
+    operation->id = memory_copy_str(id);
+    operation->reason = memory_copy_str(message);
+    queue(store, operation);
+}
+
 static struct str keep(char **field, struct str text)
 {
     *field = memory_copy_str(text);

@@ -165,6 +165,31 @@ static bool run_set_upstream(struct batch *batch, struct operation *operation)
     return database_run(row);
 }
 
+/* ---- why an approved task does not run ---- */
+
+static bool run_set_message(struct batch *batch, struct operation *operation)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
+    operation->reply.task = task;
+    if (result == ROW_ABSENT)
+        operation->reply.status = STORE_NOT_FOUND;
+    if (result != ROW_FOUND)
+        return result == ROW_ABSENT;
+    if (task->state != TASK_APPROVED) {
+        operation->reply.status = STORE_CONFLICT;
+        return true;
+    }
+    task_set_text(&task->status_message, str_from(operation->reason));
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_MESSAGE);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->status_message);
+    if (!database_run(row))
+        return false;
+    batch_add_event(batch, task, false);
+    return true;
+}
+
 /* ---- the end of a session ---- */
 
 static bool cancel(struct batch *batch, const char *id, struct audit_actor actor)
@@ -198,5 +223,6 @@ const struct operation_kind operation_task_create = {"create", true, run_create}
 const struct operation_kind operation_task_get = {"get", false, run_get};
 const struct operation_kind operation_task_change = {"change", true, run_change};
 const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};
+const struct operation_kind operation_task_set_message = {"set message", true, run_set_message};
 const struct operation_kind operation_task_cancel_session = {"cancel session", true,
                                                              run_cancel_session};

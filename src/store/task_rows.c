@@ -60,6 +60,8 @@ struct task *task_rows_read(sqlite3_stmt *row)
     task->retention_ms = sqlite3_column_int64(row, 33);
     task->expired_retention_ms = sqlite3_column_int64(row, 34);
     copy_fixed(task->request_digest, sizeof task->request_digest, row, 35);
+    copy_fixed(task->headers_digest, sizeof task->headers_digest, row, 36);
+    take(&task->refused_credentials, row, 37);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -142,7 +144,8 @@ static bool insert_task(struct database *database, const struct task *task)
     sqlite3_bind_int(row, index++, task->promoted);
     sqlite3_bind_int64(row, index++, task->retention_ms);
     sqlite3_bind_int64(row, index++, task->expired_retention_ms);
-    database_bind_text(row, index, task->request_digest);
+    database_bind_text(row, index++, task->request_digest);
+    database_bind_text(row, index, task->headers_digest);
     return database_run(row);
 }
 
@@ -207,6 +210,7 @@ enum row_result task_rows_move(struct database *database, const struct task *tas
     sqlite3_bind_int(row, 13, (int)task->outcome);
     database_bind_time(row, 14, task_next_deadline_ms(task));
     database_bind_time(row, 15, task_purge_ms(task));
+    database_bind_text(row, 16, task->refused_credentials);
     if (!database_run(row))
         return ROW_FAILED;
     if (sqlite3_changes(database->handle) == 0)

@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/task/task.h"
@@ -79,12 +80,29 @@ bool task_can_move(enum task_state from, enum task_state to)
     return find_move(from, to) != NULL;
 }
 
+bool task_has_refused(const struct task *task, const char *credentials)
+{
+    return credentials && *credentials && strstr(task->refused_credentials, credentials);
+}
+
+size_t task_refusal_count(const struct task *task)
+{
+    size_t count = *task->refused_credentials ? 1 : 0;
+    for (const char *p = task->refused_credentials; *p; p++)
+        count += *p == ' ';
+    return count;
+}
+
 bool task_can_change(const struct task *task, const struct task_change *change)
 {
     const struct move *move = find_move(task->state, change->to);
     bool gives_back = task->state == TASK_EXECUTING && change->to == TASK_APPROVED;
     bool is_too_late = task->state == TASK_EXECUTING && change->unless_begun;
     if (!move || (move->flags & (task->promoted ? MOVE_OF_OTHERS : MOVE_OF_PROMOTED)))
+        return false;
+    if (change->to == TASK_EXECUTING && task_has_refused(task, change->credentials))
+        return false;
+    if (gives_back && task_refusal_count(task) + 1 >= TASK_MOST_TRIES)
         return false;
     return !is_too_late && !(gives_back && change->by);
 }
@@ -219,6 +237,16 @@ static void replace(char **field, const char *text)
         task_set_text(field, str_from(text));
 }
 
+/* Each refusal counts, whether the credentials are known or not. */
+static void note_refusal(struct task *task, const char *credentials)
+{
+    const char *earlier = task->refused_credentials;
+    char *all = memory_format("%s%s%s", earlier, *earlier ? " " : "",
+                              credentials && *credentials ? credentials : "unknown");
+    free(task->refused_credentials);
+    task->refused_credentials = all;
+}
+
 static void set_clocks(struct task *task, const struct move *move, const struct task_change *change,
                        int64_t now_ms)
 {
@@ -254,6 +282,8 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
     if (task->decided_ms == 0)
         replace(&task->reason, change->reason);
     replace(&task->upstream_task, change->upstream_task);
+    if (move->flags & MOVE_OF_OTHERS)
+        note_refusal(task, change->credentials);
     if (move->flags & MOVE_DECIDES)
         replace(&task->decided_by, change->by);
     if (change->outcome != TASK_OUTCOME_NONE) {

@@ -103,6 +103,11 @@ void store_task_change(struct store *store, struct str id, const struct task_cha
 void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
                              struct store_call call);
 
+/* Says in the status message of an approved task why it does not run. Observers hear of it.
+ * STORE_CONFLICT when it is not approved. */
+void store_task_set_message(struct store *store, struct str id, struct str message,
+                            struct store_call call);
+
 struct store_task_query {
     struct str owner;   /* empty: any (operators) */
     struct str session; /* also tasks of this session digest, whatever their owner; may be empty */

@@ -18,6 +18,8 @@
 #define TASK_ID_BYTES 40 /* "tg_" + UUID + NUL; a promoted one's ULID is shorter */
 /* The execute-by clock of a move to approved that brings none (contract "Configuration"). */
 #define TASK_EXECUTE_WITHIN_MS INT64_C(300000)
+/* How often an execution is begun in all when upstream refuses the credentials. */
+#define TASK_MOST_TRIES 3
 
 /* Design §5. The order is stored: append only. */
 enum task_state {
@@ -64,6 +66,7 @@ struct task {
     char request_digest[65];    /* of name, arguments, meta and other_params, all that an approval
                                    covers; "" of a task that an older version has stored */
     char definition_digest[65]; /* of the tool's cached definition; "" when unknown */
+    char headers_digest[65];    /* of the create's headers (request_headers.h); "" when unknown */
     char *progress_token;       /* JSON text of the create's token, or "" */
     bool on_result;             /* executes at the owner's tasks/result only */
     bool accelerated;           /* started approved */
@@ -77,13 +80,14 @@ struct task {
     int64_t decide_by_ms; /* 0 for an accelerated task */
     /* Changed by transitions. */
     int64_t updated_ms;
-    int64_t execute_by_ms; /* 0 until approved */
-    int64_t decided_ms;    /* 0 until decided */
-    int64_t ended_ms;      /* 0 until terminal */
-    char *decided_by;      /* or "" */
-    char *reason;          /* or "" */
-    char *status_message;  /* or "" */
-    char *upstream_task;   /* upstream's task id while keep_task executes, or "" */
+    int64_t execute_by_ms;     /* 0 until approved */
+    int64_t decided_ms;        /* 0 until decided */
+    int64_t ended_ms;          /* 0 until terminal */
+    char *decided_by;          /* or "" */
+    char *reason;              /* or "" */
+    char *status_message;      /* or "" */
+    char *refused_credentials; /* digests of those that upstream has refused, blanks between */
+    char *upstream_task;       /* upstream's task id while keep_task executes, or "" */
     enum task_failure failure;
     enum task_outcome outcome;
     char *outcome_text; /* JSON text of `result` or `error`, verbatim; NULL without */
@@ -145,6 +149,9 @@ struct task_change {
     enum task_outcome outcome;
     struct str outcome_text;
     const char *upstream_task;
+    /* Digest of the credentials: of those that the execution begins with, which must not be among
+     * the refused ones; of those that were refused, when it is given back. NULL: not known. */
+    const char *credentials;
     bool unless_begun; /* not of a task that is executing: somebody else has begun it */
 };
 
@@ -152,6 +159,10 @@ struct task_change {
  * *decides* the one from executing back to approved (`by` is NULL). Without that an operator who
  * approves a task that is already running would have it run a second time (design invariant 4). */
 bool task_can_change(const struct task *task, const struct task_change *change);
+
+/* Whether upstream has refused the credentials of this digest, and how many it has refused. */
+bool task_has_refused(const struct task *task, const char *credentials);
+size_t task_refusal_count(const struct task *task);
 
 /* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
  * the clocks. false: `task` is untouched and `error` says from where to where, or what the

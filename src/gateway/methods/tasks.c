@@ -90,13 +90,25 @@ static bool take_elicitation_response(struct call *call, const struct task *task
     return false;
 }
 
+/* The store is told, too, and answers later. */
+static void answer_not_run(struct call *call, const struct task *task)
+{
+    struct task *told = task_copy(task);
+    if (told->state == TASK_APPROVED)
+        task_set_text(&told->status_message, STR(EXECUTION_OTHER_HEADERS));
+    answer_task(call, told);
+    task_unref(told);
+}
+
 static void on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
     struct task *task = call->exchange ? owned_task(call, reply) : NULL;
     if (task && take_elicitation_response(call, task)) {
-        execution_offer(call, task, false);
-        answer_task(call, task);
+        if (execution_offer(call, task, false))
+            answer_task(call, task);
+        else
+            answer_not_run(call, task);
     }
     call_unref(call);
 }

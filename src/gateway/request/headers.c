@@ -128,8 +128,7 @@ static bool is_named_by(struct str connection, const struct http_header *header)
     return false;
 }
 
-void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
-                          const struct config_source *source)
+void headers_from_client(struct headers *headers, const struct http_exchange *exchange)
 {
     struct str connection = http_header_known(exchange, HTTP_NAME_CONNECTION);
     size_t count = http_header_count(exchange);
@@ -139,8 +138,19 @@ void headers_from_request(struct headers *headers, const struct http_exchange *e
             item.known != HTTP_NAME_ACCEPT_ENCODING)
             add(headers, &item);
     }
+}
+
+void headers_set_static(struct headers *headers, const struct config_source *source)
+{
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
+}
+
+void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
+                          const struct config_source *source)
+{
+    headers_from_client(headers, exchange);
+    headers_set_static(headers, source);
 }
 
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count)

@@ -39,5 +39,9 @@ bool headers_name_event_stream(const struct headers *headers);
  * source's static credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source);
+/* The same without the source's credentials: what the client itself has sent. */
+void headers_from_client(struct headers *headers, const struct http_exchange *exchange);
+/* Puts the source's static credentials in the place of the client's. */
+void headers_set_static(struct headers *headers, const struct config_source *source);
 /* What comes down. Content-Length is left out: the body's own length is sent. */
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count);

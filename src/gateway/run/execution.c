@@ -5,6 +5,7 @@
 #include "decision/task_binding.h"
 #include "execution_internal.h"
 #include "mcp_client/tools_fetch.h"
+#include "request/request_headers.h"
 #include "result_wait.h"
 #include "task_aliases.h"
 #include "taskgate/core/log.h"
@@ -87,32 +88,49 @@ static struct execution *obtain(struct gateway_worker *worker, const struct task
     return execution;
 }
 
+/* NULL: the call has other headers than the one that was approved, so it lends nothing. */
 static struct execution *hold(const struct call *call, const struct task *task)
 {
-    struct execution *execution = obtain(call->worker, task);
-    if (execution->running)
+    const struct str id = str_slice(task->id, strlen(task->id));
+    struct execution *execution = find(call->worker, id);
+    struct question_audience audience;
+    struct headers headers;
+    if (execution && execution->running)
         return execution;
+    questions_audience(call, &audience);
+    headers_init(&headers, true);
+    if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
+                              task->headers_digest, call->exchange, &headers))
+        return NULL;
+    execution = obtain(call->worker, task);
     headers_finish(&execution->credentials);
-    headers_from_request(&execution->credentials, call->exchange, call->source);
+    execution->credentials = headers;
+    execution->audience = audience;
     memcpy(execution->session, call->session, sizeof execution->session);
-    questions_audience(call, &execution->audience);
     return execution;
 }
 
 void execution_hold(const struct call *call, const struct task *task)
 {
+    struct question_audience audience;
+    questions_audience(call, &audience);
+    request_headers_keep(call->worker->gateway->request_headers,
+                         str_slice(task->id, strlen(task->id)), str_from(audience.key),
+                         call->exchange);
     hold(call, task);
 }
 
 void execution_forget(struct gateway_worker *worker, struct str id)
 {
     struct execution *execution = find(worker, id);
+    request_headers_forget(worker->gateway->request_headers, id);
     if (execution && !execution->running)
         drop(execution);
 }
 
 void execution_forget_session(struct gateway_worker *worker, struct task *unused, struct str key)
 {
+    request_headers_forget_session(worker->gateway->request_headers, key);
     /* Removal moves entries about, so the walk starts again after each. */
     size_t position = 0;
     void *value;
@@ -146,11 +164,6 @@ static void on_outcome_stored(void *context, const struct store_reply *reply)
         /* The answer exists only here: it is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet", LOG_TEXT("task", execution->id));
         loop_timer_start(&execution->timer, STORE_RETRY_MS);
-    } else if (execution->own_session && execution->outcome.change.to == TASK_APPROVED &&
-               reply->status == STORE_OK && !execution->dropped) {
-        /* Running it again at once would only be refused again: that is left to its owner. */
-        execution->refused = true;
-        rest(execution);
     } else {
         drop(execution);
     }
@@ -191,8 +204,15 @@ void execution_fail(struct execution *execution, enum jsonrpc_error error, const
  * owner's next call brings fresh ones (contract "Tasks"). */
 static void back_to_approved(struct execution *execution)
 {
+    static const char refused_too_often[] =
+        "upstream has refused the credentials of each of three tries";
+    if (task_refusal_count(execution->task) + 1 >= TASK_MOST_TRIES) {
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, refused_too_often);
+        return;
+    }
     execution->outcome.change =
         (struct task_change){.to = TASK_APPROVED,
+                             .credentials = execution->credentials_digest,
                              .status_message = execution->task->accelerated
                                                    ? "Upstream refused the credentials"
                                                    : "Approved; upstream refused the credentials"};
@@ -307,7 +327,8 @@ static void try_to_execute(struct execution *execution)
         refuse(execution, error);
         return;
     }
-    struct task_change change = {.to = TASK_EXECUTING};
+    struct task_change change = {.to = TASK_EXECUTING,
+                                 .credentials = execution->credentials_digest};
     execution->references++;
     store_task_change(execution->worker->gateway->store, str_from(execution->id), &change,
                       &gateway_actor,
@@ -320,6 +341,10 @@ static void take_rules_in_force(struct execution *execution)
     execution->snapshot = snapshot_current();
     execution->source =
         config_source_find(execution->snapshot->config, str_from(execution->task->source));
+    if (execution->source && !execution->own_session)
+        headers_set_static(&execution->credentials, execution->source);
+    request_headers_digest_credentials(&execution->credentials, execution->source,
+                                       execution->credentials_digest);
 }
 
 static void on_looked(void *context)
@@ -340,13 +365,16 @@ static void begin(struct execution *execution, struct task *task)
     if (execution->running || atomic_load(&gateway->shutting_down))
         return;
     loop_timer_stop(&execution->timer);
+    task_ref(task);
+    task_unref(execution->task);
+    execution->task = task;
+    take_rules_in_force(execution);
+    /* The same credentials would only be refused again. */
+    if (task_has_refused(task, execution->credentials_digest))
+        return;
     execution->running = true;
-    execution->refused = false;
     buffer_clear(&execution->request_id); /* nothing has gone up yet */
     atomic_fetch_add(&gateway->in_flight, 1);
-    task_unref(execution->task);
-    execution->task = task_ref(task);
-    take_rules_in_force(execution);
     if (!execution_must_look(execution)) {
         try_to_execute(execution);
         return;
@@ -359,13 +387,29 @@ static void begin(struct execution *execution, struct task *task)
                    str_from(execution->task->owner), &execution->credentials, on_looked, execution);
 }
 
-void execution_offer(const struct call *call, struct task *task, bool wants_result)
+/* The owner and operators read why the approved task does not run. */
+static void say_headers_differ(const struct call *call, const struct task *task)
+{
+    log_warn("A call lends no credentials: its headers differ from those of the approved one",
+             LOG_TEXT("task", task->id));
+    if (task->state == TASK_APPROVED && strcmp(task->status_message, EXECUTION_OTHER_HEADERS) != 0)
+        store_task_set_message(call->worker->gateway->store, str_from(task->id),
+                               STR(EXECUTION_OTHER_HEADERS),
+                               (struct store_call){call->worker->loop, NULL, NULL});
+}
+
+bool execution_offer(const struct call *call, struct task *task, bool wants_result)
 {
     if (task_state_is_terminal(task->state) || task->state == TASK_EXECUTING)
-        return;
+        return true;
     struct execution *execution = hold(call, task);
+    if (!execution) {
+        say_headers_differ(call, task);
+        return false;
+    }
     if (task->state == TASK_APPROVED && (wants_result || !task->on_result))
         begin(execution, task);
+    return true;
 }
 
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result)
@@ -409,6 +453,8 @@ void execution_questions_changed(struct gateway_worker *worker, const struct tas
 void execution_tell(struct gateway_worker *worker, struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));
+    if (task_state_is_terminal(task->state))
+        request_headers_forget(worker->gateway->request_headers, str_from(task->id));
     if (!execution) {
         /* One worker alone speaks for the control plane, so that no two begin. */
         if (worker == worker->gateway->workers[0] &&
@@ -422,6 +468,6 @@ void execution_tell(struct gateway_worker *worker, struct task *task)
         stop(execution);
     else if (task_state_is_terminal(task->state) || runs_elsewhere)
         drop(execution);
-    else if (task->state == TASK_APPROVED && may_run && !execution->refused)
+    else if (task->state == TASK_APPROVED && may_run)
         begin(execution, task);
 }

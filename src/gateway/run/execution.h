@@ -8,11 +8,18 @@
 
 struct execution;
 
-/* Keeps what `call` would send upstream for the task, in place of what was kept before. */
+/* What an approved task says that does not run for it (contract "Hardening, second round"). */
+#define EXECUTION_OTHER_HEADERS                                                                    \
+    "Approved; not run: the headers of the last call differ from those of the approved one, so "   \
+    "its credentials are not used"
+
+/* Keeps the headers of `call`, which is the task's create. */
 void execution_hold(const struct call *call, const struct task *task);
-/* As execution_hold(), and runs the task if it is approved and its time has come: at once, or
- * for `on_result` when `wants_result`. */
-void execution_offer(const struct call *call, struct task *task, bool wants_result);
+/* Takes the credentials of a later call of the owner in place of the earlier ones, and runs the
+ * task if it is approved and its time has come: at once, or for `on_result` when `wants_result`.
+ * It does not run again with credentials that upstream has refused. false: the process does not
+ * know the create's headers any more, and those of the call differ from them. */
+bool execution_offer(const struct call *call, struct task *task, bool wants_result);
 /* As execution_offer() for a task whose owner is the control plane: it needs no client, for the
  * gateway opens a session of its own (execution_session.c). On the first worker's loop. */
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result);

@@ -10,12 +10,12 @@ struct execution {
     struct gateway_worker *worker;
     int references; /* the worker's map, and each message under way to the store */
     char id[TASK_ID_BYTES];
-    char session[DIGEST_HEX_BYTES];    /* of the request that brought the credentials */
-    struct headers credentials;        /* owned copies; never stored, never logged */
-    struct question_audience audience; /* who answers what upstream asks */
-    bool dropped;                      /* no longer in the worker's map */
-    bool own_session;                  /* the gateway's own, for the control plane */
-    bool refused;                      /* with it: runs again only when its owner asks */
+    char session[DIGEST_HEX_BYTES];            /* of the request that brought the credentials */
+    struct headers credentials;                /* owned copies; never stored, never logged */
+    struct question_audience audience;         /* who answers what upstream asks */
+    bool dropped;                              /* no longer in the worker's map */
+    bool own_session;                          /* the gateway's own, for the control plane */
+    char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
     /* While it runs. */
     bool running;
     bool has_begun; /* and is the one that runs: other workers may have tried, too */

@@ -4,6 +4,7 @@
 
 #include "decision/task_binding.h"
 #include "execution.h"
+#include "request/request_headers.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -112,6 +113,7 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
         .client_version = call->facts.client_version,
     };
     struct task *task = task_bind(&origin, decision, tool, accelerated);
+    request_headers_digest(call->exchange, task->headers_digest);
     free(principal);
     return task;
 }

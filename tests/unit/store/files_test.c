@@ -329,6 +329,8 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "ALTER TABLE task DROP COLUMN expired_retention_ms;"
                                   "ALTER TABLE audit DROP COLUMN decision;"
                                   "ALTER TABLE task DROP COLUMN request_digest;"
+                                  "ALTER TABLE task DROP COLUMN headers_digest;"
+                                  "ALTER TABLE task DROP COLUMN refused_credentials;"
                                   "ALTER TABLE task_request DROP COLUMN meta;"
                                   "ALTER TABLE task_request DROP COLUMN other_params;"
                                   "PRAGMA user_version = 2"),

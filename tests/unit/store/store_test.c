@@ -49,6 +49,7 @@ START_TEST(every_field_survives_a_restart)
     memset(task->arguments_digest, 'a', 64);
     memset(task->definition_digest, 'd', 64);
     memset(task->request_digest, 'e', 64);
+    memset(task->headers_digest, 'f', 64);
     task_set_text(&task->meta, STR("{\"tenant\":1}"));
     task_set_text(&task->other_params, STR("{\"force\":true}"));
     task->on_result = task->keep_task = true;
@@ -76,6 +77,7 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_str_eq(read->arguments_digest, kept->arguments_digest);
     ck_assert_str_eq(read->definition_digest, kept->definition_digest);
     ck_assert_str_eq(read->request_digest, kept->request_digest);
+    ck_assert_str_eq(read->headers_digest, kept->headers_digest);
     ck_assert_str_eq(read->meta, "{\"tenant\":1}");
     ck_assert_str_eq(read->other_params, "{\"force\":true}");
     ck_assert_str_eq(read->progress_token, "\"p\"");
@@ -102,6 +104,62 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_int_gt(read->decided_ms, 0);
     task_unref(read);
     task_unref(kept);
+}
+END_TEST
+
+START_TEST(refused_credentials_are_kept_and_each_try_is_in_the_trail)
+{
+    const struct task_change begin[] = {{.to = TASK_EXECUTING, .credentials = "aa"},
+                                        {.to = TASK_EXECUTING, .credentials = "bb"}};
+    const struct task_change refused[] = {{.to = TASK_APPROVED, .credentials = "aa"},
+                                          {.to = TASK_APPROVED, .credentials = "bb"}};
+    struct task *task = create_task(&bench, new_task("a"));
+    task_unref(move_task(&bench, task->id, &approve));
+    for (size_t i = 0; i < 2; i++) {
+        task_unref(move_task(&bench, task->id, &begin[i]));
+        task_unref(move_task(&bench, task->id, &refused[i]));
+        reopen();
+        for (size_t earlier = 0; earlier <= i; earlier++)
+            ck_assert_int_eq(change_status(&bench, task->id, &begin[earlier]), STORE_CONFLICT);
+    }
+    task_unref(move_task(&bench, task->id, &execute));
+    ck_assert_int_eq(change_status(&bench, task->id, &give_back), STORE_CONFLICT);
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_str_eq(read->refused_credentials, "aa bb");
+    struct answer answer = {0};
+    audit_of(&bench, task->id, &answer);
+    ck_assert_ptr_nonnull(strstr(answer.audit_text,
+                                 "execute approved>executing operator alice \n"
+                                 "give_back executing>approved operator alice \n"
+                                 "execute approved>executing operator alice \n"
+                                 "give_back executing>approved operator alice \n"
+                                 "execute approved>executing operator alice \n"));
+    answer_finish(&answer);
+    task_unref(read);
+    task_unref(task);
+}
+END_TEST
+
+START_TEST(only_an_approved_task_says_why_it_does_not_run)
+{
+    struct answer answer = {0};
+    struct task *task = create_task(&bench, new_task("a"));
+    store_task_set_message(bench.store, str_from(task->id), STR("no"),
+                           bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_CONFLICT);
+    answer_finish(&answer);
+    task_unref(move_task(&bench, task->id, &approve));
+    store_task_set_message(bench.store, str_from(task->id), STR("no"),
+                           bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    answer_finish(&answer);
+    reopen();
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_str_eq(read->status_message, "no");
+    task_unref(read);
+    task_unref(task);
 }
 END_TEST
 
@@ -337,6 +395,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, every_field_survives_a_restart);
+    tcase_add_test(tests, refused_credentials_are_kept_and_each_try_is_in_the_trail);
+    tcase_add_test(tests, only_an_approved_task_says_why_it_does_not_run);
     tcase_add_test(tests, unknown_ids_are_not_found);
     tcase_add_test(tests, big_bodies_with_nul_come_back_byte_for_byte);
     tcase_add_test(tests, changes_are_compare_and_set);

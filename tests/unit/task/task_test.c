@@ -183,6 +183,28 @@ START_TEST(giving_back_leaves_decision_and_clock)
 }
 END_TEST
 
+START_TEST(refused_credentials_begin_nothing_and_three_refusals_are_the_end)
+{
+    struct task *task = new_task(TASK_APPROVED);
+    const char *const tries[] = {"aa", "bb"};
+    struct error error;
+    for (size_t i = 0; i < 2; i++) {
+        struct task_change begin = {.to = TASK_EXECUTING, .credentials = tries[i]};
+        struct task_change back = {.to = TASK_APPROVED, .credentials = tries[i]};
+        ck_assert_uint_eq(task_refusal_count(task), i);
+        ck_assert(task_transition(task, &begin, task->updated_ms, &error));
+        ck_assert(task_transition(task, &back, task->updated_ms, &error));
+        ck_assert(task_has_refused(task, "aa") && !task_has_refused(task, "cc"));
+        ck_assert(!task_can_change(task, &begin));
+    }
+    struct task_change last = {.to = TASK_EXECUTING, .credentials = "cc"};
+    struct task_change back = {.to = TASK_APPROVED, .credentials = "cc"};
+    ck_assert(task_transition(task, &last, task->updated_ms, &error));
+    ck_assert(!task_can_change(task, &back));
+    task_unref(task);
+}
+END_TEST
+
 START_TEST(approving_what_runs_does_not_run_it_again)
 {
     struct task *task = task_in(TASK_EXECUTING);
@@ -559,6 +581,7 @@ int main(void)
     tcase_add_test(table, names_go_both_ways);
     tcase_add_test(table, approval_records_who_and_starts_the_second_clock);
     tcase_add_test(table, giving_back_leaves_decision_and_clock);
+    tcase_add_test(table, refused_credentials_begin_nothing_and_three_refusals_are_the_end);
     tcase_add_test(table, approving_what_runs_does_not_run_it_again);
     tcase_add_test(table, what_has_begun_is_not_said_never_to_have_run);
     tcase_add_test(table, ends_explain_themselves);

@@ -1,0 +1,220 @@
+/* A table of headers by task, and the two digests. */
+#include "request_headers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+struct kept {
+    char *session_key;
+    struct headers headers; /* owned; without credentials */
+};
+
+struct request_headers {
+    pthread_mutex_t lock;
+    struct map *kept; /* task id -> struct kept */
+};
+
+static const struct str credentials[] = {
+    STR("authorization"),
+    STR("cookie"),
+    STR("dpop"),
+    STR("mcp-session-id"),
+};
+
+/* They differ between calls of one client without a meaning for the call. */
+static const struct str varying[] = {
+    STR("accept"),      STR("user-agent"), STR("last-event-id"), STR("mcp-protocol-version"),
+    STR("traceparent"), STR("tracestate"),
+};
+
+static bool is_among(struct str name, const struct str *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal_ignore_case(name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+#define IS_AMONG(name, names) is_among(name, names, sizeof(names) / sizeof *(names))
+
+static void destroy(void *value)
+{
+    struct kept *kept = value;
+    headers_finish(&kept->headers);
+    free(kept->session_key);
+    free(kept);
+}
+
+struct request_headers *request_headers_create(void)
+{
+    struct request_headers *table = memory_alloc(sizeof *table);
+    pthread_mutex_init(&table->lock, NULL);
+    table->kept = map_create();
+    return table;
+}
+
+void request_headers_destroy(struct request_headers *table)
+{
+    if (!table)
+        return;
+    map_destroy(table->kept, destroy);
+    pthread_mutex_destroy(&table->lock);
+    free(table);
+}
+
+/* ---- the digests ---- */
+
+struct line {
+    const struct http_header *header;
+};
+
+/* By name, then in their order. */
+static int compare(const void *a, const void *b)
+{
+    const struct http_header *one = ((const struct line *)a)->header;
+    const struct http_header *other = ((const struct line *)b)->header;
+    int order = str_compare(one->name, other->name);
+    return order != 0 ? order : one < other ? -1 : 1;
+}
+
+/* A header line holds no line break, so no two lists of headers have one text. */
+static void append_line(struct buffer *out, struct str name, struct str value)
+{
+    buffer_append(out, name);
+    buffer_append_char(out, ':');
+    buffer_append(out, value);
+    buffer_append_char(out, '\n');
+}
+
+void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES])
+{
+    struct headers headers;
+    struct buffer text;
+    size_t count = 0;
+    headers_init(&headers, false);
+    headers_from_client(&headers, exchange);
+    buffer_init(&text);
+    struct line *lines = memory_alloc_array(headers.count + 1, sizeof *lines);
+    for (size_t i = 0; i < headers.count; i++) {
+        struct str name = headers.items[i].name;
+        if (!IS_AMONG(name, credentials) && !IS_AMONG(name, varying))
+            lines[count++].header = &headers.items[i];
+    }
+    qsort(lines, count, sizeof *lines, compare);
+    for (size_t i = 0; i < count; i++)
+        append_line(&text, lines[i].header->name, lines[i].header->value);
+    digest_sha256_hex(buffer_str(&text), hex);
+    free(lines);
+    buffer_finish(&text);
+    headers_finish(&headers);
+}
+
+void request_headers_digest_credentials(const struct headers *headers,
+                                        const struct config_source *source,
+                                        char hex[DIGEST_HEX_BYTES])
+{
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < sizeof credentials / sizeof *credentials; i++)
+        append_line(&text, credentials[i], headers_find(headers, credentials[i].bytes));
+    for (size_t i = 0; source && i < source->header_count; i++)
+        append_line(&text, str_from(source->headers[i].name), str_from(source->headers[i].value));
+    digest_sha256_hex(buffer_str(&text), hex);
+    buffer_finish(&text);
+}
+
+/* ---- the table ---- */
+
+static void add(struct headers *headers, const struct headers *from, bool are_credentials)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if (IS_AMONG(from->items[i].name, credentials) == are_credentials)
+            headers_add(headers, from->items[i].name, from->items[i].value);
+    }
+}
+
+/* Under the lock. */
+static struct kept *keep(struct request_headers *table, struct str id, struct str session_key,
+                         const struct headers *headers)
+{
+    struct kept *kept = memory_alloc(sizeof *kept);
+    struct kept *earlier = map_remove(table->kept, id);
+    if (earlier)
+        destroy(earlier);
+    kept->session_key = memory_copy_str(session_key);
+    headers_init(&kept->headers, true);
+    add(&kept->headers, headers, false);
+    map_put(table->kept, id, kept);
+    return kept;
+}
+
+void request_headers_keep(struct request_headers *table, struct str id, struct str session_key,
+                          const struct http_exchange *exchange)
+{
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_from_client(&headers, exchange);
+    pthread_mutex_lock(&table->lock);
+    keep(table, id, session_key, &headers);
+    pthread_mutex_unlock(&table->lock);
+    headers_finish(&headers);
+}
+
+static bool fits(const struct http_exchange *exchange, const char *digest)
+{
+    char hex[DIGEST_HEX_BYTES];
+    request_headers_digest(exchange, hex);
+    return !*digest || strcmp(hex, digest) == 0;
+}
+
+bool request_headers_take(struct request_headers *table, struct str id, struct str session_key,
+                          const char *digest, const struct http_exchange *exchange,
+                          struct headers *headers)
+{
+    struct headers own;
+    headers_init(&own, false);
+    headers_from_client(&own, exchange);
+    pthread_mutex_lock(&table->lock);
+    struct kept *kept = map_get(table->kept, id);
+    if (!kept && fits(exchange, digest))
+        kept = keep(table, id, session_key, &own);
+    if (kept) {
+        add(headers, &kept->headers, false);
+        add(headers, &own, true);
+    }
+    pthread_mutex_unlock(&table->lock);
+    headers_finish(&own);
+    return kept != NULL;
+}
+
+void request_headers_forget(struct request_headers *table, struct str id)
+{
+    pthread_mutex_lock(&table->lock);
+    struct kept *kept = map_remove(table->kept, id);
+    pthread_mutex_unlock(&table->lock);
+    if (kept)
+        destroy(kept);
+}
+
+void request_headers_forget_session(struct request_headers *table, struct str session_key)
+{
+    size_t position = 0;
+    struct str id;
+    void *value;
+    pthread_mutex_lock(&table->lock);
+    while (map_next(table->kept, &position, &id, &value)) {
+        struct kept *kept = value;
+        if (!str_equal(str_from(kept->session_key), session_key))
+            continue;
+        map_remove(table->kept, id);
+        destroy(kept);
+        position = 0; /* removal moves entries about */
+    }
+    pthread_mutex_unlock(&table->lock);
+}

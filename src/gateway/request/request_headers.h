@@ -1,0 +1,38 @@
+/*
+ * The headers of the calls that became tasks. An execution sends those of the create; a later call
+ * of the owner exchanges its credentials alone: Authorization, Cookie, DPoP, Mcp-Session-Id
+ * (contract "Hardening, second round").
+ *
+ * The process keeps them in memory, for all workers; the store has a digest of them, by which a
+ * call after a restart is known to have the same ones. Any thread.
+ */
+#pragma once
+
+#include "headers.h"
+#include "taskgate/core/digest.h"
+
+struct request_headers;
+
+struct request_headers *request_headers_create(void);
+void request_headers_destroy(struct request_headers *table);
+
+/* The digest that the store keeps of the create: of its end-to-end headers but the credentials,
+ * and but those that differ between calls of one client (Accept, User-Agent, Last-Event-ID,
+ * MCP-Protocol-Version, the trace context). */
+void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES]);
+/* Keeps the headers of the create, for a session by its pseudo_key_of_session(). */
+void request_headers_keep(struct request_headers *table, struct str id, struct str session_key,
+                          const struct http_exchange *exchange);
+/* Adds to `headers` (empty, owning) what an execution sends with the credentials of this call.
+ * false: the create's headers are not known any more, and those of the call do not fit `digest`;
+ * an empty one fits all. */
+bool request_headers_take(struct request_headers *table, struct str id, struct str session_key,
+                          const char *digest, const struct http_exchange *exchange,
+                          struct headers *headers);
+void request_headers_forget(struct request_headers *table, struct str id);
+void request_headers_forget_session(struct request_headers *table, struct str session_key);
+
+/* Digest of the credentials in `headers`, those of the source among them (NULL: none). */
+void request_headers_digest_credentials(const struct headers *headers,
+                                        const struct config_source *source,
+                                        char hex[DIGEST_HEX_BYTES]);
