@@ -7,7 +7,6 @@
 #include "index.h"
 #include "suites.h"
 #include "taskgate/core/buffer.h"
-#include "taskgate/core/clock.h"
 
 #define RULES 1000
 
@@ -115,34 +114,41 @@ START_TEST(names_may_hold_any_byte)
 }
 END_TEST
 
-static int64_t time_of(bool use_index, const struct index *index, struct glob *const *globs)
+/* The linker puts this in the place of glob_matches(): meson.build. */
+bool __wrap_glob_matches(const struct glob *glob, struct str text);
+bool __real_glob_matches(const struct glob *glob, struct str text);
+static size_t globs_tried;
+
+bool __wrap_glob_matches(const struct glob *glob, struct str text)
 {
-    int64_t start = clock_monotonic_us();
-    for (int i = 0; i < 2000; i++) {
-        char name[64];
-        size_t found;
-        snprintf(name, sizeof name, "call_%d_for_team", i % RULES);
-        bool is_match = use_index ? index_first(index, str_from(name), NULL, &found)
-                                  : walk(globs, RULES, str_from(name), NULL, &found);
-        ck_assert(is_match);
-        ck_assert_uint_eq(found, (size_t)(i % RULES));
-    }
-    return clock_monotonic_us() - start;
+    globs_tried++;
+    return __real_glob_matches(glob, text);
 }
 
 /* Patterns that neither a table of names nor one of prefixes would tell apart. */
 START_TEST(a_thousand_rules_are_not_walked)
 {
     struct glob *globs[RULES];
+    char name[64];
+    size_t found;
     for (int i = 0; i < RULES; i++) {
         char pattern[64];
         snprintf(pattern, sizeof pattern, "*_%d_for*", i);
         globs[i] = glob_compile(str_from(pattern), NULL);
     }
     struct index *index = index_create(globs, RULES);
-    int64_t indexed = time_of(true, index, globs), walked = time_of(false, index, globs);
-    ck_assert_msg(indexed * 5 < walked, "%lld us with the index, %lld without", (long long)indexed,
-                  (long long)walked);
+    for (int i = 0; i < RULES; i++) {
+        snprintf(name, sizeof name, "call_%d_for_team", i);
+        globs_tried = 0;
+        ck_assert(index_first(index, str_from(name), NULL, &found));
+        ck_assert_uint_eq(found, (size_t)i);
+        ck_assert_uint_eq(globs_tried, 1);
+    }
+    globs_tried = 0;
+    ck_assert(!index_first(index, STR("call_1000_for_team"), NULL, &found));
+    ck_assert_uint_eq(globs_tried, 0);
+    ck_assert(walk(globs, RULES, str_from(name), NULL, &found));
+    ck_assert_uint_eq(globs_tried, RULES);
     index_destroy(index);
     for (int i = 0; i < RULES; i++)
         glob_destroy(globs[i]);

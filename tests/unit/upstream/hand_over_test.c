@@ -143,16 +143,15 @@ START_TEST(the_silence_limit_can_be_lifted_and_set_again)
     struct scene scene;
     struct record record = {.status = 0};
     struct peer peer;
-    struct upstream_request request = post;
-    request.silence_timeout_ms = 400;
     start(&scene);
-    call_with(&scene, &record, request);
+    post_to(&scene, &record);
     origin_accept(&scene.origin, &peer);
     peer_await(&peer, "{\"a\":1}");
     if (_i == 1) {
         peer_send_text(&peer, "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello ");
         run_until(scene.loop, &record.pieces, 1);
     }
+    upstream_call_set_silence(record.call, 400);
     upstream_call_set_silence(record.call, 0);
     run_for(&scene, 700);
     ck_assert_int_eq(record.ends, 0);
