@@ -19,6 +19,7 @@
 
 #include "methods/list_cache.h"
 #include "methods/rate_limit.h"
+#include "request/server_budget.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
 
@@ -97,6 +98,7 @@ struct call {
     struct held *held;                    /* while it is held (request/deferred_response.h) */
     struct relay *relay;                  /* while one is under way */
     uint64_t question_number;             /* of what upstream asked in it, 0: nothing */
+    struct server_budget server_budget;   /* for the requests of the server on its stream */
     bool upstream_broke;                  /* the stream ended, and not by anybody's will */
     struct ask *ping;                     /* while upstream is asked about the session */
     void (*abandoned)(struct call *call); /* frees `state` when the client goes; may be NULL */

@@ -261,6 +261,28 @@ test('after a restart the session is still answered for, by its first call, too'
   assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
 });
 
+test('a request that waited for the session to be read goes down between two events, never within one', async (t) => {
+  const long = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(3_000_000) } }).replace('"method"', '"me\\u0074hod"');
+  const s = await stage(t, ({ reply, id, params }) => {
+    const stream = reply.sse();
+    stream.raw(`data: ${JSON.stringify({ jsonrpc: '2.0', ...elicit(params.arguments.id) })}\n\ndata: ${long}`);
+    setTimeout(() => {
+      stream.raw('\n\n');
+      stream.event({ jsonrpc: '2.0', id, result: { content: [] } });
+      stream.end();
+    }, 300);
+  });
+  const clients = [];
+  for (let n = 0; n < 8; n++) clients.push(await s.connect({ capabilities: { elicitation: {}, sampling: {} } }));
+  await s.gateway.restart();
+  await Promise.all(clients.map(async (client, n) => {
+    const stream = await client.stream('tools/call', { name: 'book_dinner', arguments: { id: `e-${n}` } });
+    const seen = [];
+    await stream.message((m) => (seen.push(m), m.id === stream.id), 'the result');
+    assert.deepEqual(seen.map((m) => m.id ?? m.params.data.length).sort(), [3_000_000, stream.id, `e-${n}`].sort());
+  }));
+});
+
 for (const [what, request, problem] of [
   ['elicitation without params', { method: 'elicitation/create' }, 'params must be an object'],
   ['elicitation without a message', { method: 'elicitation/create', params: { requestedSchema: PARTY.requestedSchema } }, 'params.message must be a string'],

@@ -130,3 +130,16 @@ test('a held call hears of its progress on its own token', async (t) => {
   call.finish();
   assert.ok((await stream.message((m) => m.id === stream.id, 'the result')).result);
 });
+
+test('a server that pings 150 times in a call that the gateway runs has 150 answers', async (t) => {
+  const { client, admin, held, upstream } = await running(t);
+  const { taskId } = await client.createTask('slow');
+  await admin.approve(taskId);
+  const call = await held();
+  for (let n = 0; n < 150; n++) call.event({ jsonrpc: '2.0', id: `p-${n}`, method: 'ping' });
+  const answers = () => upstream.requests.filter((r) => r.rpc?.id?.startsWith?.('p-') && r.rpc.method === undefined);
+  await until(() => answers().length === 150, () => `150 answers; there are ${answers().length}`);
+  for (const { rpc } of answers()) assert.deepEqual(rpc.result, {});
+  call.finish();
+  await admin.inState(taskId, 'completed');
+});

@@ -25,9 +25,9 @@ static const struct config_source *source_of_path(const struct config *config, s
     if (config->source_count == 1 && (str_equal(path, STR("/")) || str_equal(path, STR("/mcp")) ||
                                       str_equal(path, STR("/mcp/v1"))))
         return &config->sources[0];
-    if (path.length < 2 || !str_ends_with(path, STR("/mcp")))
+    if (path.length <= strlen("//mcp") || !str_ends_with(path, STR("/mcp")))
         return NULL;
-    return config_source_find(config, str_slice(path.bytes + 1, path.length - 5));
+    return config_source_find(config, str_slice(path.bytes + 1, path.length - strlen("//mcp")));
 }
 
 /* RFC 9728: the metadata of /<path> is at METADATA_PATH/<path>. */

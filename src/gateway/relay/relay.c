@@ -21,6 +21,7 @@ static void relay_destroy(struct relay *relay)
     if (relay->options.slow_ms > 0)
         loop_timer_stop(&relay->slow);
     stream_close(relay->stream);
+    buffer_finish(&relay->behind);
     buffer_finish(&relay->glimpse);
     headers_finish(&relay->headers);
     reply_event_check_finish(&relay->reply);

@@ -61,6 +61,9 @@ struct relay_taken {
 bool relay_detach(struct call *call, struct relay_taken *taken);
 /* Has options.slow() told once more. */
 void relay_ask_again(struct relay *relay, int64_t in_ms);
+/* Sends down a message that `take_message` has taken before: between two events, never within one
+ * that is passing in pieces. For a call whose response is an event stream that has begun. */
+void relay_pass(struct call *call, struct str message);
 /* Drops it without an answer; NULL is allowed. */
 void relay_cancel(struct relay *relay);
 /* A person is asked in this call: upstream is silent for as long as that takes. NULL is

@@ -4,6 +4,7 @@
 #include "notification_stream.h"
 #include "relay_internal.h"
 #include "relay_rewrite.h"
+#include "request/deferred_response.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 
@@ -120,6 +121,8 @@ void relay_take_events(struct relay *relay, struct str bytes)
             send_events(relay, str_slice(bytes.bytes, whole));
         }
         relay->inside_event = false;
+        relay_send_down(relay, buffer_str(&relay->behind));
+        buffer_clear(&relay->behind);
         keep_glimpse(relay, str_slice(bytes.bytes, whole));
         stream_flush(relay->stream);
         bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
@@ -133,6 +136,21 @@ void relay_take_events(struct relay *relay, struct str bytes)
         buffer_clear(&relay->held);
         relay->inside_event = true;
     }
+}
+
+void relay_pass(struct call *call, struct str message)
+{
+    struct relay *relay = call->relay;
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    if (!relay)
+        held_pass(call, message); /* the stream goes on, and upstream's side is another's */
+    else if (relay->inside_event)
+        buffer_append(&relay->behind, buffer_str(&event));
+    else
+        relay_send_down(relay, buffer_str(&event));
+    buffer_finish(&event);
 }
 
 void relay_end_events(struct relay *relay)

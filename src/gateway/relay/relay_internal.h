@@ -32,6 +32,7 @@ struct relay {
     struct stream *stream; /* the client's open GET stream */
     int64_t started_ms;
     bool inside_event;      /* a long event is passing in pieces */
+    struct buffer behind;   /* whole events that go down behind it */
     struct buffer glimpse;  /* first and last bytes of what went down last */
     int64_t content_length; /* of the response; -1 when it is not announced */
     bool is_encoded;        /* what comes cannot be read */

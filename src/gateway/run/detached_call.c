@@ -136,7 +136,7 @@ static void on_interim(void *context, struct str message)
         .session = promotion->session,
         .audience = &promotion->audience,
         .call = promotion->number,
-        .requests = &promotion->requests,
+        .budget = &promotion->budget,
     };
     if (promotion->call && json_member(message, "id").length == 0)
         promotion_pass(promotion, message);

@@ -26,7 +26,7 @@ struct promotion {
     char session[DIGEST_HEX_BYTES];
     struct question_audience audience; /* who answers what upstream asks meanwhile */
     uint64_t number;                   /* of the call, for its questions */
-    unsigned requests;                 /* of upstream's */
+    struct server_budget budget;       /* for the requests of the server */
     struct task *task;                 /* NULL before it is one */
     bool is_stored;
     bool has_outcome;

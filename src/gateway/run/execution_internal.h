@@ -5,6 +5,7 @@
 #include "input/input_request.h"
 #include "mcp_client/rpc_call.h"
 #include "outcome.h"
+#include "request/server_budget.h"
 
 struct execution {
     struct gateway_worker *worker;
@@ -23,11 +24,11 @@ struct execution {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct ask *ask;
-    struct buffer request_id; /* JSON text of the id that upstream sees */
-    struct loop_timer timer;  /* the next poll of upstream's task, or the next try to store */
-    char *upstream_task;      /* upstream's own task, when the tool requires one */
-    unsigned requests;        /* of upstream's meanwhile */
-    bool has_result;          /* that task's result has come */
+    struct buffer request_id;    /* JSON text of the id that upstream sees */
+    struct loop_timer timer;     /* the next poll of upstream's task, or the next try to store */
+    char *upstream_task;         /* upstream's own task, when the tool requires one */
+    struct server_budget budget; /* for the requests of the server */
+    bool has_result;             /* that task's result has come */
     struct outcome outcome;
 };
 

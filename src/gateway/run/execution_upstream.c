@@ -22,7 +22,7 @@ void execution_interim(void *context, struct str message)
         .session = execution->session,
         .audience = &execution->audience,
         .task = execution->task,
-        .requests = &execution->requests,
+        .budget = &execution->budget,
     };
     interim_take(&origin, message);
 }

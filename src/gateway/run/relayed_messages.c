@@ -11,7 +11,6 @@
 #include "task_aliases.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/sse.h"
 
 bool questions_have_tools(const struct call *call, enum question_kind kind)
 {
@@ -67,7 +66,6 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         return false;
     struct question_audience audience;
     struct headers headers;
-    unsigned requests = 0;
     questions_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
@@ -81,7 +79,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         .headers = &headers,
         .session = call->session,
         .audience = &audience,
-        .requests = &requests,
+        .budget = &call->server_budget,
     };
     /* Each change of our own task is told by us. */
     if (!str_equal(method, STR("notifications/tasks/status")))
@@ -126,15 +124,6 @@ struct late_message {
     char *text;
 };
 
-static void put_back(struct call *call, struct str message)
-{
-    struct buffer event;
-    buffer_init(&event);
-    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
-    http_stream_write(call->exchange, buffer_str(&event));
-    buffer_finish(&event);
-}
-
 static void on_facts(void *context, const struct store_reply *reply)
 {
     struct late_message *late = context;
@@ -145,7 +134,7 @@ static void on_facts(void *context, const struct store_reply *reply)
         if (is_answered_for(call, late->kind))
             take(call, str_from(late->text), false, &taken);
         else
-            put_back(call, str_from(late->text));
+            relay_pass(call, str_from(late->text));
     }
     call_unref(call);
     free(late->text);

@@ -10,9 +10,6 @@
 #include "result_wait.h"
 #include "taskgate/json/text.h"
 
-/* Of upstream's requests in one call; each costs one of ours. */
-#define MOST_REQUESTS 100
-
 static struct question_origin question_of(const struct interim_origin *origin)
 {
     return (struct question_origin){
@@ -123,9 +120,11 @@ void interim_take(const struct interim_origin *origin, struct str message)
     struct str id = json_member(message, "id");
     char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);
+    bool is_ping = str_equal(method, STR("ping"));
     if (id.length == 0)
         take_notification(origin, method, message);
-    else if ((*origin->requests)++ < MOST_REQUESTS)
+    else if (server_budget_take(origin->budget, is_ping ? SERVER_PING : SERVER_REQUEST,
+                                loop_now_ms(origin->worker->loop)))
         take_request(origin, method, id, message);
     free(text);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "input/input_request.h"
+#include "request/server_budget.h"
 
 /* The call that runs; all borrowed. */
 struct interim_origin {
@@ -19,7 +20,7 @@ struct interim_origin {
     const struct question_audience *audience; /* who answers for the client */
     uint64_t
         call; /* a number of questions_number() that its questions end with; 0: the task does */
-    unsigned *requests; /* of upstream's so far */
+    struct server_budget *budget; /* for the requests of the server */
 };
 
 /* Takes a request or notification. */

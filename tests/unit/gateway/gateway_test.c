@@ -17,6 +17,7 @@ int main(void)
     suite_add_tcase(suite, rate_tests());
     suite_add_tcase(suite, recorded_name_tests());
     suite_add_tcase(suite, request_parts_tests());
+    suite_add_tcase(suite, server_budget_tests());
     suite_add_tcase(suite, sessions_tests());
     suite_add_tcase(suite, catalog_tests());
     suite_add_tcase(suite, pseudo_tests());

@@ -14,6 +14,7 @@ TCase *quota_tests(void);
 TCase *rate_tests(void);
 TCase *recorded_name_tests(void);
 TCase *request_parts_tests(void);
+TCase *server_budget_tests(void);
 TCase *sessions_tests(void);
 TCase *catalog_tests(void);
 TCase *pseudo_tests(void);
