@@ -96,15 +96,17 @@ struct test_outcome {
     struct test_difference differences[TEST_DIFFERENCES_MAX];
     size_t difference_count; /* 0: passed */
 };
-/* Its @name, for policies that share an @id; else policy_name_of(). */
-struct str test_name_of(const struct cedar_policy *policy);
-/* Whether it is the policy's @name or @id, or "policy0" … by place. */
-bool test_names_fit(const char *name, const struct cedar_policy *policy);
 /* Runs one case and notes what it reaches; false after a word on stderr when it cannot be put.
  * test_outcome_finish() in any case. */
 bool test_case_run(struct test_file *file, const struct test_case *one,
                    struct test_outcome *outcome);
 void test_outcome_finish(struct test_outcome *outcome);
+
+/* ---- policy_test_name.c ---- */
+/* Its @name, for policies that share an @id; else policy_name_of(). */
+struct str test_name_of(const struct cedar_policy *policy);
+/* Whether it is the policy's @name or @id, or "policy0" … by place. */
+bool test_names_fit(const char *name, const struct cedar_policy *policy);
 
 /* ---- policy_test_report.c ---- */
 void test_report_failure(struct buffer *out, const struct test_file *file,

@@ -10,20 +10,6 @@
 /* Cases that do not say when are the same every day: a Monday, at noon. */
 #define USUAL_TIME "2026-01-05T12:00:00Z"
 
-struct str test_name_of(const struct cedar_policy *policy)
-{
-    struct str name;
-    bool has_name = cedar_policy_annotation(policy, STR("name"), &name) && name.length;
-    return has_name ? name : policy_name_of(policy);
-}
-
-bool test_names_fit(const char *name, const struct cedar_policy *policy)
-{
-    return str_equal(str_from(name), test_name_of(policy)) ||
-           str_equal(str_from(name), policy_name_of(policy)) ||
-           str_equal(str_from(name), cedar_policy_name(policy));
-}
-
 static enum test_decision decision_of(const struct consultation *consultation)
 {
     const struct policy_decision *decision = &consultation->decision;

@@ -22,9 +22,5 @@ void config_add_file(struct config *config, const char *path, const struct confi
 /* The same of a load that fails. */
 void config_add_failed_file(struct config_problems *problems, const char *path,
                             const struct config_file *file);
-/* Reads the configuration that `path` names as another's shadow. NULL with errors in `problems`;
- * the files that were read are in the result, or in `problems`. */
-struct config *config_load_shadow(const char *path, config_getenv environment,
-                                  struct config_problems *problems);
 /* Compiles what lookups need; called once, when everything is known to be valid. */
 void config_compile(struct config *config);

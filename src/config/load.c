@@ -40,6 +40,8 @@ static void sort_problems(struct config_problems *problems, size_t first)
     }
 }
 
+static struct config *load_shadow(const struct draft *draft);
+
 static void fill(const struct draft *draft)
 {
     struct config *config = draft->config;
@@ -54,7 +56,10 @@ static void fill(const struct draft *draft)
     validate_notify(draft);
     validate_pseudo(draft);
     validate_telemetry(draft);
-    validate_shadow(draft);
+    if (validate_shadow_path(draft)) {
+        draft->config->shadow = load_shadow(draft);
+        validate_shadow(draft);
+    }
 }
 
 /* ---- a shadow's findings, behind those of the configuration that names it ---- */
@@ -185,10 +190,12 @@ static struct config *load_file(const struct origin *origin, struct config_probl
     return config;
 }
 
-struct config *config_load_shadow(const char *path, config_getenv environment,
-                                  struct config_problems *problems)
+/* NULL with errors in the draft's problems of the shadow; the files that were read are in the
+ * result, or there. */
+static struct config *load_shadow(const struct draft *draft)
 {
-    return load_file(&(struct origin){path, environment, true}, problems);
+    const struct origin origin = {draft->config->shadow_path, draft->environment, true};
+    return load_file(&origin, draft->shadow_problems);
 }
 
 /* The name of the file to read; one that nobody named only if it exists. */

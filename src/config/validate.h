@@ -27,7 +27,9 @@ void validate_rules(const struct draft *draft);
 void validate_tokens(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 void validate_notify(const struct draft *draft);
-/* Reads the shadow that the configuration names; when all else has been looked at. */
+/* Whether the configuration has a shadow that may be read: makes its path one beside the file. */
+bool validate_shadow_path(const struct draft *draft);
+/* Once it has been read, config->shadow, or has not, NULL; when all else has been looked at. */
 void validate_shadow(const struct draft *draft);
 void validate_telemetry(const struct draft *draft);
 void validate_pseudo(const struct draft *draft);

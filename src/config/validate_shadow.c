@@ -1,4 +1,4 @@
-/* The second configuration, which decides nothing: found, read and checked like the first. */
+/* The second configuration, which decides nothing: where it is, and how it fits the first. */
 #include <stdlib.h>
 
 #include "config_private.h"
@@ -24,24 +24,33 @@ static void compare_sources(const struct draft *draft, const struct node *node)
     }
 }
 
-void validate_shadow(const struct draft *draft)
+static const struct node *shadow_node(const struct draft *draft)
+{
+    return node_get(node_get(draft->root, "governance"), "shadow");
+}
+
+bool validate_shadow_path(const struct draft *draft)
 {
     struct config *config = draft->config;
-    const struct node *node = node_get(node_get(draft->root, "governance"), "shadow");
     if (!config->shadow_path)
-        return;
+        return false;
     if (draft->is_shadow) {
-        report_error(&draft->report, node, KEY, "remove the key from this file",
+        report_error(&draft->report, shadow_node(draft), KEY, "remove the key from this file",
                      "this file is itself a shadow, and a shadow has none of its own");
-        return;
+        return false;
     }
     char *path = config_path_beside(config->path, config->shadow_path);
     free(config->shadow_path);
     config->shadow_path = path;
-    config->shadow = config_load_shadow(path, draft->environment, draft->shadow_problems);
+    return true;
+}
+
+void validate_shadow(const struct draft *draft)
+{
+    struct config *config = draft->config;
     if (config->shadow) {
         add_files(config, config->shadow->files, config->shadow->file_count);
-        compare_sources(draft, node);
+        compare_sources(draft, shadow_node(draft));
     } else {
         add_files(config, draft->shadow_problems->files, draft->shadow_problems->file_count);
     }
