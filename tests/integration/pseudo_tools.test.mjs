@@ -257,6 +257,17 @@ test('list_tools: all pages, what this client may see, by regular expressions', 
   for (const tool of ['(', 'a{9}', '(a)\\1', 'x'.repeat(300)]) assert.match((await callTool(c, 'list_tools', { tool })).content[0].text, /^tool is no regular expression that can be used here/);
 });
 
+test('list_tools: an expression that a backtracking or table-making matcher never ends with is answered at once', async (t) => {
+  let random = 7;
+  const bit = () => ((random = (Math.imul(random, 1103515245) + 12345) >>> 0) >>> 16) & 1;
+  const names = Array.from({ length: 50 }, () => Array.from({ length: 900 }, () => 'ab'[bit()]).join(''));
+  const { connect } = await scene(t, { upstream: { tools: [...names.map((name) => tool(name)), tool('last')] } });
+  const c = await connect(client);
+  const started = process.hrtime.bigint();
+  assert.deepEqual(blocks(await callTool(c, 'list_tools', { tool: `(a|b)*a${'(a|b)'.repeat(25)}c` })), ['No tools available']);
+  assert.ok(process.hrtime.bigint() - started < 20_000_000_000n, 'it took more than 20 s');
+});
+
 test('calls are counted by name, waits by how they ended', async (t) => {
   const { connect, admin } = await stage(t);
   const c = await connect(client);

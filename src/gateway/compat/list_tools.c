@@ -1,25 +1,22 @@
 /* list_tools: upstream's tools as this client may see them, fetched with its own credentials. */
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer.h"
 #include "mcp_client/rpc_call.h"
+#include "name_pattern.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
 
-#define MOST_PATTERN_BYTES 256
-#define MOST_PLUSES 6
 #define MOST_NAME_BYTES 1024
 
 /* A walk over the pages. */
 struct listing {
     struct call *call;
-    regex_t server, tool;
-    bool has_server, has_tool; /* they are compiled */
+    struct name_pattern *server, *tool; /* NULL until they are compiled */
     struct ask *ask;
     int64_t pages;
     uint64_t epoch;            /* catalog_epoch() before the first */
@@ -32,10 +29,8 @@ static void forget(struct call *call)
 {
     struct listing *listing = call->state;
     ask_cancel(listing->ask);
-    if (listing->has_server)
-        regfree(&listing->server);
-    if (listing->has_tool)
-        regfree(&listing->tool);
+    name_pattern_destroy(listing->server);
+    name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
     free(listing);
     call->state = NULL;
@@ -43,65 +38,29 @@ static void forget(struct call *call)
 
 /* ---- patterns ---- */
 
-/* What could cost more than the text is long is not taken from an agent: repetition counts, back
- * references, and many "+", for each of which regcomp() copies all that it repeats: "a" and
- * thirty of them are more than a machine has memory. */
-static const char *find_fault(struct str pattern)
-{
-    size_t pluses = 0;
-    if (pattern.length > MOST_PATTERN_BYTES)
-        return "is longer than 256 bytes";
-    if (pattern.length > 0 && memchr(pattern.bytes, '\0', pattern.length))
-        return "holds a NUL";
-    for (size_t i = 0; i < pattern.length; i++) {
-        bool is_escape = pattern.bytes[i] == '\\' && i + 1 < pattern.length;
-        if (pattern.bytes[i] == '{' ||
-            (is_escape && pattern.bytes[i + 1] >= '1' && pattern.bytes[i + 1] <= '9'))
-            return "has a repetition count or a back reference, which are not supported";
-        pluses += pattern.bytes[i] == '+';
-        if (pluses > MOST_PLUSES)
-            return "has more than six \"+\"";
-        i += is_escape;
-    }
-    return NULL;
-}
-
 /* False when the call has been answered. */
-static bool compile(struct call *call, const char *name, regex_t *regex, bool *compiled)
+static bool compile(struct call *call, const char *name, struct name_pattern **pattern)
 {
-    struct buffer pattern = {0}, text = {0};
-    char reason[128];
-    const char *fault = NULL;
-    if (!pseudo_argument_text(call->envelope.arguments.raw, name, &pattern))
-        buffer_append_text(&pattern, ".*");
-    fault = find_fault(buffer_str(&pattern));
-    if (!fault) {
-        buffer_append_char(&pattern, '\0');
-        int code = regcomp(regex, pattern.bytes, REG_EXTENDED | REG_NOSUB);
-        *compiled = code == 0;
-        if (code != 0) {
-            regerror(code, regex, reason, sizeof reason);
-            fault = reason;
-        }
-    }
-    if (fault) {
-        buffer_append_format(&text, "%s is no regular expression that can be used here: %s", name,
-                             fault);
+    struct buffer expression = {0}, text = {0};
+    const char *fault;
+    if (!pseudo_argument_text(call->envelope.arguments.raw, name, &expression))
+        buffer_append_text(&expression, ".*");
+    *pattern = name_pattern_create(buffer_str(&expression), &fault);
+    bool is_good = *pattern != NULL; /* once it is answered, the call's state is gone */
+    if (!is_good) {
+        buffer_append_format(&text, "%s is no regular expression that can be used here: it %s",
+                             name, fault);
         pseudo_answer_text(call, buffer_str(&text), true);
     }
     buffer_finish(&text);
-    buffer_finish(&pattern);
-    return !fault;
+    buffer_finish(&expression);
+    return is_good;
 }
 
-static bool matches(const regex_t *regex, struct str name)
+/* No model could call a tool with a longer name. */
+static bool matches(const struct name_pattern *pattern, struct str name)
 {
-    if (name.length > MOST_NAME_BYTES)
-        return false; /* no model could call it */
-    char *text = memory_copy_str(name);
-    bool found = regexec(regex, text, 0, NULL, 0) == 0;
-    free(text);
-    return found;
+    return name.length <= MOST_NAME_BYTES && name_pattern_matches(pattern, name);
 }
 
 /* ---- pages ---- */
@@ -147,7 +106,7 @@ static bool judge(void *context, const struct mcp_tool *tool, enum policy_annota
     struct call *call = listing->call;
     catalog_page_add(listing->page, tool, announce);
     if (policy_is_visible(call->snapshot->policy, call->source, tool->name) &&
-        matches(&listing->tool, tool->name))
+        matches(listing->tool, tool->name))
         add_tool(listing, tool);
     return true;
 }
@@ -226,10 +185,9 @@ void pseudo_list_tools(struct call *call, struct str arguments)
     buffer_init(&listing->tools);
     call->state = listing;
     call->abandoned = forget;
-    if (!compile(call, "server", &listing->server, &listing->has_server) ||
-        !compile(call, "tool", &listing->tool, &listing->has_tool))
+    if (!compile(call, "server", &listing->server) || !compile(call, "tool", &listing->tool))
         return;
-    if (matches(&listing->server, str_from(call->source->id)))
+    if (matches(listing->server, str_from(call->source->id)))
         ask_page(call, STR_EMPTY);
     else
         answer(call);
