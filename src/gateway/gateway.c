@@ -120,7 +120,6 @@ static void drop_calls(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        call_forget_state(call);
         http_on_gone(call->exchange, NULL, NULL);
         call_ended(call);
     }
@@ -215,6 +214,7 @@ static void shut_down_worker(struct gateway_worker *worker, struct task *unused,
 {
     waiting_end_all(worker);
     stream_end_all(worker);
+    relay_end_opening(worker);
 }
 
 void gateway_shut_down(struct gateway *gateway)

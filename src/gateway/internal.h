@@ -89,21 +89,16 @@ struct call {
     const struct mcp_method *method;
     bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
-    uint64_t tools_epoch;                 /* of tools/list: catalog_epoch() when it was asked */
-    bool identified;                      /* call_identify() has set the three below */
-    char session[DIGEST_HEX_BYTES];       /* its digest, "" without */
-    char token[DIGEST_HEX_BYTES];         /* digest of Authorization, "" without */
-    char owner[OWNER_BYTES];              /* contract "Sessions, owners" */
-    struct session_facts facts;           /* after call_with_facts() */
-    struct held *held;                    /* while it is held (request/deferred_response.h) */
-    struct relay *relay;                  /* while one is under way */
-    uint64_t question_number;             /* of what upstream asked in it, 0: nothing */
-    struct server_budget server_budget;   /* for the requests of the server on its stream */
-    bool upstream_broke;                  /* the stream ended, and not by anybody's will */
-    struct ask *ping;                     /* while upstream is asked about the session */
-    void (*abandoned)(struct call *call); /* frees `state` when the client goes; may be NULL */
+    uint64_t tools_epoch;               /* of tools/list: catalog_epoch() when it was asked */
+    bool identified;                    /* call_identify() has set the three below */
+    char session[DIGEST_HEX_BYTES];     /* its digest, "" without */
+    char token[DIGEST_HEX_BYTES];       /* digest of Authorization, "" without */
+    char owner[OWNER_BYTES];            /* contract "Sessions, owners" */
+    struct session_facts facts;         /* after call_with_facts() */
+    struct list parts;                  /* what is under way for it: struct call_part.node */
+    struct server_budget server_budget; /* for the requests of the server on its stream */
+    bool upstream_broke;                /* the stream ended, and not by anybody's will */
     call_step next;      /* where to go on when the store, the ping or the list has come */
-    void *state;         /* of the method's own; freed by its file */
     const char *outcome; /* "success" or "error", for the metric */
 };
 
@@ -131,10 +126,7 @@ void call_answer_result(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);
-/* Drops what is under way for the client and frees `state`: it will be answered by others, or
- * has gone. */
-void call_forget_state(struct call *call);
-/* After the exchange has been ended by other means (a stream). */
+/* The exchange is answered by the caller, by other means, or has gone: the call drops its parts. */
 void call_ended(struct call *call);
 /* A store_call that answers to `callback` with this call as its context; takes a reference
  * that `callback` must give back. */

@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
+#include "request/call_part.h"
 #include "request/deferred_response.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -13,6 +14,7 @@
 #define MOST_WAIT_MS 900000
 
 struct await {
+    struct call_part part;
     struct call *call;
     struct pseudo_waiter *waiter; /* NULL once the wait is over */
     struct loop_timer timer;
@@ -32,15 +34,21 @@ static void end_wait(struct await *await)
     await->waiter = NULL;
 }
 
-static void forget(struct call *call)
+static void drop(struct call *call, void *object)
 {
-    struct await *await = call->state;
+    struct await *await = object;
     if (await->waiter)
         count_wait("left");
     end_wait(await);
     buffer_finish(&await->triggers);
     free(await);
-    call->state = NULL;
+}
+
+static const struct call_part_kind await_kind = CALL_PART_KIND(struct await, drop);
+
+static struct await *await_of(const struct call *call)
+{
+    return call_part_get(call, &await_kind);
 }
 
 /* ---- the answer ---- */
@@ -80,7 +88,7 @@ static void write_working(const struct call *call, const struct store_reply *rep
 
 static void answer(struct call *call, const struct store_reply *reply)
 {
-    const struct await *await = call->state;
+    const struct await *await = await_of(call);
     struct pseudo_questions questions;
     struct buffer json = {0};
     pseudo_questions_init(&questions, call);
@@ -110,7 +118,7 @@ static void on_working(void *context, const struct store_reply *reply)
 
 static void report(struct call *call)
 {
-    end_wait(call->state);
+    end_wait(await_of(call));
     pseudo_list(call, PSEUDO_WORKING, on_working);
 }
 
@@ -173,8 +181,7 @@ void pseudo_await_activity(struct call *call, struct str arguments)
     await->call = call;
     buffer_init(&await->triggers);
     loop_timer_init(&await->timer, call->worker->loop, on_timeout, await);
-    call->state = await;
-    call->abandoned = forget;
+    call_part_add(call, &await->part, &await_kind);
     begin(call, await,
           pseudo_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
 }

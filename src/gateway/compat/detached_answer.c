@@ -14,8 +14,7 @@ static struct call *take_call(struct promotion *promotion)
 {
     struct call *call = promotion->call;
     promotion->call = NULL;
-    call->state = NULL;
-    call->abandoned = NULL;
+    call_part_remove(&promotion->part);
     return call;
 }
 
@@ -44,7 +43,6 @@ static void answer_as_it_came(struct call *call, const struct ask_reply *reply)
 {
     struct http_exchange *exchange = call->exchange;
     call->outcome = "error";
-    call_forget_state(call);
     http_on_gone(exchange, NULL, NULL);
     call_ended(call);
     http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,

@@ -5,6 +5,7 @@
 #include "answer.h"
 #include "mcp_client/rpc_call.h"
 #include "name_pattern.h"
+#include "request/call_part.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -15,6 +16,7 @@
 
 /* A walk over the pages. */
 struct listing {
+    struct call_part part;
     struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
     struct ask *ask;
@@ -25,15 +27,21 @@ struct listing {
     size_t count;
 };
 
-static void forget(struct call *call)
+static void drop(struct call *call, void *object)
 {
-    struct listing *listing = call->state;
+    struct listing *listing = object;
     ask_cancel(listing->ask);
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
     free(listing);
-    call->state = NULL;
+}
+
+static const struct call_part_kind listing_kind = CALL_PART_KIND(struct listing, drop);
+
+static struct listing *listing_of(const struct call *call)
+{
+    return call_part_get(call, &listing_kind);
 }
 
 /* ---- patterns ---- */
@@ -67,7 +75,7 @@ static bool matches(const struct name_pattern *pattern, struct str name)
 
 static void answer(struct call *call)
 {
-    const struct listing *listing = call->state;
+    const struct listing *listing = listing_of(call);
     struct buffer list = {0}, structured = {0};
     buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
     buffer_append_format(&structured, "{\"tools\":%.*s}", STR_ARGS(buffer_str(&list)));
@@ -114,7 +122,7 @@ static bool judge(void *context, const struct mcp_tool *tool, enum policy_annota
 /* False when upstream has given no list. */
 static bool read_page(struct call *call, struct str result)
 {
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
                                           listing->epoch};
@@ -134,7 +142,7 @@ static void ask_page(struct call *call, struct str cursor);
 static void on_page(void *context, const struct ask_reply *reply)
 {
     struct call *call = context;
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->ask = NULL;
     if (!read_page(call, result)) {
@@ -152,7 +160,7 @@ static void on_page(void *context, const struct ask_reply *reply)
 static void ask_page(struct call *call, struct str cursor)
 {
     static const struct ask_callbacks callbacks = {.reply = on_page};
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     struct buffer params = {0}, body = {0}, id = {0};
     struct headers headers;
     headers_init(&headers, false);
@@ -183,8 +191,7 @@ void pseudo_list_tools(struct call *call, struct str arguments)
     listing->call = call;
     listing->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     buffer_init(&listing->tools);
-    call->state = listing;
-    call->abandoned = forget;
+    call_part_add(call, &listing->part, &listing_kind);
     if (!compile(call, "server", &listing->server) || !compile(call, "tool", &listing->tool))
         return;
     if (matches(listing->server, str_from(call->source->id)))

@@ -26,9 +26,9 @@ static struct pseudo_join join_of(const struct plain_call *plain)
 }
 
 /* What was not told is told to the next such call. */
-static void drop(void *context)
+static void drop(struct call *call, void *object)
 {
-    struct plain_call *plain = context;
+    struct plain_call *plain = object;
     struct pseudo_join join = join_of(plain);
     if (plain->id[0] && !plain->is_told)
         pseudo_join_set_undelivered(plain->gateway, &join);
@@ -36,17 +36,18 @@ static void drop(void *context)
     free(plain);
 }
 
-static void abandon(struct call *call)
+static const struct call_part_kind plain_call_kind = CALL_PART_KIND(struct plain_call, drop);
+
+static struct plain_call *plain_call_of(const struct call *call)
 {
-    drop(call->state);
-    call->state = NULL;
+    return call_part_get(call, &plain_call_kind);
 }
 
 /* ---- the wait ---- */
 
 static void on_ended(struct call *call, struct task *task)
 {
-    struct plain_call *plain = waiting_context(call);
+    struct plain_call *plain = plain_call_of(call);
     struct pseudo_join join = join_of(plain);
     plain->is_told = true;
     pseudo_join_forget(plain->gateway, &join);
@@ -57,13 +58,13 @@ static void on_working(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
     if (call->exchange)
-        plain_call_answer_pending(call, waiting_context(call), reply);
+        plain_call_answer_pending(call, plain_call_of(call), reply);
     call_unref(call);
 }
 
 static void on_timed_out(struct call *call)
 {
-    struct pseudo_join join = join_of(waiting_context(call));
+    struct pseudo_join join = join_of(plain_call_of(call));
     pseudo_join_set_undelivered(call->worker->gateway, &join);
     pseudo_list(call, PSEUDO_WORKING, on_working);
 }
@@ -79,35 +80,26 @@ static void set_patience(struct call *call, const struct plain_call *plain)
     else if (plain->key[0] || pseudo_serves(call))
         waiting_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
     waiting_open(call);
-    if (hears && call->held)
+    if (hears && held_is(call))
         held_show_progress(call);
 }
 
-static void begin_wait(struct call *call, struct plain_call *plain)
+static void begin_wait(struct call *call, const struct plain_call *plain)
 {
-    const struct waiting_options options = {
-        .ended = on_ended,
-        .timed_out = on_timed_out,
-        .opens_late = true,
-        .context = plain,
-        .dropped = drop,
-    };
-    call->state = NULL;
-    call->abandoned = NULL;
+    static const struct waiting_options options = {
+        .ended = on_ended, .timed_out = on_timed_out, .opens_late = true};
     waiting_begin_with(call, str_from(plain->id), &options);
 }
 
 /* The wait was for a task that is not to be joined after all. */
-static struct plain_call *end_wait(struct call *call)
+static void end_wait(struct call *call)
 {
-    struct plain_call *plain = waiting_end(call);
+    struct plain_call *plain = plain_call_of(call);
+    waiting_end(call);
     plain->id[0] = '\0';
     plain->is_joined = false;
     task_unref(plain->task);
     plain->task = NULL;
-    call->state = plain;
-    call->abandoned = abandon;
-    return plain;
 }
 
 /* ---- a task of its own ---- */
@@ -129,7 +121,7 @@ static void on_created(void *context, const struct store_reply *reply)
     if (reply->status == STORE_OK) {
         task_bind_announce(reply->task);
         if (call->exchange) {
-            struct plain_call *plain = waiting_context(call);
+            struct plain_call *plain = plain_call_of(call);
             plain->task = task_ref(reply->task);
             set_patience(call, plain);
         }
@@ -155,7 +147,7 @@ static void commit(void *context)
 
 static void create(struct call *call)
 {
-    struct plain_call *plain = call->state;
+    struct plain_call *plain = plain_call_of(call);
     const struct config_limits *limits = &call->snapshot->config->limits;
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
     struct commitment *commitment = memory_alloc(sizeof *commitment);
@@ -201,7 +193,7 @@ static bool may_join(const struct plain_call *plain, const struct task *task)
 
 static void join_task(struct call *call, struct task *task)
 {
-    struct plain_call *plain = waiting_context(call);
+    struct plain_call *plain = plain_call_of(call);
     plain->is_late = task->state != TASK_PENDING;
     plain->task = task_ref(task);
     if (task_state_is_terminal(task->state)) {
@@ -219,7 +211,7 @@ static void on_read(void *context, const struct store_reply *reply)
         call_unref(call);
         return;
     }
-    struct plain_call *plain = waiting_context(call);
+    struct plain_call *plain = plain_call_of(call);
     struct pseudo_join earlier = join_of(plain);
     if (reply->status == STORE_FAILED || plain->attempts >= MOST_ATTEMPTS) {
         task_create_answer_refused(call, STORE_FAILED);
@@ -236,7 +228,7 @@ static void on_read(void *context, const struct store_reply *reply)
 /* The wait begins before the task is read: an end in between is then not missed. */
 static void join(struct call *call, const char *id)
 {
-    struct plain_call *plain = call->state;
+    struct plain_call *plain = plain_call_of(call);
     snprintf(plain->id, sizeof plain->id, "%s", id);
     plain->is_joined = true;
     plain->attempts++;
@@ -263,7 +255,7 @@ static void on_found(void *context, const struct store_reply *reply)
         call_unref(call);
         return;
     }
-    struct plain_call *plain = call->state;
+    struct plain_call *plain = plain_call_of(call);
     const struct task *found = NULL;
     char id[TASK_ID_BYTES];
     for (size_t i = 0; i < reply->task_count && !found; i++)
@@ -296,7 +288,7 @@ static void look_in_store(struct call *call)
 /* Upstream knows this client. */
 static void begin(struct call *call)
 {
-    struct plain_call *plain = call->state;
+    struct plain_call *plain = plain_call_of(call);
     char id[TASK_ID_BYTES];
     bool is_undelivered;
     pseudo_key_of_call(call, plain->key);
@@ -321,7 +313,6 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     plain->accelerated = accelerated;
     canonical_digest(call->envelope.arguments.raw, arguments_digest);
     pseudo_join_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
-    call->state = plain;
-    call->abandoned = abandon;
+    call_part_add(call, &plain->part, &plain_call_kind);
     verify_then(call, begin);
 }

@@ -4,8 +4,10 @@
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "plain_call.h"
+#include "request/call_part.h"
 
 struct plain_call {
+    struct call_part part;
     struct gateway *gateway;
     struct policy_decision decision;
     struct catalog_tool tool;

@@ -50,8 +50,6 @@ bool questions_take_cancel(const struct question_origin *origin, struct str mess
 /* A message of upstream's on a stream of the client's own: true when it is taken out of it. For
  * relay_options.take_message. */
 bool questions_take_from_stream(struct call *call, struct str message);
-/* The exchange of a call has ended: what upstream asked in it is over, if the call is. */
-void questions_call_ended(struct call *call);
 
 /* ---- answers ---- */
 /* A JSON-RPC response of the client's: true when it answered a question that is no more, or was

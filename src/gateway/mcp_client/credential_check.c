@@ -1,7 +1,11 @@
 /* Whether upstream accepts the session and token that ask about a task. The gateway trusts no
  * token by itself: it lets upstream say (contract "Sessions, owners"). */
+#include <stdlib.h>
+
+#include "request/call_part.h"
 #include "rpc_call.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
 #define ACCEPTED_FOR_MS 300000 /* five minutes */
@@ -14,7 +18,6 @@ static void answer_refusal(struct call *call, const struct ask_reply *reply)
 {
     struct http_exchange *exchange = call->exchange;
     call->outcome = "error";
-    call_forget_state(call);
     http_on_gone(exchange, NULL, NULL);
     call_ended(call);
     http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
@@ -56,13 +59,37 @@ static void answer_unvouched(struct call *call, const struct ask_reply *reply)
     buffer_finish(&details);
 }
 
+/* A ping under way for a call. */
+struct verification {
+    struct call_part part;
+    struct call *call;
+    struct ask *ping;
+};
+
+static void drop(struct call *call, void *object)
+{
+    struct verification *verification = object;
+    ask_cancel(verification->ping);
+    free(verification);
+}
+
+static const struct call_part_kind verification_kind = CALL_PART_KIND(struct verification, drop);
+
+/* The answer has come: the call goes on without this. */
+static struct call *finish(struct verification *verification)
+{
+    struct call *call = verification->call;
+    call_part_remove(&verification->part);
+    free(verification);
+    return call;
+}
+
 static void on_pong(void *context, const struct ask_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = finish(context);
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session),
                token = str_from(call->token);
-    call->ping = NULL;
     if (reply->status >= 300 && reply->status < 500) {
         answer_refusal(call, reply); /* 400 is how some servers name an unknown session */
     } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable &&
@@ -108,7 +135,10 @@ void verify_then(struct call *call, call_step next)
         .most_bytes = PING_MOST_BYTES,
     };
     call->next = next;
-    call->ping = ask_start(call->worker, &options, &callbacks, call);
+    struct verification *verification = memory_alloc(sizeof *verification);
+    verification->call = call;
+    call_part_add(call, &verification->part, &verification_kind);
+    verification->ping = ask_start(call->worker, &options, &callbacks, verification);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

@@ -12,7 +12,7 @@
 static bool is_given_up(const struct call *call, struct str name)
 {
     struct str source, session, owner, id;
-    bool waits_here = call->exchange && call->held && !held_awaits_upstream(call);
+    bool waits_here = call->exchange && held_is(call) && !held_awaits_upstream(call);
     str_cut(name, ' ', &source, &id);
     str_cut(id, ' ', &session, &id);
     str_cut(id, ' ', &owner, &id);

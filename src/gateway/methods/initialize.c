@@ -8,6 +8,7 @@
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "relay/relay.h"
+#include "request/call_part.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -16,13 +17,29 @@
 #include "taskgate/mcp/capabilities.h"
 
 struct handshake {
+    struct call_part part;
     char session[DIGEST_HEX_BYTES]; /* of the session upstream has just opened, or "" */
     struct buffer body;             /* what is sent, where it is not what came */
 };
 
+static void drop_handshake(struct call *call, void *object)
+{
+    struct handshake *handshake = object;
+    buffer_finish(&handshake->body);
+    free(handshake);
+}
+
+static const struct call_part_kind handshake_kind =
+    CALL_PART_KIND(struct handshake, drop_handshake);
+
+static struct handshake *handshake_of(const struct call *call)
+{
+    return call_part_get(call, &handshake_kind);
+}
+
 static void on_head(struct call *call, int status, const struct headers *headers)
 {
-    struct handshake *handshake = call->state;
+    struct handshake *handshake = handshake_of(call);
     struct str id = headers_find(headers, "mcp-session-id");
     if (status == 200 && id.length > 0)
         digest_sha256_hex(id, handshake->session);
@@ -73,7 +90,7 @@ static char *stored_capabilities(const struct call *call)
 static void keep_session(struct call *call, struct str result,
                          const struct mcp_capabilities *upstream)
 {
-    struct handshake *handshake = call->state;
+    struct handshake *handshake = handshake_of(call);
     struct gateway *gateway = call->worker->gateway;
     struct str client = json_member(call->envelope.params, "clientInfo");
     struct session_facts facts = {
@@ -132,7 +149,7 @@ static void inject(struct call *call, struct str result, const struct mcp_capabi
 
 static void rewrite(struct call *call, struct str result, struct buffer *out)
 {
-    struct handshake *handshake = call->state;
+    struct handshake *handshake = handshake_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
     mcp_capabilities_detect(result, &upstream);
@@ -146,14 +163,6 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
     if (handshake->session[0])
         keep_session(call, result, &upstream);
     inject(call, result, &upstream, out);
-}
-
-static void drop_handshake(struct call *call)
-{
-    struct handshake *handshake = call->state;
-    buffer_finish(&handshake->body);
-    free(handshake);
-    call->state = NULL;
 }
 
 /* What the client says of itself is known before upstream answers. */
@@ -211,8 +220,7 @@ void initialize_handle(struct call *call)
     read_declarations(call);
     struct relay_options options = {.head = on_head, .rewrite = rewrite};
     struct handshake *handshake = memory_alloc(sizeof *handshake);
-    call->state = handshake;
-    call->abandoned = drop_handshake;
+    call_part_add(call, &handshake->part, &handshake_kind);
     decide_injection(call);
     if (call->facts.injected_elicitation || call->facts.injected_sampling) {
         write_body(call, &handshake->body);

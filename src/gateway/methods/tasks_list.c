@@ -6,6 +6,7 @@
 #include "cursor.h"
 #include "input/input_request.h"
 #include "mcp_client/rpc_call.h"
+#include "request/call_part.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -16,6 +17,7 @@
 
 /* A page in the making. */
 struct listing {
+    struct call_part part;
     struct cursor cursor; /* where it began */
     struct cursor next;   /* where the next one begins */
     bool has_next;
@@ -24,20 +26,26 @@ struct listing {
     struct ask *ask;
 };
 
-static void drop_listing(struct call *call)
+static void drop_listing(struct call *call, void *object)
 {
-    struct listing *listing = call->state;
+    struct listing *listing = object;
     ask_cancel(listing->ask);
     cursor_finish(&listing->cursor);
     cursor_finish(&listing->next);
     buffer_finish(&listing->entries);
     free(listing);
-    call->state = NULL;
+}
+
+static const struct call_part_kind listing_kind = CALL_PART_KIND(struct listing, drop_listing);
+
+static struct listing *listing_of(const struct call *call)
+{
+    return call_part_get(call, &listing_kind);
 }
 
 static void answer(struct call *call)
 {
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     struct buffer result;
     buffer_init(&result);
     buffer_append_text(&result, "{\"tasks\":[");
@@ -98,7 +106,7 @@ static void take_upstream_page(struct listing *listing, struct str result)
 static void on_upstream_list(void *context, const struct ask_reply *reply)
 {
     struct call *call = context;
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->ask = NULL;
     if (json_type(json_member(result, "tasks")) == JSON_ARRAY)
@@ -112,7 +120,7 @@ static void on_upstream_list(void *context, const struct ask_reply *reply)
 static void ask_upstream(struct call *call)
 {
     static const struct ask_callbacks callbacks = {.reply = on_upstream_list};
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     const struct cursor *cursor = &listing->cursor;
     struct buffer params = {0}, body = {0}, id = {0};
     struct headers headers;
@@ -140,7 +148,7 @@ static void ask_upstream(struct call *call)
 
 static void go_on_upstream(struct call *call)
 {
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     if (!call->facts.upstream_tasks) {
         answer(call);
     } else if (listing->count == PAGE_SIZE) {
@@ -172,7 +180,7 @@ static void on_listed(void *context, const struct store_reply *reply)
                                           .retry_after = 5};
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
     } else if (call->exchange) {
-        struct listing *listing = call->state;
+        struct listing *listing = listing_of(call);
         for (size_t i = 0; i < reply->task_count; i++) {
             begin_entry(listing);
             write_task(call, reply->tasks[i], &listing->entries);
@@ -190,7 +198,7 @@ static void on_listed(void *context, const struct store_reply *reply)
 
 static void list(struct call *call)
 {
-    struct listing *listing = call->state;
+    struct listing *listing = listing_of(call);
     struct store_task_query query = {
         .owner = str_from(call->owner),
         .session = str_from(call->session),
@@ -218,8 +226,7 @@ void tasks_list_handle(struct call *call)
     const struct envelope_member *cursor = &call->envelope.cursor;
     cursor_init(&listing->cursor);
     cursor_init(&listing->next);
-    call->state = listing;
-    call->abandoned = drop_listing;
+    call_part_add(call, &listing->part, &listing_kind);
     if (cursor->raw.length > 0 &&
         (!cursor->text.bytes || !cursor_read(&listing->cursor, cursor->text))) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("unknown cursor"), NULL);

@@ -6,7 +6,6 @@
 
 #include "inbox/inbox.h"
 #include "input/input_request.h"
-#include "relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
@@ -177,14 +176,8 @@ void stream_end_all(struct gateway_worker *worker)
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct call *call = LIST_ENTRY(node, struct stream, node)->call;
         struct http_exchange *exchange = call->exchange;
-        call_forget_state(call); /* closes the stream too */
         http_on_gone(exchange, NULL, NULL);
-        call_ended(call);
+        call_ended(call); /* closes the stream, too */
         http_stream_end(exchange);
-    }
-    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
-        struct call *call = LIST_ENTRY(node, struct call, node);
-        if (relay_is_opening(call->relay))
-            call_answer_status(call, 503, STR_EMPTY);
     }
 }

@@ -29,24 +29,46 @@ static void relay_destroy(struct relay *relay)
     free(relay);
 }
 
-void relay_cancel(struct relay *relay)
+static void drop(struct call *call, void *object)
 {
-    if (!relay)
-        return;
+    struct relay *relay = object;
     if (relay->upstream)
         upstream_call_cancel(relay->upstream);
     relay_destroy(relay);
 }
 
-void relay_wait_for_person(struct relay *relay)
+static const struct call_part_kind relay_kind = CALL_PART_KIND(struct relay, drop);
+
+static struct relay *relay_of(const struct call *call)
 {
+    return call_part_get(call, &relay_kind);
+}
+
+struct relay *relay_find(const struct call *call)
+{
+    return call_part_find(call, &relay_kind);
+}
+
+bool relay_is_under_way(const struct call *call)
+{
+    return relay_find(call) != NULL;
+}
+
+void relay_wait_for_person(struct call *call)
+{
+    struct relay *relay = relay_find(call);
     if (relay && relay->upstream)
         upstream_call_set_silence(relay->upstream, 0);
 }
 
-bool relay_is_opening(const struct relay *relay)
+void relay_end_opening(struct gateway_worker *worker)
 {
-    return relay && relay->options.open_stream && relay->mode == RELAY_WAITING;
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        const struct relay *relay = relay_find(call);
+        if (relay && relay->options.open_stream && relay->mode == RELAY_WAITING)
+            call_answer_status(call, 503, STR_EMPTY);
+    }
 }
 
 static void on_slow(void *context)
@@ -55,14 +77,14 @@ static void on_slow(void *context)
     relay->options.slow(relay->call);
 }
 
-void relay_ask_again(struct relay *relay, int64_t in_ms)
+void relay_ask_again(struct call *call, int64_t in_ms)
 {
-    loop_timer_start(&relay->slow, in_ms);
+    loop_timer_start(&relay_of(call)->slow, in_ms);
 }
 
 bool relay_detach(struct call *call, struct relay_taken *taken)
 {
-    struct relay *relay = call->relay;
+    struct relay *relay = relay_of(call);
     bool is_waiting = relay->mode == RELAY_WAITING;
     bool is_between_events = relay->mode == RELAY_EVENTS && !relay->is_encoded &&
                              !relay->inside_event && !relay_is_answered(relay);
@@ -82,7 +104,7 @@ bool relay_detach(struct call *call, struct relay_taken *taken)
     upstream_call_resume(relay->upstream);
     buffer_init(&relay->held);
     relay->upstream = NULL;
-    call->relay = NULL;
+    call_part_remove(&relay->part);
     relay_destroy(relay);
     return true;
 }
@@ -91,8 +113,8 @@ bool relay_detach(struct call *call, struct relay_taken *taken)
 static struct call *relay_finish(struct relay *relay)
 {
     struct call *call = relay->call;
-    call->relay = NULL;
-    relay_cancel(relay);
+    call_part_remove(&relay->part);
+    drop(call, relay);
     return call;
 }
 
@@ -167,7 +189,6 @@ static void fail_in_stream(struct relay *relay, enum relay_failure failure)
         buffer_finish(&event);
         buffer_finish(&message);
     }
-    call_forget_state(call);
     call_ended(call);
     if (events)
         http_stream_end(exchange);
@@ -429,7 +450,6 @@ static void answer_whole(struct relay *relay)
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
     http_on_gone(exchange, NULL, NULL);
-    call_forget_state(call);
     call_ended(call);
     http_respond(exchange, status, headers.items, headers.count, buffer_str(&message));
     headers_finish(&headers);
@@ -442,7 +462,6 @@ static void end_stream(struct relay *relay)
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
     http_on_gone(exchange, NULL, NULL);
-    call_forget_state(call);
     call_ended(call);
     http_stream_end(exchange);
 }
@@ -495,7 +514,7 @@ void relay_start(struct call *call, const struct relay_options *options)
     buffer_init(&relay->held);
     sse_splitter_init(&relay->splitter);
     headers_from_request(&headers, call->exchange, call->source);
-    call->relay = relay;
+    call_part_add(call, &relay->part, &relay_kind);
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"

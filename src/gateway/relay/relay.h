@@ -8,8 +8,6 @@
 #include "request/headers.h"
 #include "taskgate/mcp/sse.h"
 
-struct relay;
-
 /* How upstream failed before a response could be answered. */
 enum relay_failure {
     RELAY_CONNECT_FAILED,
@@ -60,18 +58,17 @@ struct relay_taken {
  * not all gone out or what comes cannot be taken back, and nothing was changed. */
 bool relay_detach(struct call *call, struct relay_taken *taken);
 /* Has options.slow() told once more. */
-void relay_ask_again(struct relay *relay, int64_t in_ms);
+void relay_ask_again(struct call *call, int64_t in_ms);
+bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` has taken before: between two events, never within one
  * that is passing in pieces. For a call whose response is an event stream that has begun. */
 void relay_pass(struct call *call, struct str message);
-/* Drops it without an answer; NULL is allowed. */
-void relay_cancel(struct relay *relay);
-/* A person is asked in this call: upstream is silent for as long as that takes. NULL is
- * allowed. */
-void relay_wait_for_person(struct relay *relay);
-/* Whether it is to open a client's GET stream and upstream has not answered yet. NULL is
- * allowed. */
-bool relay_is_opening(const struct relay *relay);
+/* A person is asked in this call: upstream may be silent for as long as that takes. Nothing happens
+ * without a relay. */
+void relay_wait_for_person(struct call *call);
+/* Answers 503 to the worker's GET requests whose stream upstream has not opened yet: the process
+ * ends. */
+void relay_end_opening(struct gateway_worker *worker);
 /* The ordinary answer to a failure: -32000, -32001 or -32002 for a request, else 502. */
 void relay_answer_failure(struct call *call, enum relay_failure failure);
 enum relay_failure relay_failure_of(enum upstream_result result);

@@ -140,7 +140,7 @@ void relay_take_events(struct relay *relay, struct str bytes)
 
 void relay_pass(struct call *call, struct str message)
 {
-    struct relay *relay = call->relay;
+    struct relay *relay = relay_find(call);
     struct buffer event;
     buffer_init(&event);
     sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "relay.h"
+#include "request/call_part.h"
 #include "taskgate/mcp/reply_check.h"
 
 /* A reply whose id comes after more than this goes down before the id is known. When it turns out
@@ -20,6 +21,7 @@ enum relay_mode {
 };
 
 struct relay {
+    struct call_part part;
     struct call *call;
     struct relay_options options;
     struct upstream_call *upstream;
@@ -41,6 +43,8 @@ struct relay {
 };
 
 /* ---- relay.c ---- */
+/* The call's relay; NULL without one. */
+struct relay *relay_find(const struct call *call);
 void relay_send_down(struct relay *relay, struct str bytes);
 /* The error that a request is answered with. */
 enum jsonrpc_error relay_failure_error(enum relay_failure failure);

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "authorization.h"
+#include "call_part.h"
 #include "deferred_response.h"
-#include "input/input_request.h"
-#include "mcp_client/rpc_call.h"
-#include "relay/relay.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -41,25 +39,10 @@ void call_find_tool(struct call *call, struct str name, struct catalog_tool *too
                       str_from(call->owner), name, tool);
 }
 
-void call_forget_state(struct call *call)
-{
-    relay_cancel(call->relay);
-    call->relay = NULL;
-    ask_cancel(call->ping);
-    call->ping = NULL;
-    held_destroy(call->held);
-    call->held = NULL;
-    if (call->abandoned)
-        call->abandoned(call);
-    call->abandoned = NULL;
-}
-
-/* The client has gone: what is under way for it is dropped; what is durable goes on. */
+/* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {
-    struct call *call = context;
-    call_forget_state(call);
-    call_ended(call);
+    call_ended(context);
 }
 
 struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
@@ -72,6 +55,7 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
     call->snapshot = snapshot;
     call->source = source;
     call->outcome = "success";
+    list_init(&call->parts);
     list_append(&worker->calls, &call->node);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
     metrics_add_by(&worker->active_requests, METRIC_ACTIVE_REQUESTS, 1, NULL);
@@ -112,8 +96,8 @@ static void count(const struct call *call)
 
 void call_ended(struct call *call)
 {
+    call_part_drop_all(call);
     count(call);
-    questions_call_ended(call);
     call->exchange = NULL;
     list_remove(&call->node);
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
@@ -140,7 +124,6 @@ static void respond(struct call *call, int status, struct str body)
     struct http_header json = {STR("content-type"), STR("application/json")};
     http_on_gone(exchange, NULL, NULL);
     call_ref(call);
-    call_forget_state(call);
     call_ended(call);
     http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
     call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */

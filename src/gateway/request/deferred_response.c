@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "call_part.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
@@ -12,6 +13,7 @@
 #define BACKLOG_BYTES ((size_t)256 * 1024)
 
 struct held {
+    struct call_part part;
     struct call *call;
     const char *what;
     struct str task_id; /* owned; a client's word, so it may hold NUL */
@@ -21,6 +23,35 @@ struct held {
     bool awaits_upstream;
     bool upstream_reports; /* upstream's own progress has been passed on this token */
 };
+
+static void drop(struct call *call, void *object)
+{
+    struct held *held = object;
+    loop_timer_stop(&held->timer);
+    free((char *)held->task_id.bytes);
+    free(held);
+}
+
+static const struct call_part_kind held_kind = CALL_PART_KIND(struct held, drop);
+
+static struct held *held_of(const struct call *call)
+{
+    return call_part_get(call, &held_kind);
+}
+
+bool held_is(const struct call *call)
+{
+    return call_part_find(call, &held_kind) != NULL;
+}
+
+void held_end(struct call *call)
+{
+    struct held *held = call_part_find(call, &held_kind);
+    if (!held)
+        return;
+    call_part_remove(&held->part);
+    drop(call, held);
+}
 
 bool held_may_stream(const struct call *call)
 {
@@ -37,7 +68,8 @@ bool held_may_stream(const struct call *call)
 
 bool held_is_stream(const struct call *call)
 {
-    return call->held && call->held->is_stream;
+    const struct held *held = call_part_find(call, &held_kind);
+    return held && held->is_stream;
 }
 
 static void write_message(struct call *call, struct str message)
@@ -76,7 +108,7 @@ static void on_sign_of_life(void *context)
 
 void held_open(struct call *call)
 {
-    struct held *held = call->held;
+    struct held *held = held_of(call);
     struct http_header headers[] = {
         {STR("content-type"), STR("text/event-stream")},
         {STR("cache-control"), STR("no-cache")},
@@ -93,13 +125,14 @@ void held_show_progress(struct call *call)
 {
     held_open(call);
     if (held_is_stream(call))
-        show_life(call->held);
+        show_life(held_of(call));
 }
 
 void held_open_late(struct call *call)
 {
-    if (!call->held->is_stream && held_may_stream(call))
-        loop_timer_start(&call->held->timer, SIGN_OF_LIFE_MS);
+    struct held *held = held_of(call);
+    if (!held->is_stream && held_may_stream(call))
+        loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
 }
 
 void held_begin(struct call *call, const char *what, struct str task_id)
@@ -110,32 +143,34 @@ void held_begin(struct call *call, const char *what, struct str task_id)
     held->task_id = str_slice(memory_copy_str(task_id), task_id.length);
     held->started_ms = clock_monotonic_ms();
     loop_timer_init(&held->timer, call->worker->loop, on_sign_of_life, held);
-    held_destroy(call->held);
-    call->held = held;
+    held_end(call);
+    call_part_add(call, &held->part, &held_kind);
 }
 
 void held_take_stream(struct call *call, const char *what)
 {
     held_begin(call, what, STR_EMPTY);
-    call->held->is_stream = call->held->upstream_reports = true;
-    loop_timer_start(&call->held->timer, SIGN_OF_LIFE_MS);
+    struct held *held = held_of(call);
+    held->is_stream = held->upstream_reports = true;
+    loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
 }
 
 void held_await_upstream(struct call *call)
 {
-    call->held->awaits_upstream = true;
+    held_of(call)->awaits_upstream = true;
 }
 
 bool held_awaits_upstream(const struct call *call)
 {
-    return call->held && call->held->awaits_upstream;
+    const struct held *held = call_part_find(call, &held_kind);
+    return held && held->awaits_upstream;
 }
 
 void held_pass_progress(struct call *call, struct str message)
 {
     if (!held_is_stream(call) || http_stream_backlog(call->exchange) > BACKLOG_BYTES)
         return; /* progress is a courtesy: the next one says more */
-    call->held->upstream_reports = true;
+    held_of(call)->upstream_reports = true;
     write_message(call, message);
 }
 
@@ -152,17 +187,7 @@ void held_answer(struct call *call, struct str message)
         write_message(call, message);
     http_on_gone(exchange, NULL, NULL);
     call_ref(call);
-    call_forget_state(call);
     call_ended(call);
     http_stream_end(exchange);
     call_unref(call);
-}
-
-void held_destroy(struct held *held)
-{
-    if (!held)
-        return;
-    loop_timer_stop(&held->timer);
-    free((char *)held->task_id.bytes);
-    free(held);
 }

@@ -7,8 +7,6 @@
 
 #include "internal.h"
 
-struct held;
-
 /* From now on the call is held; `task_id` (may be empty, copied) is what progress is related to.
  * Nothing is sent before the stream is opened. */
 void held_begin(struct call *call, const char *what, struct str task_id);
@@ -34,5 +32,6 @@ void held_pass_progress(struct call *call, struct str message);
 void held_pass(struct call *call, struct str message);
 /* Ends the open stream with the message that answers the call; empty: with none. */
 void held_answer(struct call *call, struct str message);
-/* It is not held any more. NULL is allowed. */
-void held_destroy(struct held *held);
+bool held_is(const struct call *call);
+/* The call is not held any more. Allowed for one that is not. */
+void held_end(struct call *call);

@@ -231,10 +231,9 @@ static void promote(struct promotion *promotion, const struct call *call)
 
 /* The client has gone. What execute_tool has begun goes on: its client finds the task in its
  * list. */
-static void on_abandoned(struct call *call)
+static void on_dropped(struct call *call, void *object)
 {
-    struct promotion *promotion = call->state;
-    call->state = NULL;
+    struct promotion *promotion = object;
     promotion->call = NULL;
     if (promotion->task)
         return;
@@ -244,6 +243,8 @@ static void on_abandoned(struct call *call)
     else
         end(promotion);
 }
+
+static const struct call_part_kind promotion_kind = CALL_PART_KIND(struct promotion, on_dropped);
 
 static void on_patience_ended(void *context)
 {
@@ -280,8 +281,7 @@ static struct promotion *create(struct call *call, int64_t patience_ms)
     buffer_append(&promotion->request_id, call->envelope.id);
     loop_timer_init(&promotion->timer, call->worker->loop, on_patience_ended, promotion);
     promotion_register(promotion);
-    call->state = promotion;
-    call->abandoned = on_abandoned;
+    call_part_add(call, &promotion->part, &promotion_kind);
     return promotion;
 }
 
@@ -316,15 +316,15 @@ static void promote_relayed(struct call *call)
     char key[PSEUDO_KEY_BYTES];
     struct relay_taken taken;
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    if (!call->relay || has_asked_for_task || !pseudo_serves(call))
+    if (!relay_is_under_way(call) || has_asked_for_task || !pseudo_serves(call))
         return;
     if (!reserve(call, key)) {
-        relay_ask_again(call->relay, AGAIN_MS);
+        relay_ask_again(call, AGAIN_MS);
         return;
     }
     if (!relay_detach(call, &taken)) {
         quota_give_back(call->worker->gateway->promoted, str_from(key));
-        relay_ask_again(call->relay, AGAIN_MS);
+        relay_ask_again(call, AGAIN_MS);
         return;
     }
     struct promotion *promotion = create(call, call->snapshot->config->pseudo.wait_ms);

@@ -5,10 +5,12 @@
 #include "inbox/inbox.h"
 #include "mcp_client/rpc_call.h"
 #include "outcome.h"
+#include "request/call_part.h"
 #include "server_messages.h"
 
 struct promotion {
-    struct list node; /* in worker.detached */
+    struct call_part part; /* of `call` */
+    struct list node;      /* in worker.detached */
     struct gateway_worker *worker;
     int references; /* one while it is under way, and each message on its way to the store */
     struct snapshot *snapshot;

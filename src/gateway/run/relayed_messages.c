@@ -7,6 +7,7 @@
 #include "input/input_request.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/relay.h"
+#include "request/call_part.h"
 #include "server_messages.h"
 #include "task_aliases.h"
 #include "taskgate/core/memory.h"
@@ -40,12 +41,47 @@ static bool is_get_stream(const struct call *call)
 
 /* ---- taking ---- */
 
-/* What the client's own GET stream brings belongs to no call, and outlives the stream. */
+/* The questions that a call has brought: they share a number, and end with the call. */
+struct asked {
+    struct call_part part;
+    uint64_t number;
+};
+
+/* The client's own GET stream may end and be opened again: what came on it is asked until upstream
+ * has gone. */
+static void drop(struct call *call, void *object)
+{
+    struct asked *asked = object;
+    if (!is_get_stream(call) || call->upstream_broke) {
+        char key[PSEUDO_KEY_BYTES];
+        pseudo_key_of_call(call, key);
+        questions_end_call(call->worker, str_from(key), asked->number);
+    }
+    free(asked);
+}
+
+static const struct call_part_kind asked_kind = CALL_PART_KIND(struct asked, drop);
+
 static uint64_t number_of(struct call *call)
 {
-    if (call->question_number == 0)
-        call->question_number = questions_number();
-    return call->question_number;
+    struct asked *asked = call_part_find(call, &asked_kind);
+    if (!asked) {
+        asked = memory_alloc(sizeof *asked);
+        asked->number = questions_number();
+        call_part_add(call, &asked->part, &asked_kind);
+    }
+    return asked->number;
+}
+
+uint64_t questions_take_number(struct call *call)
+{
+    struct asked *asked = call_part_find(call, &asked_kind);
+    if (!asked)
+        return questions_number();
+    uint64_t number = asked->number;
+    call_part_remove(&asked->part);
+    free(asked);
+    return number;
 }
 
 /* What is related to a task of upstream's that an execution follows: its client knows only ours. */
@@ -109,7 +145,7 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
         *taken = questions_take_cancel(&origin, message);
     } else {
         questions_take(&origin, message);
-        relay_wait_for_person(call->relay);
+        relay_wait_for_person(call);
         *taken = true;
     }
     headers_finish(&headers);
@@ -211,23 +247,4 @@ bool questions_take_from_stream(struct call *call, struct str message)
     }
     free(text);
     return taken;
-}
-
-uint64_t questions_take_number(struct call *call)
-{
-    uint64_t number = call->question_number > 0 ? call->question_number : questions_number();
-    call->question_number = 0;
-    return number;
-}
-
-/* The client's own GET stream may end and be opened again: what came on it is asked until upstream
- * has gone. */
-void questions_call_ended(struct call *call)
-{
-    char key[PSEUDO_KEY_BYTES];
-    if (call->question_number == 0 || (is_get_stream(call) && !call->upstream_broke))
-        return;
-    pseudo_key_of_call(call, key);
-    questions_end_call(call->worker, str_from(key), call->question_number);
-    call->question_number = 0;
 }

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include "input/input_request.h"
+#include "request/call_part.h"
 #include "request/deferred_response.h"
 #include "taskgate/core/memory.h"
 
 struct waiting {
+    struct call_part part;
     struct list node; /* in the worker's list for this task */
     struct call *call;
     struct str task_id; /* owned; a client's word, so it may hold NUL */
@@ -15,6 +17,29 @@ struct waiting {
     struct loop_timer patience;
     uint64_t claimant; /* its number once it carries questions */
 };
+
+static void drop(struct call *call, void *object)
+{
+    struct waiting *waiting = object;
+    struct gateway_worker *worker = call->worker;
+    loop_timer_stop(&waiting->patience);
+    list_remove(&waiting->node);
+    struct list *others = map_get(worker->waiters, waiting->task_id);
+    if (others && list_is_empty(others)) {
+        map_remove(worker->waiters, waiting->task_id);
+        free(others);
+    }
+    free((char *)waiting->task_id.bytes);
+    questions_release(worker, waiting->claimant);
+    free(waiting);
+}
+
+static const struct call_part_kind waiting_kind = CALL_PART_KIND(struct waiting, drop);
+
+static struct waiting *waiting_of(const struct call *call)
+{
+    return call_part_get(call, &waiting_kind);
+}
 
 static void answer_shutting_down(struct call *call)
 {
@@ -24,32 +49,13 @@ static void answer_shutting_down(struct call *call)
 
 void waiting_open(struct call *call)
 {
-    const struct waiting *waiting = call->state;
+    const struct waiting *waiting = waiting_of(call);
     if (atomic_load(&call->worker->gateway->shutting_down))
         answer_shutting_down(call);
     else if (waiting->options.opens_late)
         held_open_late(call);
     else
         held_open(call);
-}
-
-static void forget(struct call *call)
-{
-    struct waiting *waiting = call->state;
-    struct gateway_worker *worker = call->worker;
-    loop_timer_stop(&waiting->patience);
-    list_remove(&waiting->node);
-    struct list *others = map_get(worker->waiters, waiting->task_id);
-    if (others && list_is_empty(others)) {
-        map_remove(worker->waiters, waiting->task_id);
-        free(others);
-    }
-    if (waiting->options.dropped)
-        waiting->options.dropped(waiting->options.context);
-    free((char *)waiting->task_id.bytes);
-    questions_release(worker, waiting->claimant);
-    free(waiting);
-    call->state = NULL;
 }
 
 static void on_out_of_patience(void *context)
@@ -73,15 +79,14 @@ void waiting_begin_with(struct call *call, struct str task_id,
     waiting->task_id = str_slice(memory_copy_str(task_id), task_id.length);
     waiting->options = *options;
     list_append(others, &waiting->node);
-    call->state = waiting;
-    call->abandoned = forget;
+    call_part_add(call, &waiting->part, &waiting_kind);
     held_begin(call, "Waiting for the task to end", task_id);
     loop_timer_init(&waiting->patience, worker->loop, on_out_of_patience, waiting);
 }
 
 void waiting_set_patience(struct call *call, int64_t patience_ms)
 {
-    struct waiting *waiting = call->state;
+    struct waiting *waiting = waiting_of(call);
     loop_timer_start(&waiting->patience, patience_ms);
 }
 
@@ -90,22 +95,12 @@ void waiting_begin(struct call *call, struct str task_id)
     waiting_begin_with(call, task_id, &(struct waiting_options){.timed_out = NULL});
 }
 
-void *waiting_context(const struct call *call)
+void waiting_end(struct call *call)
 {
-    const struct waiting *waiting = call->state;
-    return waiting->options.context;
-}
-
-void *waiting_end(struct call *call)
-{
-    struct waiting *waiting = call->state;
-    void *context = waiting->options.context;
-    waiting->options.dropped = NULL;
-    forget(call);
-    call->abandoned = NULL;
-    held_destroy(call->held);
-    call->held = NULL;
-    return context;
+    struct waiting *waiting = waiting_of(call);
+    call_part_remove(&waiting->part);
+    drop(call, waiting);
+    held_end(call);
 }
 
 bool waiting_exists(struct gateway_worker *worker, const struct task *task)
@@ -122,7 +117,7 @@ bool waiting_exists(struct gateway_worker *worker, const struct task *task)
 
 void waiting_answer(struct call *call, struct task *task)
 {
-    const struct waiting *waiting = call->state;
+    const struct waiting *waiting = waiting_of(call);
     if (waiting->options.ended) {
         waiting->options.ended(call, task);
         return;
@@ -231,7 +226,7 @@ void waiting_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (call->held && !held_awaits_upstream(call))
+        if (held_is(call) && !held_awaits_upstream(call))
             answer_shutting_down(call);
     }
 }

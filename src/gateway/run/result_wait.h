@@ -12,9 +12,6 @@ struct waiting_options {
     /* Answers it when its patience ends. NULL: it waits for as long as the task takes. */
     void (*timed_out)(struct call *call);
     bool opens_late; /* what is answered soon is plain JSON */
-    void *context;
-    /* The wait is over, answered or not. May be NULL. */
-    void (*dropped)(void *context);
 };
 
 /* Begins to wait; the call is answered when the task ends. A change that comes after this is
@@ -24,9 +21,8 @@ void waiting_begin_with(struct call *call, struct str task_id,
                         const struct waiting_options *options);
 /* The client's patience ends in so long, with `timed_out`. */
 void waiting_set_patience(struct call *call, int64_t patience_ms);
-void *waiting_context(const struct call *call);
-/* Ends the wait, without an answer, and gives the context back. */
-void *waiting_end(struct call *call);
+/* Ends the wait without an answer. */
+void waiting_end(struct call *call);
 /* The task has been read: it is this client's, and has not ended. From now on the wait shows
  * signs of life, as SSE, if the client accepts it; or the call is answered at once, because the
  * process ends. */

@@ -4,6 +4,7 @@
 
 #include "decision/task_binding.h"
 #include "execution.h"
+#include "request/call_part.h"
 #include "request/request_headers.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -12,17 +13,18 @@
 
 /* What was decided, kept until upstream has vouched for the client. */
 struct creation {
+    struct call_part part;
     struct policy_decision decision;
     struct catalog_tool tool;
     bool accelerated;
 };
 
-static void drop_creation(struct call *call)
+static void drop(struct call *call, void *object)
 {
-    free(call->state);
-    call->state = NULL;
-    call->abandoned = NULL;
+    free(object);
 }
+
+static const struct call_part_kind creation_kind = CALL_PART_KIND(struct creation, drop);
 
 char *task_describe_principal(const struct call *call)
 {
@@ -121,15 +123,16 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
 /* Upstream knows this client: the task is made. */
 static void create(struct call *call)
 {
-    struct creation creation = *(struct creation *)call->state;
+    struct creation *creation = call_part_get(call, &creation_kind);
     const struct config_limits *limits = &call->snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
     struct task *task =
-        task_create_bound(call, &creation.decision, &creation.tool, creation.accelerated);
-    drop_creation(call);
+        task_create_bound(call, &creation->decision, &creation->tool, creation->accelerated);
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
     pending_create->call = call_ref(call);
-    pending_create->rule = creation.decision.rule;
+    pending_create->rule = creation->decision.rule;
+    call_part_remove(&creation->part);
+    free(creation);
     memcpy(pending_create->id, task->id, sizeof pending_create->id);
     execution_hold(call, task);
     store_task_create(call->worker->gateway->store, task, &pending,
@@ -140,8 +143,9 @@ void task_create_from_call(struct call *call, const struct policy_decision *deci
                            const struct catalog_tool *tool, bool accelerated)
 {
     struct creation *creation = memory_alloc(sizeof *creation);
-    *creation = (struct creation){*decision, *tool, accelerated};
-    call->state = creation;
-    call->abandoned = drop_creation;
+    creation->decision = *decision;
+    creation->tool = *tool;
+    creation->accelerated = accelerated;
+    call_part_add(call, &creation->part, &creation_kind);
     verify_then(call, create);
 }

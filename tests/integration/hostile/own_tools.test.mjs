@@ -51,16 +51,17 @@ test('execute_tool is no way past the human, the rules or what is hidden', async
   assert.ok((await stage.admin.list()).tasks.every((task) => task.state === 'pending' && task.tool === 'delete_user'));
 });
 
-test('patterns of list_tools that would grow without end are refused at once', async (t) => {
+test('patterns of list_tools that would grow without end are refused or answered at once', async (t) => {
   const stage = await hostileScene(t, quick);
   const agent = await stage.connect(PLAIN);
-  const patterns = [`a${'+'.repeat(200)}`, `${'('.repeat(60)}a${'+)'.repeat(60)}`, `${'(a+b+)+'.repeat(20)}`, `x${'+'.repeat(26)}`, 'a{1,255}'.repeat(30), `${'(.*)'.repeat(9)}\\9`];
+  const repeated = [`a${'+'.repeat(200)}`, `${'('.repeat(60)}a${'+)'.repeat(60)}`, `${'(a+b+)+'.repeat(20)}`, `x${'+'.repeat(26)}`];
+  const refused = ['a{1,255}'.repeat(30), `${'(.*)'.repeat(9)}\\9`];
   await shielded(stage, agent, async () => {
     for (const argument of ['tool', 'server']) {
-      for (const pattern of patterns) {
+      for (const pattern of [...repeated, ...refused]) {
         const began = performance.now();
         const result = await callTool(agent, 'list_tools', { [argument]: pattern });
-        assert.match(result.content[0].text, /is no regular expression that can be used here/, pattern);
+        if (refused.includes(pattern)) assert.match(result.content[0].text, /is no regular expression that can be used here/, pattern);
         assert.ok(performance.now() - began < 2000, `${pattern} took ${performance.now() - began} ms`);
       }
     }

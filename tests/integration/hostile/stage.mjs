@@ -14,11 +14,14 @@ export const hostileScene = (t, { upstream, ...more } = {}) =>
 
 export const call = (params, id = 1) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
 
+/** The gateway asks for the list of an owner who has not been told one; nothing of a call is in that. */
+const isLook = (request) => request.isGatewaysOwn && request.rpc.method === 'tools/list';
+
 /** Runs `attack` and shows that upstream heard nothing of it and that an honest call still passes. */
 export async function shielded({ upstream, gateway, admin }, client, attack) {
   const before = upstream.requests.length;
   await attack();
-  assert.deepEqual(upstream.requests.slice(before).map((r) => `${r.method} ${r.text}`.slice(0, 200)), [], 'it reached upstream');
+  assert.deepEqual(upstream.requests.slice(before).filter((r) => !isLook(r)).map((r) => `${r.method} ${r.text}`.slice(0, 200)), [], 'it reached upstream');
   await lives({ gateway, admin }, client);
 }
 
