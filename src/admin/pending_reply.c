@@ -77,6 +77,7 @@ void pending_reply_with_task(struct http_exchange *exchange, const struct store_
     }
     case STORE_LIMIT_PRINCIPAL:
     case STORE_LIMIT_TOTAL:
+    case STORE_LIMIT_BYTES:
     case STORE_FAILED:
         reply_error(exchange, REPLY_UNAVAILABLE,
                     "the database does not answer; nothing was changed, see the log", NULL);

@@ -121,6 +121,10 @@ static void on_stored(void *context, const struct store_reply *reply)
         refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
                "too many pending tasks");
         break;
+    case STORE_LIMIT_BYTES:
+        refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+               "the task store is full");
+        break;
     case STORE_NOT_FOUND:
     case STORE_CONFLICT:
     case STORE_FAILED:
@@ -135,7 +139,8 @@ static void create(struct control *control, const struct policy_decision *decisi
 {
     struct gateway *gateway = control->worker->gateway;
     const struct config_limits *limits = &control->snapshot->config->limits;
-    struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
+    struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
+                                   limits->store_bytes};
     const struct task_origin origin = {
         .snapshot = control->snapshot,
         .source = control->source,

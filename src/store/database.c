@@ -152,6 +152,26 @@ bool database_simple(struct database *database, enum statement which)
     return database_run(database_statement(database, which));
 }
 
+static bool read_number(struct database *database, enum statement which, int64_t *number)
+{
+    sqlite3_stmt *row = database_statement(database, which);
+    bool read = row && sqlite3_step(row) == SQLITE_ROW;
+    if (read)
+        *number = sqlite3_column_int64(row, 0);
+    database_release(row);
+    return read;
+}
+
+bool database_used_bytes(struct database *database, int64_t *bytes)
+{
+    int64_t pages = 0, free_pages = 0, page_bytes = 0;
+    bool read = read_number(database, STATEMENT_PAGE_COUNT, &pages) &&
+                read_number(database, STATEMENT_FREE_PAGE_COUNT, &free_pages) &&
+                read_number(database, STATEMENT_PAGE_SIZE, &page_bytes);
+    *bytes = (pages - free_pages) * page_bytes;
+    return read;
+}
+
 void database_checkpoint(struct database *database)
 {
     int left = 0, moved = 0;

@@ -178,6 +178,10 @@ const char *const migration_scripts[] = {
      * it; digests only */
     "ALTER TABLE task ADD COLUMN headers_digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN refused_credentials TEXT NOT NULL DEFAULT '';",
+
+    /* 9 -> 10: what has ended is never sent again, so its request is not kept */
+    "UPDATE task_request SET body = x'' WHERE body <> x'' AND task IN"
+    " (SELECT sequence FROM task WHERE ended_ms > 0);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

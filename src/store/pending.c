@@ -1,4 +1,4 @@
-/* Counts of undecided tasks. */
+/* Counts of the tasks that limits are for. */
 #include "pending.h"
 
 #include <stdlib.h>
@@ -17,9 +17,12 @@ void pending_finish(struct pending *pending)
     pending->owners = NULL;
 }
 
-static bool is_undecided(enum task_state state)
+/* An execution that a human has let begin is that human's; one that nobody decided on still counts
+ * as its owner's. */
+static bool is_limited(const struct task *task, enum task_state state)
 {
-    return state == TASK_PENDING || state == TASK_APPROVED;
+    bool runs_undecided = state == TASK_EXECUTING && (task->accelerated || task->promoted);
+    return state == TASK_PENDING || state == TASK_APPROVED || runs_undecided;
 }
 
 static void add(struct pending *pending, struct str owner, int64_t amount)
@@ -30,7 +33,7 @@ static void add(struct pending *pending, struct str owner, int64_t amount)
         map_put(pending->owners, owner, count);
     }
     *count += amount;
-    pending->undecided_total += amount;
+    pending->limited_total += amount;
     if (*count == 0)
         free(map_remove(pending->owners, owner));
 }
@@ -39,7 +42,7 @@ bool pending_load(struct pending *pending, struct database *database)
 {
     pending_finish(pending);
     pending_init(pending);
-    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_UNDECIDED);
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_LIMITED);
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         add(pending, database_column_bytes(statement, 0), sqlite3_column_int64(statement, 1));
@@ -57,7 +60,7 @@ int64_t pending_of_owner(const struct pending *pending, const char *owner)
 
 void pending_note_created(struct pending *pending, const struct task *task)
 {
-    if (is_undecided(task->state))
+    if (is_limited(task, task->state))
         add(pending, str_from(task->owner), 1);
     if (task->state == TASK_PENDING)
         pending->pending_total++;
@@ -65,7 +68,7 @@ void pending_note_created(struct pending *pending, const struct task *task)
 
 void pending_note_moved(struct pending *pending, const struct task *task, enum task_state from)
 {
-    if (is_undecided(from) != is_undecided(task->state))
-        add(pending, str_from(task->owner), is_undecided(from) ? -1 : 1);
+    if (is_limited(task, from) != is_limited(task, task->state))
+        add(pending, str_from(task->owner), is_limited(task, from) ? -1 : 1);
     pending->pending_total += (task->state == TASK_PENDING) - (from == TASK_PENDING);
 }

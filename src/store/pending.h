@@ -1,6 +1,7 @@
 /*
- * How many tasks are undecided, per owner and in all, for the limits. Kept beside the database,
- * because counting ten thousand rows at every create would be the slowest part of it.
+ * How many tasks are undecided or run without a decision, per owner and in all, for the limits.
+ * Kept beside the database, because counting ten thousand rows at every create would be the slowest
+ * part of it.
  */
 #pragma once
 
@@ -10,9 +11,9 @@
 #include "taskgate/task/task.h"
 
 struct pending {
-    struct map *owners;      /* owner -> count, without zeros */
-    int64_t undecided_total; /* pending and approved: what limits count */
-    int64_t pending_total;   /* what waits for a human */
+    struct map *owners;    /* owner -> count, without zeros */
+    int64_t limited_total; /* undecided, or running without a decision: what limits count */
+    int64_t pending_total; /* what waits for a human */
 };
 
 void pending_init(struct pending *pending);

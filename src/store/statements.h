@@ -52,8 +52,15 @@ STATEMENT_ROW(TASK_OF_SESSION,
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"
     " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
-STATEMENT_ROW(TASK_UNDECIDED,
-    "SELECT owner, count(*), sum(state = 0) FROM task WHERE state IN (0, 1) GROUP BY owner")
+STATEMENT_ROW(TASK_LIMITED,
+    "SELECT owner, count(*), sum(state = 0) FROM task WHERE state IN (0, 1)"
+    " OR (state = 2 AND (accelerated OR promoted)) GROUP BY owner")
+STATEMENT_ROW(PAGE_COUNT, "PRAGMA page_count")
+STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
+STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")
+STATEMENT_ROW(REQUEST_DROP_BODY,
+    "UPDATE task_request SET body = x'' WHERE task = (SELECT sequence FROM task WHERE id = ?1)"
+    " AND body <> x''")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO session (source, id_digest, version, client_name, client_version,"
     " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"

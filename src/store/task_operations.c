@@ -23,6 +23,8 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
         return ROW_ABSENT;
     enum row_result moved =
         task_rows_move(batch->database, task, from, change->outcome != TASK_OUTCOME_NONE);
+    if (moved == ROW_FOUND && task_state_is_terminal(task->state))
+        moved = task_rows_drop_request(batch->database, task) ? ROW_FOUND : ROW_FAILED;
     if (moved != ROW_FOUND)
         return ROW_FAILED; /* read in this very transaction, so it cannot have moved */
     const char *reason = change->reason;
@@ -68,20 +70,29 @@ bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list)
 
 /* ---- create ---- */
 
-static enum store_status check_limits(const struct batch *batch, const struct operation *operation)
+static enum store_status refuse(enum store_status status, const char *limit)
+{
+    metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
+    return status;
+}
+
+/* false: the database failed. */
+static bool check_limits(struct batch *batch, const struct operation *operation,
+                         enum store_status *status)
 {
     const struct store_limits *limits = &operation->limits;
-    if (operation->task->promoted) /* nobody need decide on it */
-        return STORE_OK;
-    if (pending_of_owner(batch->pending, operation->task->owner) >= limits->pending_per_principal) {
-        metrics_count(METRIC_LIMITS_REACHED, STR("pending_per_principal"));
-        return STORE_LIMIT_PRINCIPAL;
-    }
-    if (batch->pending->undecided_total >= limits->pending_total) {
-        metrics_count(METRIC_LIMITS_REACHED, STR("pending_total"));
-        return STORE_LIMIT_TOTAL;
-    }
-    return STORE_OK;
+    const struct task *task = operation->task;
+    int64_t used = 0, more = (int64_t)task_rows_bytes(task);
+    if (!database_used_bytes(batch->database, &used))
+        return false;
+    *status = STORE_OK;
+    if (pending_of_owner(batch->pending, task->owner) >= limits->pending_per_principal)
+        *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
+    else if (batch->pending->limited_total >= limits->pending_total)
+        *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
+    else if (used > limits->store_bytes - more)
+        *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
+    return true;
 }
 
 static bool run_create(struct batch *batch, struct operation *operation)
@@ -93,7 +104,8 @@ static bool run_create(struct batch *batch, struct operation *operation)
         operation->reply.status = STORE_FAILED;
         return true;
     }
-    operation->reply.status = check_limits(batch, operation);
+    if (!check_limits(batch, operation, &operation->reply.status))
+        return false;
     if (operation->reply.status != STORE_OK)
         return true;
     if (!task_rows_insert(batch->database, task) ||

@@ -180,6 +180,14 @@ bool task_rows_insert(struct database *database, const struct task *task)
     return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);
 }
 
+bool task_rows_drop_request(struct database *database, struct task *task)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_REQUEST_DROP_BODY);
+    database_bind_text(row, 1, task->id);
+    task_set_request(task, STR_EMPTY);
+    return database_run(row);
+}
+
 static bool find_sequence(struct database *database, const char *id, int64_t *sequence)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_SEQUENCE);

@@ -23,6 +23,8 @@ enum row_result task_rows_get(struct database *database, struct str id, struct t
 /* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
  * a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
+/* Of a task that has ended: nobody sends its request any more. */
+bool task_rows_drop_request(struct database *database, struct task *task);
 /* Of what clients wrote: a task may hold as much of it as a body brings. */
 size_t task_rows_bytes(const struct task *task);
 bool task_rows_insert(struct database *database, const struct task *task);

@@ -36,6 +36,30 @@ test('pending_total counts all owners', async (t) => {
   assertBusy(await clients[2].error('tools/call', { name: 'delete_user', task: {} }));
 });
 
+test('store_bytes: beyond it a new task is -32013; the end of a task makes room; what needs no task goes on', async (t) => {
+  const { gateway, admin, connect } = await stage(t, { config: { limits: { store_bytes: '6MiB' } } });
+  const client = await connect();
+  const create = () => client.call('tools/call', { name: 'delete_user', arguments: {}, task: {}, ...padding });
+  const padding = { _meta: { note: 'x'.repeat(1_100_000) } };
+  const [one, two] = [await create(), await create()];
+  assert.ok(one.result && two.result);
+  assertBusy((await create()).error);
+  assert.deepEqual((await gateway.logged(({ msg }) => msg === 'Task refused')).reason, 'limits.store_bytes');
+  assert.ok(await client.result('tools/call', { name: 'read' }));
+  await admin.reject(one.result.task.taskId);
+  assert.ok((await create()).result, 'the request of the rejected one is kept no longer');
+});
+
+test('what runs as an accelerated task counts as a pending one does', async (t) => {
+  const { upstream, connect } = await stage(t, { forceRequired: ['read'], config: { limits: { pending_per_principal: 1 } } });
+  upstream.handlers['tools/call'] = () => {};
+  const client = await connect();
+  await client.createTask('read');
+  await upstream.received('tools/call');
+  assertBusy(await client.error('tools/call', { name: 'read', task: {} }));
+  assert.equal(upstream.calls.length, 1);
+});
+
 test('the variables win over the keys', async (t) => {
   const { connect } = await stage(t, { config: { limits: { pending_per_principal: 50, pending_total: 50 } }, env: { THOUGHTGATE_TASK_MAX_PENDING_PER_PRINCIPAL: '1', THOUGHTGATE_TASK_MAX_PENDING_GLOBAL: '2' } });
   const [a, b, c] = [await connect({ token: 'A' }), await connect({ token: 'B' }), await connect({ token: 'C' })];

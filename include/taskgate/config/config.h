@@ -157,7 +157,7 @@ struct config_file {
 
 struct config_limits {
     int64_t pending_per_principal, pending_total;
-    int64_t body_bytes, bodies_bytes, result_bytes;
+    int64_t body_bytes, bodies_bytes, result_bytes, store_bytes;
     int64_t sessions, sessions_per_principal, connections;
     int64_t requests_per_second;               /* per peer address; 0 is off */
     int64_t requests_per_second_per_principal; /* 0 is off */

@@ -43,7 +43,8 @@ enum store_status {
     STORE_CONFLICT,        /* the task is in a state that does not allow the change */
     STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
     STORE_LIMIT_TOTAL,
-    STORE_FAILED, /* the database, or a call that cannot be carried out; nothing was changed */
+    STORE_LIMIT_BYTES, /* what the store holds */
+    STORE_FAILED,      /* the database, or a call that cannot be carried out; nothing was changed */
 };
 
 struct store_session;
@@ -83,11 +84,13 @@ struct store_actor {
 
 struct store_limits {
     int64_t pending_per_principal, pending_total;
+    int64_t store_bytes;
 };
 
-/* Inserts `task` (one reference is taken over) unless a limit on undecided tasks (pending, or
- * approved and not yet executing) is reached; promoted ones have none here. A task that
- * task_check() refuses is logged and answered STORE_FAILED. */
+/* Inserts `task` (one reference is taken over) unless a limit is reached: on tasks that are
+ * undecided (pending, or approved and not yet executing) or run without a decision (accelerated and
+ * promoted ones), or on the bytes that the store holds. At the end of a task its request goes. A
+ * task that task_check() refuses is logged and answered STORE_FAILED. */
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call);
 /* Reads one task, whole. A deadline that has passed is applied first, and durably. */

@@ -156,7 +156,7 @@ static void create(struct call *call)
     *commitment = (struct commitment){
         .call = call_ref(call),
         .task = task,
-        .limits = {limits->pending_per_principal, limits->pending_total},
+        .limits = {limits->pending_per_principal, limits->pending_total, limits->store_bytes},
     };
     memcpy(commitment->key, plain->key, sizeof commitment->key);
     memcpy(commitment->digest, plain->digest, sizeof commitment->digest);

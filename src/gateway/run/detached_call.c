@@ -196,6 +196,8 @@ static void on_created(void *context, const struct store_reply *reply)
         }
         if (!promotion->call)
             end(promotion);
+        else if (!promotion->has_ended && reply->status != STORE_FAILED)
+            loop_timer_start(&promotion->timer, AGAIN_MS); /* a limit: there may be room later */
     }
     unref(promotion); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
 }
@@ -215,7 +217,9 @@ static bool reserve(const struct call *call, char key[PSEUDO_KEY_BYTES])
 static void promote(struct promotion *promotion, const struct call *call)
 {
     struct gateway *gateway = promotion->worker->gateway;
-    const struct store_limits no_limits = {INT64_MAX, INT64_MAX};
+    const struct config_limits *limits = &promotion->snapshot->config->limits;
+    const struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
+                                         limits->store_bytes};
     struct task *task = task_bind_promoted(call);
     promotion->task = task_ref(task);
     loop_timer_stop(&promotion->timer);
@@ -223,7 +227,7 @@ static void promote(struct promotion *promotion, const struct call *call)
     map_put(promotion->worker->promotions, str_from(task->id), promotion);
     atomic_fetch_add(&gateway->in_flight, 1);
     promotion->references++;
-    store_task_create(gateway->store, task, &no_limits,
+    store_task_create(gateway->store, task, &pending,
                       (struct store_call){promotion->worker->loop, on_created, promotion});
 }
 

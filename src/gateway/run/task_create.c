@@ -69,6 +69,8 @@ void task_create_answer_refused(struct call *call, enum store_status status)
         answer_limit(call, "too many pending tasks of this client");
     else if (status == STORE_LIMIT_TOTAL)
         answer_limit(call, "too many pending tasks");
+    else if (status == STORE_LIMIT_BYTES)
+        answer_limit(call, "the task store is full");
     else
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
@@ -77,6 +79,7 @@ void task_create_log_refused(const struct call *call, enum store_status status)
 {
     const char *reason = status == STORE_LIMIT_PRINCIPAL ? "limits.pending_per_principal"
                          : status == STORE_LIMIT_TOTAL   ? "limits.pending_total"
+                         : status == STORE_LIMIT_BYTES   ? "limits.store_bytes"
                                                          : "the store has failed";
     log_warn("Task refused", LOG_TEXT("source", call->source->id), LOG_TEXT("reason", reason));
 }
@@ -125,7 +128,8 @@ static void create(struct call *call)
 {
     struct creation *creation = call_part_get(call, &creation_kind);
     const struct config_limits *limits = &call->snapshot->config->limits;
-    struct store_limits pending = {limits->pending_per_principal, limits->pending_total};
+    struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
+                                   limits->store_bytes};
     struct task *task =
         task_create_bound(call, &creation->decision, &creation->tool, creation->accelerated);
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);

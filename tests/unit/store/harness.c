@@ -13,7 +13,7 @@
 
 #define PATIENCE_MS 20000
 
-const struct store_limits no_limits = {INT64_MAX, INT64_MAX};
+const struct store_limits no_limits = {INT64_MAX, INT64_MAX, INT64_MAX};
 const struct store_actor alice = {"operator", "alice"};
 
 void scratch_init(struct scratch *scratch)

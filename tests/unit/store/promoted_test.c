@@ -107,15 +107,20 @@ START_TEST(they_fail_when_the_process_has_ended)
 }
 END_TEST
 
-START_TEST(they_wait_for_nobody_and_count_for_no_limit)
+START_TEST(they_wait_for_nobody_and_count_while_they_run)
 {
-    const struct store_limits limits = {1, 1};
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(create_status(&bench, new_promoted("a"), &limits), STORE_OK);
-    ck_assert_int_eq(store_pending_count(bench.store), 0);
+    const struct store_limits limits = {2, 3, INT64_MAX};
+    struct task *task = create_task(&bench, new_promoted("a"));
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
-    ck_assert_int_eq(create_status(&bench, new_promoted("a"), &limits), STORE_OK);
+    ck_assert_int_eq(store_pending_count(bench.store), 1);
+    ck_assert_int_eq(create_status(&bench, new_promoted("a"), &limits), STORE_LIMIT_PRINCIPAL);
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);
+    ck_assert_int_eq(create_status(&bench, new_promoted("b"), &limits), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_promoted("c"), &limits), STORE_LIMIT_TOTAL);
+    const struct task_change cancel = {.to = TASK_CANCELLED};
+    task_unref(move_task(&bench, task->id, &cancel));
+    ck_assert_int_eq(create_status(&bench, new_promoted("a"), &limits), STORE_OK);
+    task_unref(task);
 }
 END_TEST
 
@@ -176,7 +181,7 @@ int main(void)
     tcase_add_test(tests, they_come_back_as_they_were);
     tcase_add_test(tests, they_expire_while_they_run_and_go_soon_after);
     tcase_add_test(tests, they_fail_when_the_process_has_ended);
-    tcase_add_test(tests, they_wait_for_nobody_and_count_for_no_limit);
+    tcase_add_test(tests, they_wait_for_nobody_and_count_while_they_run);
     tcase_add_test(tests, nobody_can_approve_or_give_them_back);
     tcase_add_test(tests, lists_can_leave_them_out);
     tcase_add_test(tests, the_end_of_their_session_cancels_them);

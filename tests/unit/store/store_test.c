@@ -192,7 +192,10 @@ START_TEST(big_bodies_with_nul_come_back_byte_for_byte)
     task_set_request(task, str_slice(request, request_length));
     task = create_task(&bench, task);
     task_unref(move_task(&bench, task->id, &approve));
-    task_unref(move_task(&bench, task->id, &execute));
+    struct task *begun = move_task(&bench, task->id, &execute);
+    ck_assert_uint_eq(begun->request_length, request_length);
+    ck_assert_int_eq(memcmp(begun->request, request, request_length), 0);
+    task_unref(begun);
     task_unref(move_task(&bench, task->id,
                          &(struct task_change){.to = TASK_COMPLETED,
                                                .outcome = TASK_OUTCOME_RESULT,
@@ -200,8 +203,6 @@ START_TEST(big_bodies_with_nul_come_back_byte_for_byte)
     reopen();
     struct task *read = get_task(&bench, task->id);
     ck_assert_int_eq(read->state, TASK_COMPLETED);
-    ck_assert_uint_eq(read->request_length, request_length);
-    ck_assert_int_eq(memcmp(read->request, request, request_length), 0);
     ck_assert_uint_eq(read->outcome_length, result_length);
     ck_assert_int_eq(memcmp(read->outcome_text, result, result_length), 0);
     task_unref(read);
@@ -304,7 +305,7 @@ END_TEST
 
 START_TEST(limits_count_the_undecided)
 {
-    const struct store_limits limits = {2, 3};
+    const struct store_limits limits = {2, 3, INT64_MAX};
     struct task *a = new_task("a");
     task_ref(a);
     ck_assert_int_eq(create_status(&bench, a, &limits), STORE_OK);
@@ -328,6 +329,57 @@ START_TEST(limits_count_the_undecided)
     ck_assert_int_eq(change_status(&bench, a->id, &cancel), STORE_OK);
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);
     task_unref(a);
+}
+END_TEST
+
+START_TEST(accelerated_ones_count_while_they_run)
+{
+    const struct store_limits limits = {1, 10, INT64_MAX};
+    struct task *task = create_task(&bench, new_accelerated("a"));
+    task_unref(move_task(&bench, task->id, &execute));
+    ck_assert_int_eq(create_status(&bench, new_accelerated("a"), &limits), STORE_LIMIT_PRINCIPAL);
+    task_unref(move_task(&bench, task->id, &cancel));
+    ck_assert_int_eq(create_status(&bench, new_accelerated("a"), &limits), STORE_OK);
+    task_unref(task);
+}
+END_TEST
+
+static struct task *new_bulky(size_t bytes)
+{
+    struct task *task = new_task("a");
+    char *body = memory_alloc(bytes);
+    memset(body, 'x', bytes);
+    task_set_request(task, str_slice(body, bytes));
+    free(body);
+    return task;
+}
+
+START_TEST(the_request_goes_at_the_end_and_its_room_is_used_again)
+{
+    enum { BYTES = 1 << 20, ROUNDS = 10 };
+    const struct store_limits limits = {100, 100, 3 * (int64_t)BYTES};
+    char ids[2][TASK_ID_BYTES];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < 2; i++) {
+            struct task *task = new_bulky(BYTES);
+            memcpy(ids[i], task->id, sizeof ids[i]);
+            ck_assert_int_eq(create_status(&bench, task, &limits), STORE_OK);
+        }
+        ck_assert_int_eq(create_status(&bench, new_bulky(BYTES), &limits), STORE_LIMIT_BYTES);
+        ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
+        for (int i = 0; i < 2; i++) {
+            struct task *ended = move_task(&bench, ids[i], &cancel);
+            ck_assert_uint_eq(ended->request_length, 0);
+            ck_assert_str_eq(ended->arguments, "{\"name\":\"prod\"}");
+            task_unref(ended);
+        }
+    }
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT sum(length(body)) FROM task_request"
+                                             " JOIN task ON sequence = task WHERE ended_ms > 0"),
+                     0);
+    ck_assert_int_lt(scratch_query(&scratch, "PRAGMA page_count") *
+                         scratch_query(&scratch, "PRAGMA page_size"),
+                     3 * (int64_t)BYTES);
 }
 END_TEST
 
@@ -405,6 +457,8 @@ int main(void)
     tcase_add_test(tests, upstream_ids_belong_to_executions);
     tcase_add_test(tests, calls_that_nobody_waits_for_are_carried_out);
     tcase_add_test(tests, limits_count_the_undecided);
+    tcase_add_test(tests, accelerated_ones_count_while_they_run);
+    tcase_add_test(tests, the_request_goes_at_the_end_and_its_room_is_used_again);
     tcase_add_test(tests, observers_hear_every_change_in_order);
     tcase_add_test(tests, answers_and_notices_share_one_order);
     suite_add_tcase(suite, tests);
