@@ -45,6 +45,12 @@ const char *config_pseudo_tool_name(enum config_pseudo_tool tool)
     return names[tool];
 }
 
+bool config_pseudo_offers(const struct config_pseudo *pseudo, enum config_pseudo_tool tool)
+{
+    bool is_chosen = pseudo->only == 0 || (pseudo->only & 1U << tool) != 0;
+    return pseudo->mode != PSEUDO_NEVER && is_chosen;
+}
+
 struct config *config_create(void)
 {
     struct config_holder *holder = memory_alloc(sizeof *holder);

@@ -12,6 +12,7 @@
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
 #include "request/request_headers.h"
+#include "request/worker.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "run/quota.h"
@@ -149,49 +150,13 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     free(worker);
 }
 
-/* ---- telling every worker ---- */
-
-struct delivery {
-    struct gateway_worker *worker;
-    worker_callback callback;
-    struct task *task;
-    char *message;
-    size_t length;
-};
-
-static void deliver(void *context)
-{
-    struct delivery *delivery = context;
-    delivery->callback(delivery->worker, delivery->task,
-                       str_slice(delivery->message, delivery->length));
-    task_unref(delivery->task);
-    free(delivery->message);
-    free(delivery);
-}
-
-void gateway_tell_workers(struct gateway *gateway, worker_callback callback, struct task *task,
-                          struct str message)
-{
-    for (size_t i = 0; i < gateway->worker_count; i++) {
-        struct delivery *delivery = memory_alloc(sizeof *delivery);
-        *delivery = (struct delivery){
-            .worker = gateway->workers[i],
-            .callback = callback,
-            .task = task ? task_ref(task) : NULL,
-            .message = memory_copy_str(message),
-            .length = message.length,
-        };
-        loop_post(gateway->workers[i]->loop, deliver, delivery);
-    }
-}
-
 void gateway_reloaded(struct gateway *gateway)
 {
     struct snapshot *snapshot = snapshot_current();
     catalog_reconfigure(gateway->catalog, snapshot->config);
     catalog_announce_all(gateway->catalog, snapshot);
     snapshot_unref(snapshot);
-    gateway_tell_workers(gateway, stream_tell_list_changed, NULL, STR_EMPTY);
+    workers_broadcast(gateway, stream_tell_list_changed, NULL, STR_EMPTY);
     fetch_soon(gateway);
 }
 
@@ -220,7 +185,7 @@ static void shut_down_worker(struct gateway_worker *worker, struct task *unused,
 void gateway_shut_down(struct gateway *gateway)
 {
     atomic_store(&gateway->shutting_down, true);
-    gateway_tell_workers(gateway, shut_down_worker, NULL, STR_EMPTY);
+    workers_broadcast(gateway, shut_down_worker, NULL, STR_EMPTY);
 }
 
 long gateway_in_flight(const struct gateway *gateway)

@@ -34,7 +34,7 @@ struct gateway {
     struct kept_lists *kept_lists;
     struct rate *rate, *principal_rate;
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
-    struct quota *promoted; /* tasks that were promoted and run, by pseudo_key_of_call() */
+    struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
     struct shadow *shadow;
     struct pseudo_clients *pseudo_clients;   /* inbox/inbox.h */
     struct question_table *questions;        /* what upstream asks */
@@ -132,10 +132,6 @@ void call_ended(struct call *call);
  * that `callback` must give back. */
 struct store_call call_to_store(struct call *call, store_callback callback);
 struct str call_tool(const struct call *call);
-enum dialect_pending call_pending_look(const struct call *call);
-/* Whether the client can be told `required` and -32009: not one that negotiated a version older
- * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */
-bool call_knows_tasks(const struct call *call);
 
 /* Puts a message of ours (taken over) in the place of the client's, with the same id. */
 enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error);
@@ -169,9 +165,6 @@ void verify_then(struct call *call, call_step next);
 void tools_call_execute(struct call *call, int64_t patience_ms);
 
 /* ---- run/task_create.c ---- */
-/* What operators see: the client's name, and enough of the owner's digest to tell two apart. The
- * caller frees it. */
-char *task_describe_principal(const struct call *call);
 /* A task that is answered at once; compat/plain_call.h has those that are not. */
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
                            const struct catalog_tool *tool, bool accelerated);
@@ -181,11 +174,3 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
 /* The store did not take it. The log is told in any case, the client if it is there. */
 void task_create_log_refused(const struct call *call, enum store_status status);
 void task_create_answer_refused(struct call *call, enum store_status status);
-
-/* ---- gateway.c ---- */
-/* Runs `callback` on every worker's loop with its own reference of `task` (may be NULL) and its
- * own copy of `message` (may be empty). Any thread. */
-typedef void (*worker_callback)(struct gateway_worker *worker, struct task *task,
-                                struct str message);
-void gateway_tell_workers(struct gateway *gateway, worker_callback callback, struct task *task,
-                          struct str message);

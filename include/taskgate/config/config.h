@@ -138,6 +138,8 @@ struct config_pseudo {
     int64_t max_tasks_per_session;
     int64_t elicitation_timeout_ms, execute_timeout_ms;
 };
+/* Whether any client is offered the tool. */
+bool config_pseudo_offers(const struct config_pseudo *pseudo, enum config_pseudo_tool tool);
 
 /* Cedar policies as they were read. */
 struct config_policy_text {

@@ -9,10 +9,10 @@
 
 void pseudo_questions_init(struct pseudo_questions *questions, const struct call *call)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     buffer_init(&questions->elicitations);
     buffer_init(&questions->samplings);
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     questions_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
                             &questions->elicitations, &questions->samplings);
 }
@@ -30,12 +30,12 @@ struct news {
 
 static void news_init(struct news *news, const struct call *call, bool takes_events)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     struct pseudo_questions questions;
     struct buffer events = {0};
     *news = (struct news){{0}, {0}};
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     if (takes_events && pseudo_client_take_events(gateway, str_from(key), &events) > 0)
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));

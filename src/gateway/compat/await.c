@@ -55,9 +55,9 @@ static struct await *await_of(const struct call *call)
 
 static void write_events(const struct call *call, struct buffer *out)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer events = {0};
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     buffer_append_text(out, ",\"events\":[");
     if (pseudo_client_take_events(call->worker->gateway, str_from(key), &events) > 0) {
         buffer_append_text(out, "{\"server\":");
@@ -149,8 +149,8 @@ static void on_timeout(void *context)
 
 static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 {
-    char key[PSEUDO_KEY_BYTES];
-    pseudo_key_of_call(call, key);
+    char key[CLIENT_KEY_BYTES];
+    client_key_of_call(call, key);
     switch (pseudo_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
                                 await, &await->waiter)) {
     case PSEUDO_WAIT_BEGUN:

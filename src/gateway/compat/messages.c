@@ -20,9 +20,9 @@ static void answer_array(struct call *call, const char *key, struct str array, s
 
 void pseudo_get_notifications(struct call *call, struct str arguments)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer list = {0};
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     size_t count = pseudo_client_take_notifications(call->worker->gateway, str_from(key), &list);
     answer_array(call, "notifications", buffer_str(&list), count, STR("No notifications"));
     buffer_finish(&list);
@@ -30,14 +30,14 @@ void pseudo_get_notifications(struct call *call, struct str arguments)
 
 void pseudo_get_logs(struct call *call, struct str arguments)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, server = {0}, level = {0};
     size_t limit =
         (size_t)pseudo_argument_number(arguments, "limit", PSEUDO_MOST_LOGS, DEFAULT_LOGS);
     bool is_other = pseudo_argument_text(arguments, "server", &server) &&
                     !str_equal(buffer_str(&server), str_from(call->source->id));
     pseudo_argument_text(arguments, "level", &level);
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     size_t count =
         pseudo_client_take_logs(call->worker->gateway, is_other ? STR_EMPTY : str_from(key),
                                 buffer_str(&level), limit, &list);

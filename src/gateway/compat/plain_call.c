@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "decision/task_binding.h"
+#include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
+#include "request/client_profile.h"
 #include "request/deferred_response.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
@@ -77,7 +79,7 @@ static void set_patience(struct call *call, const struct plain_call *plain)
     bool hears = call->envelope.progress_token.length > 0 && held_may_stream(call);
     if (call->is_executed)
         waiting_set_patience(call, call->patience_ms);
-    else if (plain->key[0] || pseudo_serves(call))
+    else if (plain->key[0] || client_is_shown_tools(call))
         waiting_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
     waiting_open(call);
     if (hears && held_is(call))
@@ -111,7 +113,7 @@ struct commitment {
     struct call *call;
     struct task *task;
     struct store_limits limits;
-    char key[PSEUDO_KEY_BYTES], digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
+    char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
 };
 
 static void on_created(void *context, const struct store_reply *reply)
@@ -291,7 +293,7 @@ static void begin(struct call *call)
     struct plain_call *plain = plain_call_of(call);
     char id[TASK_ID_BYTES];
     bool is_undelivered;
-    pseudo_key_of_call(call, plain->key);
+    client_key_of_call(call, plain->key);
     pseudo_client_touch(plain->gateway, str_from(plain->key));
     if (!plain->key[0])
         create(call);

@@ -1,10 +1,10 @@
 /* A plain call that is a task, for the files that run and answer it. */
 #pragma once
 
-#include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "plain_call.h"
 #include "request/call_part.h"
+#include "request/client_profile.h"
 
 struct plain_call {
     struct call_part part;
@@ -12,7 +12,7 @@ struct plain_call {
     struct policy_decision decision;
     struct catalog_tool tool;
     bool accelerated;
-    char key[PSEUDO_KEY_BYTES]; /* of the client; "": nobody can be told from another */
+    char key[CLIENT_KEY_BYTES]; /* of the client; "": nobody can be told from another */
     char digest[DIGEST_HEX_BYTES];
     char id[TASK_ID_BYTES]; /* of the task; "" before there is one */
     struct task *task;      /* as it was when the wait began */

@@ -13,9 +13,9 @@
 static void answer_list(struct call *call, enum question_kind kind, const char *member,
                         struct str words)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, structured = {0};
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     size_t count = questions_write_list(call->worker->gateway, str_from(key), kind, &list);
     buffer_append_format(&structured, "{\"%s\":", member);
     buffer_append(&structured, buffer_str(&list));
@@ -75,13 +75,13 @@ static const char *outcome_of(struct str action)
 
 static void respond_to_elicitation(struct call *call, struct str arguments, struct str action)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct error error = {""};
     struct buffer id = {0};
     struct str content = json_member(arguments, "content");
     if (json_type(content) == JSON_NULL)
         content = STR_EMPTY;
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     pseudo_argument_text(arguments, "request_id", &id);
     enum questions_verdict verdict = questions_answer_elicitation(
         call->worker, str_from(key), buffer_str(&id), action, content, &error);
@@ -106,10 +106,10 @@ void pseudo_cancel_elicitation_request(struct call *call, struct str arguments)
 static void respond_to_sampling(struct call *call, struct str arguments, struct str result,
                                 struct str reason)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct error error = {""};
     struct buffer id = {0};
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     pseudo_argument_text(arguments, "request_id", &id);
     enum questions_verdict verdict =
         questions_answer_sampling(call->worker, str_from(key), buffer_str(&id), result, reason);

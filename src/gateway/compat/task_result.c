@@ -72,9 +72,9 @@ static void answer_ended(struct call *call, struct task *task)
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
     bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
     bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     count_wait("ended");
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     pseudo_join_forget_task(call->worker->gateway, str_from(key), task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         pseudo_answer_result(call, outcome);

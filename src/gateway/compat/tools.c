@@ -21,25 +21,6 @@ static const struct pseudo_tool tools[] = {
 };
 _Static_assert(sizeof tools / sizeof *tools == PSEUDO_TOOL_COUNT, "each tool has a row");
 
-bool pseudo_serves(const struct call *call)
-{
-    const struct config *config = call->snapshot->config;
-    const struct config_client *client =
-        config_client_find(config, str_from(call->facts.client_name));
-    if (config->pseudo.mode != PSEUDO_AUTO)
-        return config->pseudo.mode == PSEUDO_ALWAYS;
-    if (client && client->tasks != CLIENT_TASKS_AUTO)
-        return client->tasks == CLIENT_TASKS_NO;
-    return !call->facts.declares_tasks;
-}
-
-/* Whether anybody is offered it at all. */
-static bool is_offered(const struct config_pseudo *pseudo, const struct pseudo_tool *tool)
-{
-    bool is_chosen = pseudo->only == 0 || (pseudo->only & 1U << tool->id) != 0;
-    return pseudo->mode != PSEUDO_NEVER && is_chosen && tool->handle;
-}
-
 /* By what the client was told; what another was told changes nothing for it. */
 static bool upstream_has(const struct call *call, struct str name)
 {
@@ -54,7 +35,7 @@ static const struct pseudo_tool *find(const struct config_pseudo *pseudo, struct
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
         const char *own = config_pseudo_tool_name(tools[i].id);
         if (name.length > 0 && name.bytes[0] == own[0] && str_equal(name, str_from(own)) &&
-            is_offered(pseudo, &tools[i]))
+            config_pseudo_offers(pseudo, tools[i].id))
             return &tools[i];
     }
     return NULL;
@@ -87,7 +68,8 @@ static void write_name(const struct call *call, const struct pseudo_tool *tool, 
 bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id, struct buffer *out)
 {
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
-        if (tools[i].id != id || !is_offered(&call->snapshot->config->pseudo, &tools[i]))
+        if (tools[i].id != id ||
+            !config_pseudo_offers(&call->snapshot->config->pseudo, tools[i].id))
             continue;
         write_name(call, &tools[i], out);
         return true;
@@ -160,7 +142,7 @@ void pseudo_tools_write(const struct call *call, struct buffer *out)
     buffer_init(&collisions);
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
         const char *name = config_pseudo_tool_name(tools[i].id);
-        if (!is_offered(&call->snapshot->config->pseudo, &tools[i]))
+        if (!config_pseudo_offers(&call->snapshot->config->pseudo, tools[i].id))
             continue;
         if (!is_first)
             buffer_append_char(out, ',');
@@ -180,11 +162,11 @@ static void run(struct call *call)
 {
     const struct pseudo_tool *tool = pseudo_tool_called(call);
     struct str arguments = call->envelope.arguments.raw;
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer problem, text;
     buffer_init(&problem);
     buffer_init(&text);
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     pseudo_client_touch(call->worker->gateway, str_from(key));
     if (!tool) {
         pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),

@@ -28,10 +28,6 @@ struct pseudo_tool {
     struct pseudo_parameter parameters[PSEUDO_MOST_PARAMETERS + 1];
 };
 
-/* Whether the client is shown the tools: it did not declare that it knows tasks, or the
- * configuration says so. After call_with_facts(), or once its `initialize` was read. */
-bool pseudo_serves(const struct call *call);
-
 /* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
  * our prefix it is ours always. Asks the configuration and the catalogue alone. */
 const struct pseudo_tool *pseudo_tool_called(struct call *call);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decision_log.h"
+#include "request/client_profile.h"
 #include "request/request_parts.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -131,7 +132,7 @@ struct task *task_bind_promoted(const struct call *call)
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     struct task *task = task_create_promoted();
     struct catalog_tool tool;
-    char *principal = task_describe_principal(call);
+    char *principal = client_describe(call);
     const struct task_origin origin = {
         .snapshot = call->snapshot,
         .source = call->source,

@@ -45,44 +45,6 @@ bool pseudo_event_wakes(enum pseudo_event type)
     return event_rows[type].wakes;
 }
 
-/* ---- keys ---- */
-
-/* Source ids hold no '/', so that no two clients have one key. A long one is told by its digest. */
-static void write_key(const char *source, const char *kind, const char *name, char key[])
-{
-    char digest[DIGEST_HEX_BYTES];
-    if (strlen(source) > 100) {
-        digest_sha256_hex(str_from(source), digest);
-        source = digest;
-    }
-    snprintf(key, PSEUDO_KEY_BYTES, "%s/%s%s", source, kind, name);
-}
-
-static void write_key_of(const char *source, const char *session, const char *owner, char key[])
-{
-    if (session[0])
-        write_key(source, "session:", session, key);
-    else if (strcmp(owner, OWNER_ANONYMOUS) != 0)
-        write_key(source, "", owner, key);
-    else
-        key[0] = '\0';
-}
-
-void pseudo_key_of_session(const struct config_source *source, const char *session, char key[])
-{
-    write_key_of(source->id, session, OWNER_ANONYMOUS, key);
-}
-
-void pseudo_key_of_call(const struct call *call, char key[])
-{
-    write_key_of(call->source->id, call->session, call->owner, key);
-}
-
-void pseudo_key_of_task(const struct task *task, char key[])
-{
-    write_key_of(task->source, task->session, task->owner, key);
-}
-
 /* ---- life ---- */
 
 struct pseudo_clients *pseudo_clients_create(void)
@@ -267,11 +229,11 @@ void pseudo_source_event(struct gateway *gateway, enum pseudo_event type, struct
                          struct str data)
 {
     struct pseudo_clients *clients = gateway->pseudo_clients;
-    char *id = memory_copy_str(server), prefix[PSEUDO_KEY_BYTES];
+    char *id = memory_copy_str(server), prefix[CLIENT_KEY_BYTES];
     size_t position = 0;
     struct str key;
     void *value;
-    write_key(id, "", "", prefix);
+    client_key_prefix(id, prefix);
     pthread_mutex_lock(&clients->lock);
     while (map_next(clients->by_key, &position, &key, &value)) {
         if (str_starts_with(key, str_from(prefix)))

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "internal.h"
+#include "request/client_profile.h"
 
-#define PSEUDO_KEY_BYTES 256
 /* Calls of await_activity that one client may have open. */
 #define PSEUDO_MOST_WAITERS 32
 /* What one ring holds; reference §10.5. */
@@ -42,13 +42,8 @@ void pseudo_clients_sweep(struct pseudo_clients *clients, int64_t monotonic_ms);
 bool pseudo_clients_warn_once(struct pseudo_clients *clients, struct str source);
 size_t pseudo_clients_count(struct pseudo_clients *clients);
 
-/* ---- whose it is: one session of one source, or one token where there is no session; "" for
- * those who have neither, and then nothing is kept ---- */
-void pseudo_key_of_session(const struct config_source *source, const char *session, char key[]);
-void pseudo_key_of_call(const struct call *call, char key[]); /* after call_identify() */
-void pseudo_key_of_task(const struct task *task, char key[]);
-
-/* ---- a client's life; an empty `key` is passed over, here and below ---- */
+/* ---- a client's life; `key` is its client_key_of_call(); an empty one is passed over, here and
+ * below ---- */
 /* It is there and in use; made if need be. */
 void pseudo_client_touch(struct gateway *gateway, struct str key);
 /* It is gone: its waiters are told so. */

@@ -6,6 +6,7 @@
 
 #include "inbox.h"
 #include "mcp_client/tools_fetch.h"
+#include "request/client_profile.h"
 #include "task_summary.h"
 #include "taskgate/json/members.h"
 
@@ -64,11 +65,11 @@ static void write_data(struct buffer *out, const struct task *task, enum pseudo_
 void pseudo_tell(struct gateway *gateway, const struct task *task, bool created)
 {
     enum pseudo_event type;
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer data = {0};
     if (!event_of(task, created, &type))
         return;
-    pseudo_key_of_task(task, key);
+    client_key_of_task(task, key);
     write_data(&data, task, type);
     pseudo_client_event(gateway, str_from(key), type, str_from(task->source), buffer_str(&data));
     buffer_finish(&data);

@@ -9,6 +9,7 @@
 #include "input_internal.h"
 #include "mcp_client/rpc_call.h"
 #include "relay/notification_stream.h"
+#include "request/worker.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/clock.h"
@@ -46,19 +47,22 @@ uint64_t questions_number(void)
 
 /* ---- whose they are ---- */
 
-/* An anonymous owner's task is all that its questions can be found by. */
-void questions_key_of_task(const struct task *task, char key[QUESTION_KEY_BYTES])
+bool questions_have_tools(const struct call *call, enum question_kind kind)
 {
-    pseudo_key_of_task(task, key);
-    if (!key[0])
-        snprintf(key, QUESTION_KEY_BYTES, "%s", task->id);
+    static const enum config_pseudo_tool needed[QUESTION_KIND_COUNT][2] = {
+        [QUESTION_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
+        [QUESTION_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
+    };
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    return client_is_shown_tools(call) && config_pseudo_offers(pseudo, needed[kind][0]) &&
+           config_pseudo_offers(pseudo, needed[kind][1]);
 }
 
 void questions_audience(const struct call *call, struct question_audience *audience)
 {
     const struct session_facts *facts = &call->facts;
     bool can_any = false;
-    pseudo_key_of_call(call, audience->key);
+    client_key_of_call(call, audience->key);
     audience->can[QUESTION_ELICITATION] = facts->declares_elicitation;
     audience->can[QUESTION_SAMPLING] = facts->declares_sampling;
     for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
@@ -212,7 +216,7 @@ static void withdraw(struct gateway_worker *worker, struct kept_question *kept)
         buffer_append(&related, buffer_str(&message));
     buffer_append_format(&text, "%llu ", (unsigned long long)question->claimant);
     buffer_append(&text, buffer_str(&related));
-    gateway_tell_workers(worker->gateway, withdraw_from_worker, kept->task, buffer_str(&text));
+    workers_broadcast(worker->gateway, withdraw_from_worker, kept->task, buffer_str(&text));
     buffer_finish(&text);
     buffer_finish(&related);
     buffer_finish(&message);
@@ -249,7 +253,7 @@ void question_settle(struct gateway_worker *worker, struct kept_question *kept)
              LOG_TEXT("outcome", question_end_name(kept->question.state)));
     withdraw(worker, kept);
     if (kept->task && kept->question.state != QUESTION_REJECTED)
-        gateway_tell_workers(worker->gateway, tell_worker, kept->task, STR_EMPTY);
+        workers_broadcast(worker->gateway, tell_worker, kept->task, STR_EMPTY);
     loop_post(kept->worker->loop, on_settled, kept);
 }
 
@@ -336,7 +340,7 @@ static struct kept_question *keep(const struct question_origin *origin, enum que
     question->owner = kept;
     question->kind = kind;
     if (origin->task)
-        questions_key_of_task(origin->task, question->key);
+        client_key_or_id_of_task(origin->task, question->key);
     else
         memcpy(question->key, origin->audience->key, sizeof question->key);
     snprintf(question->session, sizeof question->session, "%s", origin->session);
@@ -355,12 +359,12 @@ static void announce(struct kept_question *kept)
     tell_event(kept, is_elicitation ? PSEUDO_ELICITATION_REQUEST : PSEUDO_SAMPLING_REQUEST,
                json_member(str_from(kept->question.message), "params"));
     if (!kept->task) {
-        gateway_tell_workers(kept->worker->gateway, questions_offer_client, NULL,
-                             str_from(kept->question.key));
+        workers_broadcast(kept->worker->gateway, questions_offer_client, NULL,
+                          str_from(kept->question.key));
         return;
     }
     execution_questions_changed(kept->worker, kept->task);
-    gateway_tell_workers(kept->worker->gateway, tell_worker, kept->task, STR_EMPTY);
+    workers_broadcast(kept->worker->gateway, tell_worker, kept->task, STR_EMPTY);
 }
 
 static void take(const struct question_origin *origin, enum question_kind kind, struct str message)
@@ -445,7 +449,7 @@ bool questions_take_cancel(const struct question_origin *origin, struct str mess
     if (match.upstream_id.length == 0 || question_table_count(gateway->questions) == 0)
         return false;
     if (origin->task)
-        questions_key_of_task(origin->task, key);
+        client_key_or_id_of_task(origin->task, key);
     else
         memcpy(key, origin->audience->key, sizeof key);
     struct kept_question *kept = question_close(gateway, str_from(key), &match, &closing);
@@ -458,7 +462,7 @@ void questions_end_task(struct gateway_worker *worker, const struct task *task)
 {
     char key[QUESTION_KEY_BYTES];
     const struct question_match match = {.task = str_from(task->id)};
-    questions_key_of_task(task, key);
+    client_key_or_id_of_task(task, key);
     close_all(worker, str_from(key), &match, QUESTION_REJECTED);
 }
 

@@ -112,6 +112,3 @@ void questions_offer_client(struct gateway_worker *worker, struct task *none, st
 void questions_offer(struct gateway_worker *worker, struct task *task, struct str none);
 /* "answered in tasks/get", … */
 const char *question_end_name(enum question_state state);
-
-/* The key of a task's questions. */
-void questions_key_of_task(const struct task *task, char key[QUESTION_KEY_BYTES]);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inbox/inbox.h"
 #include "input_internal.h"
+#include "request/client_profile.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -123,7 +123,7 @@ bool questions_answer_in_task(struct gateway_worker *worker, const struct task *
         .id = str_from(id),
         .task = str_from(task->id),
     };
-    questions_key_of_task(task, key);
+    client_key_or_id_of_task(task, key);
     enum questions_verdict verdict =
         answer_elicitation(worker, str_from(key), &match, &answer, error);
     free(id);
@@ -180,7 +180,7 @@ static void note_owner(void *context, struct question *question)
     struct response_search *search = context;
     const struct kept_question *kept = question->owner;
     char own_key[QUESTION_KEY_BYTES];
-    pseudo_key_of_call(search->call, own_key);
+    client_key_of_call(search->call, own_key);
     search->is_owned =
         kept->task ? call_owns(search->call, kept->task) : strcmp(own_key, question->key) == 0;
     memcpy(search->key, question->key, sizeof search->key);
@@ -203,7 +203,7 @@ static bool find_question(struct call *call, char **our_id, struct response_sear
     }
     match->upstream_id = id;
     match->session = str_from(call->session);
-    pseudo_key_of_call(call, search->key);
+    client_key_of_call(call, search->key);
     return search->key[0] && call->session[0];
 }
 

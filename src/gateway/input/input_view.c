@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inbox/inbox.h"
 #include "input_internal.h"
+#include "request/client_profile.h"
+#include "request/worker.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -79,7 +80,7 @@ static void look_at_task(struct gateway *gateway, const struct task *task,
     const struct question_match match = {.task = str_from(task->id)};
     if (question_table_count(gateway->questions) == 0)
         return;
-    questions_key_of_task(task, key);
+    client_key_or_id_of_task(task, key);
     question_table_visit(gateway->questions, str_from(key), &match, look_at, search);
 }
 
@@ -228,7 +229,7 @@ static bool can_be_sent(const struct call *call, enum question_kind kind)
 static bool is_in_its_session(const struct call *call, const struct question *question)
 {
     char key[QUESTION_KEY_BYTES];
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     return call->session[0] && strcmp(call->session, question->session) == 0 &&
            strcmp(key, question->key) == 0;
 }
@@ -269,9 +270,9 @@ void questions_claim(const struct call *call, const struct task *task, uint64_t 
     if (question_table_count(gateway->questions) == 0)
         return;
     if (task)
-        questions_key_of_task(task, key);
+        client_key_or_id_of_task(task, key);
     else
-        pseudo_key_of_call(call, key);
+        client_key_of_call(call, key);
     question_table_visit(gateway->questions, str_from(key), &match, claim, &claiming);
 }
 
@@ -303,7 +304,7 @@ void questions_release(struct gateway_worker *worker, uint64_t claimant)
         return;
     question_table_visit_all(worker->gateway->questions, release, &releasing);
     for (size_t i = 0; i < releasing.count; i++) {
-        gateway_tell_workers(worker->gateway, questions_offer, releasing.tasks[i], STR_EMPTY);
+        workers_broadcast(worker->gateway, questions_offer, releasing.tasks[i], STR_EMPTY);
         task_unref(releasing.tasks[i]);
     }
     free(releasing.tasks);

@@ -7,6 +7,7 @@
 #include "cancelled.h"
 
 #include "request/deferred_response.h"
+#include "request/worker.h"
 #include "taskgate/json/text.h"
 
 static bool is_given_up(const struct call *call, struct str name)
@@ -51,6 +52,6 @@ void given_up_tell(struct call *call)
     buffer_init(&name);
     buffer_append_format(&name, "%s %s %s %.*s", call->source->id, call->session, call->owner,
                          STR_ARGS(id));
-    gateway_tell_workers(call->worker->gateway, end_waits, NULL, buffer_str(&name));
+    workers_broadcast(call->worker->gateway, end_waits, NULL, buffer_str(&name));
     buffer_finish(&name);
 }

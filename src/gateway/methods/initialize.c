@@ -55,9 +55,9 @@ static void copy_text(char *to, size_t size, struct str json_string)
 /* What it is to be told is kept from now on, when it is one to be told by tools. */
 static void keep_client(struct call *call, const char *session)
 {
-    char key[PSEUDO_KEY_BYTES];
-    pseudo_key_of_session(call->source, session, key);
-    if (pseudo_serves(call))
+    char key[CLIENT_KEY_BYTES];
+    client_key_of_session(call->source, session, key);
+    if (client_is_shown_tools(call))
         pseudo_client_touch(call->worker->gateway, str_from(key));
 }
 

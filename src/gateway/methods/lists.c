@@ -6,6 +6,7 @@
 #include "doc_resources.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/relay.h"
+#include "request/client_profile.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 
@@ -20,7 +21,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
         return false;
     policy_decide(call->snapshot->policy, &request, &decision);
     *announce = policy_annotate(&decision, call->facts.upstream_tasks, tool->has_own, tool->own);
-    if (*announce == ANNOTATION_REQUIRED && !call_knows_tasks(call))
+    if (*announce == ANNOTATION_REQUIRED && !client_knows_tasks(call))
         *announce = ANNOTATION_OPTIONAL; /* it calls as it always has, and waits */
     return true;
 }
@@ -72,7 +73,7 @@ static void write_tools(struct call *call, struct str result, struct buffer *out
     buffer_init(&theirs);
     buffer_init(&ours);
     mcp_tools_rewrite(&theirs, result, judge_tool, call);
-    if (pseudo_serves(call) && mcp_next_cursor(result).length == 0)
+    if (client_is_shown_tools(call) && mcp_next_cursor(result).length == 0)
         pseudo_tools_write(call, &ours);
     if (ours.length > 0)
         mcp_list_append(out, buffer_str(&theirs), "tools", buffer_str(&ours));

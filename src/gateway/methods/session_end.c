@@ -4,6 +4,7 @@
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "relay/relay.h"
+#include "request/worker.h"
 #include "run/execution.h"
 #include "taskgate/core/clock.h"
 
@@ -25,14 +26,14 @@ static void on_head(struct call *call, int status, const struct headers *headers
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session);
     struct store_call nobody = {call->worker->loop, NULL, NULL};
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     if (!call->session[0] || !has_ended(call, status))
         return;
     sessions_remove(gateway->sessions, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, nobody);
-    pseudo_key_of_session(call->source, call->session, key);
-    gateway_tell_workers(gateway, execution_forget_session, NULL, str_from(key));
+    client_key_of_session(call->source, call->session, key);
+    workers_broadcast(gateway, execution_forget_session, NULL, str_from(key));
     questions_end_key(call->worker, str_from(key));
     pseudo_client_end(gateway, str_from(key));
 }

@@ -4,6 +4,7 @@
 
 #include "input/input_request.h"
 #include "relay/relay.h"
+#include "request/client_profile.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/log.h"
@@ -67,7 +68,7 @@ static void read_task(struct call *call, store_callback callback)
 
 static void answer_task(struct call *call, const struct task *task)
 {
-    struct dialect_view view = {.pending = call_pending_look(call)};
+    struct dialect_view view = {.pending = client_pending_look(call)};
     struct buffer result, elicitations;
     buffer_init(&result);
     buffer_init(&elicitations);

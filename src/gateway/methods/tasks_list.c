@@ -7,6 +7,7 @@
 #include "input/input_request.h"
 #include "mcp_client/rpc_call.h"
 #include "request/call_part.h"
+#include "request/client_profile.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -164,7 +165,7 @@ static void go_on_upstream(struct call *call)
 
 static void write_task(struct call *call, const struct task *task, struct buffer *out)
 {
-    struct dialect_view view = {.pending = call_pending_look(call)};
+    struct dialect_view view = {.pending = client_pending_look(call)};
     struct buffer elicitations;
     buffer_init(&elicitations);
     questions_view(call->worker->gateway, task, &view, &elicitations);

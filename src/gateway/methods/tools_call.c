@@ -10,6 +10,7 @@
 #include "input/input_request.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/relay.h"
+#include "request/client_profile.h"
 #include "run/detached_call.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -56,7 +57,7 @@ static void forward(struct call *call)
 /* Whether the client is told that it must send a task: what execute_tool calls waits for it. */
 static bool is_told_of_tasks(const struct call *call)
 {
-    return !call->is_executed && call_knows_tasks(call);
+    return !call->is_executed && client_knows_tasks(call);
 }
 
 /* Who cannot do it as the error says can still have the tool called for it. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inbox/inbox.h"
 #include "input/input_request.h"
+#include "request/client_profile.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
@@ -89,7 +89,7 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task)
         struct call *call = stream->call;
         if (!call->facts.upstream_task_status || !is_owners(stream, task))
             continue;
-        struct dialect_view view = {.pending = call_pending_look(call)};
+        struct dialect_view view = {.pending = client_pending_look(call)};
         struct buffer data, events, elicitations;
         buffer_init(&elicitations);
         questions_view(worker->gateway, task, &view, &elicitations);
@@ -121,10 +121,10 @@ void stream_offer(struct gateway_worker *worker, const struct task *task)
 
 void stream_offer_client(struct gateway_worker *worker, struct str key)
 {
-    char own_key[PSEUDO_KEY_BYTES];
+    char own_key[CLIENT_KEY_BYTES];
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct stream *stream = LIST_ENTRY(node, struct stream, node);
-        pseudo_key_of_call(stream->call, own_key);
+        client_key_of_call(stream->call, own_key);
         if (str_equal(str_from(own_key), key))
             offer(stream, NULL);
     }

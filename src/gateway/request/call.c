@@ -288,32 +288,3 @@ bool call_owns(const struct call *call, const struct task *task)
     /* A token that was exchanged for a new one inside the task's own session. */
     return task->session[0] && strcmp(task->session, call->session) == 0;
 }
-
-bool call_knows_tasks(const struct call *call)
-{
-    const struct config_client *client =
-        config_client_find(call->snapshot->config, str_from(call->facts.client_name));
-    if (client && client->tasks != CLIENT_TASKS_AUTO)
-        return client->tasks == CLIENT_TASKS_YES;
-    /* Versions are dates: they compare as text. */
-    return !call->facts.version[0] || strcmp(call->facts.version, "2025-11-25") >= 0;
-}
-
-enum dialect_pending call_pending_look(const struct call *call)
-{
-    const struct config *config = call->snapshot->config;
-    enum config_pending_status look = config->pending_status;
-    const struct config_client *client =
-        config_client_find(config, str_from(call->facts.client_name));
-    if (client && client->has_pending_status)
-        look = client->pending_status;
-    if (look == PENDING_STATUS_WORKING)
-        return DIALECT_PENDING_WORKING;
-    if (look == PENDING_STATUS_INPUT_REQUIRED)
-        return DIALECT_PENDING_INPUT_REQUIRED;
-    /* auto: only the SDK's stream loop polls with `task` in tasks/get, and it would stop
-     * polling and give up after 60 s if it saw input_required (contract "Tasks"). */
-    bool polls_with_task = call->method && call->method->treatment == MCP_TASKS_GET &&
-                           call->envelope.task.raw.length > 0;
-    return polls_with_task ? DIALECT_PENDING_WORKING : DIALECT_PENDING_INPUT_REQUIRED;
-}

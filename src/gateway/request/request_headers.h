@@ -20,7 +20,7 @@ void request_headers_destroy(struct request_headers *table);
  * and but those that differ between calls of one client (Accept, User-Agent, Last-Event-ID,
  * MCP-Protocol-Version, the trace context). */
 void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES]);
-/* Keeps the headers of the create, for a session by its pseudo_key_of_session(). */
+/* Keeps the headers of the create, for a session by its client_key_of_session(). */
 void request_headers_keep(struct request_headers *table, struct str id, struct str session_key,
                           const struct http_exchange *exchange);
 /* Adds to `headers` (empty, owning) what an execution sends with the credentials of this call.

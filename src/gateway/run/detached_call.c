@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compat/tools.h"
 #include "decision/task_binding.h"
+#include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "quota.h"
 #include "relay/relay.h"
+#include "request/client_profile.h"
 #include "request/deferred_response.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -203,11 +204,11 @@ static void on_created(void *context, const struct store_reply *reply)
 }
 
 /* Whoever has neither session nor token shares one count with the others of its kind. */
-static bool reserve(const struct call *call, char key[PSEUDO_KEY_BYTES])
+static bool reserve(const struct call *call, char key[CLIENT_KEY_BYTES])
 {
     struct gateway *gateway = call->worker->gateway;
     const struct config *config = call->snapshot->config;
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     return !atomic_load(&gateway->shutting_down) &&
            quota_take(gateway->promoted, str_from(key), config->pseudo.max_tasks_per_session,
                       config->limits.pending_total);
@@ -279,7 +280,7 @@ static struct promotion *create(struct call *call, int64_t patience_ms)
     promotion->number = questions_take_number(call);
     questions_audience(call, &promotion->audience);
     memcpy(promotion->session, call->session, sizeof promotion->session);
-    pseudo_key_of_call(call, promotion->key);
+    client_key_of_call(call, promotion->key);
     headers_init(&promotion->headers, true);
     headers_from_request(&promotion->headers, call->exchange, call->source);
     buffer_append(&promotion->request_id, call->envelope.id);
@@ -317,10 +318,10 @@ void promotion_run(struct call *call, int64_t patience_ms)
 
 static void promote_relayed(struct call *call)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct relay_taken taken;
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    if (!relay_is_under_way(call) || has_asked_for_task || !pseudo_serves(call))
+    if (!relay_is_under_way(call) || has_asked_for_task || !client_is_shown_tools(call))
         return;
     if (!reserve(call, key)) {
         relay_ask_again(call, AGAIN_MS);

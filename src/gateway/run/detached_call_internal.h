@@ -2,10 +2,10 @@
 #pragma once
 
 #include "detached_call.h"
-#include "inbox/inbox.h"
 #include "mcp_client/rpc_call.h"
 #include "outcome.h"
 #include "request/call_part.h"
+#include "request/client_profile.h"
 #include "server_messages.h"
 
 struct promotion {
@@ -16,7 +16,7 @@ struct promotion {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct call *call; /* who waits for the answer; NULL when nobody does any more */
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     bool is_executed; /* by execute_tool */
     bool is_given_up; /* its client has sent notifications/cancelled */
     bool has_ended;

@@ -5,6 +5,8 @@
  */
 #include "detached_call_internal.h"
 #include "quota.h"
+#include "request/client_profile.h"
+#include "request/worker.h"
 #include "taskgate/json/text.h"
 
 /* One client's request: keys hold no space. */
@@ -53,16 +55,16 @@ bool promotion_takes_cancel(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str id = json_member(call->envelope.params, "requestId");
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct buffer name;
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     if (!key[0] || id.length == 0)
         return false;
     buffer_init(&name);
     write_name(&name, str_from(key), id);
     bool is_ours = quota_has(gateway->detached, buffer_str(&name));
     if (is_ours)
-        gateway_tell_workers(gateway, hurry, NULL, buffer_str(&name));
+        workers_broadcast(gateway, hurry, NULL, buffer_str(&name));
     buffer_finish(&name);
     return is_ours;
 }

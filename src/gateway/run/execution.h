@@ -25,7 +25,7 @@ bool execution_offer(const struct call *call, struct task *task, bool wants_resu
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result);
 /* Drops what is kept of a task that is not running. */
 void execution_forget(struct gateway_worker *worker, struct str id);
-/* Drops what is kept for a session, by its pseudo_key_of_session(): it has ended. A
+/* Drops what is kept for a session, by its client_key_of_session(): it has ended. A
  * worker_callback. */
 void execution_forget_session(struct gateway_worker *worker, struct task *unused, struct str key);
 /* The task has changed: runs it when it was approved here, or belongs to the control plane;

@@ -2,7 +2,6 @@
  * client's place: it is taken out before the client sees it. */
 #include <stdlib.h>
 
-#include "compat/tools.h"
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "mcp_client/tools_fetch.h"
@@ -12,21 +11,6 @@
 #include "task_aliases.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
-
-bool questions_have_tools(const struct call *call, enum question_kind kind)
-{
-    static const enum config_pseudo_tool needed[QUESTION_KIND_COUNT][2] = {
-        [QUESTION_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
-        [QUESTION_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
-    };
-    struct buffer name;
-    buffer_init(&name);
-    bool has_both = pseudo_serves(call);
-    for (size_t i = 0; has_both && i < 2; i++)
-        has_both = pseudo_tool_write_name(call, needed[kind][i], &name);
-    buffer_finish(&name);
-    return has_both;
-}
 
 static bool is_answered_for(const struct call *call, enum question_kind kind)
 {
@@ -53,8 +37,8 @@ static void drop(struct call *call, void *object)
 {
     struct asked *asked = object;
     if (!is_get_stream(call) || call->upstream_broke) {
-        char key[PSEUDO_KEY_BYTES];
-        pseudo_key_of_call(call, key);
+        char key[CLIENT_KEY_BYTES];
+        client_key_of_call(call, key);
         questions_end_call(call->worker, str_from(key), asked->number);
     }
     free(asked);
@@ -95,8 +79,8 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         return false;
     if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
         return false;
-    char key[PSEUDO_KEY_BYTES];
-    pseudo_key_of_session(call->source, call->session, key); /* "" without a session */
+    char key[CLIENT_KEY_BYTES];
+    client_key_of_session(call->source, call->session, key); /* "" without a session */
     struct task *task = upstream_tasks_find(gateway->upstream_tasks, key, message);
     if (!task)
         return false;
@@ -105,7 +89,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     questions_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
-    pseudo_key_of_task(task, key);
+    client_key_of_task(task, key);
     const struct interim_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
@@ -197,15 +181,15 @@ static bool has_facts(struct call *call, enum question_kind kind, struct str mes
 /* What a client that knows no tasks may also ask for by get_notifications and get_logs. */
 static void keep_notification(struct call *call, struct str method, struct str message)
 {
-    char key[PSEUDO_KEY_BYTES];
+    char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), params = json_member(message, "params");
     if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
         fetch_changed(gateway, source);
-    if (!is_get_stream(call) || !pseudo_serves(call) ||
+    if (!is_get_stream(call) || !client_is_shown_tools(call) ||
         str_equal(method, STR("notifications/progress")))
         return;
-    pseudo_key_of_call(call, key);
+    client_key_of_call(call, key);
     if (str_equal(method, STR("notifications/message")))
         pseudo_client_log(gateway, str_from(key), source, params);
     else

@@ -7,6 +7,7 @@
 #include "mcp_client/rpc_call.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/notification_stream.h"
+#include "request/worker.h"
 #include "result_wait.h"
 #include "taskgate/json/text.h"
 
@@ -84,7 +85,7 @@ static void take_log(const struct interim_origin *origin, struct str message)
     buffer_init(&related);
     if (origin->task) {
         dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
-        gateway_tell_workers(gateway, pass_log, origin->task, buffer_str(&related));
+        workers_broadcast(gateway, pass_log, origin->task, buffer_str(&related));
     } else {
         buffer_append(&related, message);
     }
@@ -99,7 +100,7 @@ static void take_notification(const struct interim_origin *origin, struct str me
     struct gateway *gateway = origin->worker->gateway;
     if (str_equal(method, STR("notifications/progress"))) {
         if (origin->task)
-            gateway_tell_workers(gateway, pass_progress, origin->task, message);
+            workers_broadcast(gateway, pass_progress, origin->task, message);
     } else if (str_equal(method, STR("notifications/cancelled"))) {
         const struct question_origin question = question_of(origin);
         questions_take_cancel(&question, message); /* other requests are answered at once */
@@ -109,7 +110,7 @@ static void take_notification(const struct interim_origin *origin, struct str me
         if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
             fetch_changed(gateway, str_from(origin->source->id));
         if (origin->task)
-            gateway_tell_workers(gateway, stream_tell_owner, origin->task, message);
+            workers_broadcast(gateway, stream_tell_owner, origin->task, message);
         pseudo_client_notification(gateway, str_from(origin->key), str_from(origin->source->id),
                                    method, json_member(message, "params"));
     }

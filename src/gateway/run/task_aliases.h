@@ -11,7 +11,7 @@ struct upstream_tasks;
 
 struct upstream_tasks *upstream_tasks_create(void);
 void upstream_tasks_destroy(struct upstream_tasks *tasks); /* NULL is allowed */
-/* `session` is the pseudo_key_of_session() of upstream's session, for two servers may name theirs
+/* `session` is the client_key_of_session() of upstream's session, for two servers may name theirs
  * alike; "" without one, and then nothing is kept. */
 void upstream_tasks_put(struct upstream_tasks *tasks, const char *session, const char *id,
                         struct task *task);

@@ -5,6 +5,7 @@
 #include "decision/task_binding.h"
 #include "execution.h"
 #include "request/call_part.h"
+#include "request/client_profile.h"
 #include "request/request_headers.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -26,16 +27,6 @@ static void drop(struct call *call, void *object)
 
 static const struct call_part_kind creation_kind = CALL_PART_KIND(struct creation, drop);
 
-char *task_describe_principal(const struct call *call)
-{
-    const char *name = call->facts.client_name[0] ? call->facts.client_name : "unknown client";
-    const char *digest = strchr(call->owner, ':');
-    if (!digest)
-        return memory_format("%s (anonymous)", name);
-    return memory_format("%s (%.*s %.12s)", name, (int)(digest - call->owner), call->owner,
-                         digest + 1);
-}
-
 static void answer_limit(struct call *call, const char *which)
 {
     struct jsonrpc_error_data data = {
@@ -45,7 +36,7 @@ static void answer_limit(struct call *call, const char *which)
 
 static void answer_created(struct call *call, struct task *task, const struct config_rule *rule)
 {
-    const struct dialect_view view = {.pending = call_pending_look(call)};
+    const struct dialect_view view = {.pending = client_pending_look(call)};
     struct buffer result;
     buffer_init(&result);
     dialect_write_create_result(&result, task, &view,
@@ -106,7 +97,7 @@ static void on_created(void *context, const struct store_reply *reply)
 struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
                                const struct catalog_tool *tool, bool accelerated)
 {
-    char *principal = task_describe_principal(call);
+    char *principal = client_describe(call);
     const struct task_origin origin = {
         .snapshot = call->snapshot,
         .source = call->source,

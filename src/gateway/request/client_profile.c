@@ -1,0 +1,114 @@
+/* A client's name, and what it knows, from its session, its token and the configuration. */
+#include "client_profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+
+/* ---- keys ---- */
+
+/* Source ids hold no '/', so that no two clients have one key. A long one is told by its digest. */
+static void write_key(const char *source, const char *kind, const char *name, char key[])
+{
+    char digest[DIGEST_HEX_BYTES];
+    if (strlen(source) > 100) {
+        digest_sha256_hex(str_from(source), digest);
+        source = digest;
+    }
+    snprintf(key, CLIENT_KEY_BYTES, "%s/%s%s", source, kind, name);
+}
+
+static void write_key_of(const char *source, const char *session, const char *owner, char key[])
+{
+    if (session[0])
+        write_key(source, "session:", session, key);
+    else if (strcmp(owner, OWNER_ANONYMOUS) != 0)
+        write_key(source, "", owner, key);
+    else
+        key[0] = '\0';
+}
+
+void client_key_prefix(const char *source, char prefix[])
+{
+    write_key(source, "", "", prefix);
+}
+
+void client_key_of_session(const struct config_source *source, const char *session, char key[])
+{
+    write_key_of(source->id, session, OWNER_ANONYMOUS, key);
+}
+
+void client_key_of_call(const struct call *call, char key[])
+{
+    write_key_of(call->source->id, call->session, call->owner, key);
+}
+
+void client_key_of_task(const struct task *task, char key[])
+{
+    write_key_of(task->source, task->session, task->owner, key);
+}
+
+/* An anonymous owner's task is all that its requests for input can be found by. */
+void client_key_or_id_of_task(const struct task *task, char key[])
+{
+    client_key_of_task(task, key);
+    if (!key[0])
+        snprintf(key, CLIENT_KEY_BYTES, "%s", task->id);
+}
+
+/* ---- what it knows ---- */
+
+bool client_is_shown_tools(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    const struct config_client *client =
+        config_client_find(config, str_from(call->facts.client_name));
+    if (config->pseudo.mode != PSEUDO_AUTO)
+        return config->pseudo.mode == PSEUDO_ALWAYS;
+    if (client && client->tasks != CLIENT_TASKS_AUTO)
+        return client->tasks == CLIENT_TASKS_NO;
+    return !call->facts.declares_tasks;
+}
+
+bool client_knows_tasks(const struct call *call)
+{
+    const struct config_client *client =
+        config_client_find(call->snapshot->config, str_from(call->facts.client_name));
+    if (client && client->tasks != CLIENT_TASKS_AUTO)
+        return client->tasks == CLIENT_TASKS_YES;
+    /* Versions are dates: they compare as text. */
+    return !call->facts.version[0] || strcmp(call->facts.version, "2025-11-25") >= 0;
+}
+
+enum dialect_pending client_pending_look(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    enum config_pending_status look = config->pending_status;
+    const struct config_client *client =
+        config_client_find(config, str_from(call->facts.client_name));
+    if (client && client->has_pending_status)
+        look = client->pending_status;
+    if (look == PENDING_STATUS_WORKING)
+        return DIALECT_PENDING_WORKING;
+    if (look == PENDING_STATUS_INPUT_REQUIRED)
+        return DIALECT_PENDING_INPUT_REQUIRED;
+    /* auto: only the SDK's stream loop polls with `task` in tasks/get, and it would stop
+     * polling and give up after 60 s if it saw input_required (contract "Tasks"). */
+    bool polls_with_task = call->method && call->method->treatment == MCP_TASKS_GET &&
+                           call->envelope.task.raw.length > 0;
+    return polls_with_task ? DIALECT_PENDING_WORKING : DIALECT_PENDING_INPUT_REQUIRED;
+}
+
+/* ---- for people ---- */
+
+char *client_describe(const struct call *call)
+{
+    const char *name = call->facts.client_name[0] ? call->facts.client_name : "unknown client";
+    const char *digest = strchr(call->owner, ':');
+    if (!digest)
+        return memory_format("%s (anonymous)", name);
+    return memory_format("%s (%.*s %.12s)", name, (int)(digest - call->owner), call->owner,
+                         digest + 1);
+}

@@ -1,0 +1,34 @@
+/*
+ * Who a client is, and what it knows: from its session, its token and the configuration. Any
+ * thread; functions with a call belong to the call's loop.
+ */
+#pragma once
+
+#include "internal.h"
+
+#define CLIENT_KEY_BYTES 256
+
+/* ---- the key of a client: one session of one source, or one token where there is no session; ""
+ * for a client that has neither, and then nothing is kept for it ---- */
+void client_key_of_session(const struct config_source *source, const char *session, char key[]);
+void client_key_of_call(const struct call *call, char key[]); /* after call_identify() */
+void client_key_of_task(const struct task *task, char key[]);
+/* The same, but the task's id where its client has no key. */
+void client_key_or_id_of_task(const struct task *task, char key[]);
+
+/* What the keys of all clients of a source begin with. */
+void client_key_prefix(const char *source, char prefix[]);
+
+/* ---- what it knows; after call_with_facts(), or once its `initialize` was read ---- */
+/* Whether the client is shown the gateway's own tools: it did not declare that it knows tasks, or
+ * the configuration says so. */
+bool client_is_shown_tools(const struct call *call);
+/* Whether the client can be told `required` and -32009: not one that negotiated a version older
+ * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */
+bool client_knows_tasks(const struct call *call);
+/* The word for a task that waits for approval. */
+enum dialect_pending client_pending_look(const struct call *call);
+
+/* What operators see: the client's name, and enough of the owner's digest to tell two apart. The
+ * caller frees it. */
+char *client_describe(const struct call *call);
