@@ -1,6 +1,7 @@
 /* The gateway of the process and the worker of each loop. */
 #include <stdlib.h>
 
+#include "compat/detached_answer.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
 #include "inbox/inbox.h"
@@ -35,6 +36,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->principal_rate = rate_create();
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
+    gateway->detached_callbacks = &detached_answers;
     gateway->shadow = shadow_create();
     gateway->pseudo_clients = pseudo_clients_create();
     gateway->questions = question_table_create();

@@ -40,6 +40,7 @@ struct gateway {
     struct question_table *questions;        /* what upstream asks */
     struct request_headers *request_headers; /* of calls that are tasks */
     struct upstream_tasks *upstream_tasks;   /* which of ours each is, while it is followed */
+    const struct detached_callbacks *detached_callbacks; /* run/detached_call.h; never NULL */
     struct gateway_worker **workers;
     size_t worker_count;
     atomic_bool shutting_down;

@@ -1,4 +1,6 @@
 /* What the client of a slow call is told: upstream's answer in time, or its task. */
+#include "detached_answer.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -49,7 +51,7 @@ static void answer_as_it_came(struct call *call, const struct ask_reply *reply)
                  reply->body);
 }
 
-void promotion_answer_reply(struct promotion *promotion, const struct ask_reply *reply)
+static void answer_reply(struct promotion *promotion, const struct ask_reply *reply)
 {
     struct call *call = take_call(promotion);
     struct str result = json_member(reply->message, "result");
@@ -66,7 +68,7 @@ void promotion_answer_reply(struct promotion *promotion, const struct ask_reply 
                              reply->too_large ? RELAY_UNREADABLE : relay_failure_of(reply->result));
 }
 
-void promotion_answer_outcome(struct promotion *promotion)
+static void answer_outcome(struct promotion *promotion)
 {
     struct call *call = take_call(promotion);
     struct str text = outcome_change(&promotion->outcome)->outcome_text;
@@ -76,7 +78,7 @@ void promotion_answer_outcome(struct promotion *promotion)
         answer_error(call, text);
 }
 
-void promotion_pass(struct promotion *promotion, struct str message)
+static void pass_message(struct promotion *promotion, struct str message)
 {
     if (promotion->is_executed && promotion->call->envelope.progress_token.length > 0)
         held_open(promotion->call);
@@ -133,7 +135,7 @@ static bool promises_other(const struct promotion *promotion)
     return tool.has_output_schema && !promotion->is_executed;
 }
 
-void promotion_answer_task(struct promotion *promotion, const struct store_reply *working)
+static void answer_task(struct promotion *promotion, const struct store_reply *working)
 {
     bool is_other = promises_other(promotion), is_given_up = promotion->is_given_up;
     struct buffer text, json;
@@ -151,3 +153,10 @@ void promotion_answer_task(struct promotion *promotion, const struct store_reply
     buffer_finish(&json);
     buffer_finish(&text);
 }
+
+const struct detached_callbacks detached_answers = {
+    .answered = answer_reply,
+    .ended = answer_outcome,
+    .became_task = answer_task,
+    .message = pass_message,
+};

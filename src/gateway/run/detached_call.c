@@ -24,6 +24,11 @@
 
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
+static const struct detached_callbacks *callbacks_of(const struct promotion *promotion)
+{
+    return promotion->worker->gateway->detached_callbacks;
+}
+
 static void unref(struct promotion *promotion)
 {
     if (--promotion->references > 0)
@@ -119,7 +124,7 @@ static void on_reply(void *context, const struct ask_reply *reply)
         if (promotion->is_stored)
             store_outcome(promotion);
     } else {
-        promotion_answer_reply(promotion, reply);
+        callbacks_of(promotion)->answered(promotion, reply);
         end(promotion);
     }
 }
@@ -140,7 +145,7 @@ static void on_interim(void *context, struct str message)
         .budget = &promotion->budget,
     };
     if (promotion->call && json_member(message, "id").length == 0)
-        promotion_pass(promotion, message);
+        callbacks_of(promotion)->message(promotion, message);
     interim_take(&origin, message);
 }
 
@@ -150,7 +155,7 @@ static void on_listed(void *context, const struct store_reply *reply)
 {
     struct promotion *promotion = context;
     if (promotion->call)
-        promotion_answer_task(promotion, reply);
+        callbacks_of(promotion)->became_task(promotion, reply);
     unref(promotion); /* the list's */
 }
 
@@ -167,7 +172,7 @@ static void list_working(struct promotion *promotion)
     };
     struct store_reply nothing = {.status = STORE_OK};
     if (query.owner.length == 0 && query.session.length == 0) {
-        promotion_answer_task(promotion, &nothing);
+        callbacks_of(promotion)->became_task(promotion, &nothing);
     } else {
         promotion->references++;
         store_task_list(promotion->worker->gateway->store, &query,
@@ -189,7 +194,7 @@ static void on_created(void *context, const struct store_reply *reply)
         log_warn("A slow call could not be made a task: its client waits on",
                  LOG_NUMBER("store_status", reply->status));
         if (promotion->has_outcome && promotion->call)
-            promotion_answer_outcome(promotion);
+            callbacks_of(promotion)->ended(promotion);
         if (!promotion->has_ended) {
             give_up_task(promotion);
             task_unref(promotion->task);

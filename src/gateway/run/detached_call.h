@@ -8,6 +8,23 @@
 
 #include "internal.h"
 
+struct promotion;
+struct ask_reply;
+struct store_reply;
+
+/* How the client of a call is told. One table serves all calls: gateway.detached_callbacks. Each of
+ * the first three takes the call off the promotion. */
+struct detached_callbacks {
+    /* The server's answer came before the call was a task. */
+    void (*answered)(struct promotion *promotion, const struct ask_reply *reply);
+    /* The same, but the store did not take the task: the promotion's outcome has the answer. */
+    void (*ended)(struct promotion *promotion);
+    /* The call is a task. `working` holds those of the client at this server. */
+    void (*became_task)(struct promotion *promotion, const struct store_reply *working);
+    /* A notification of the server's while the client waits. */
+    void (*message)(struct promotion *promotion, struct str message);
+};
+
 /* For relay_options.slow: makes a task of the call if its client is one that is shown the tools
  * for it; else it stays the relay's. */
 void promotion_of_slow_call(struct call *call);

@@ -43,13 +43,3 @@ void promotion_hurry(struct promotion *promotion);
 /* ---- detached_cancel.c: what a client gives up goes on ---- */
 void promotion_register(struct promotion *promotion);
 void promotion_unregister(struct promotion *promotion);
-
-/* ---- compat/detached_answer.c: what the client is told; each takes the call off the promotion
- * ---- */
-/* The call ended before it was a task. */
-void promotion_answer_reply(struct promotion *promotion, const struct ask_reply *reply);
-void promotion_answer_outcome(struct promotion *promotion);
-/* It is a task. `working` holds those of the client at this server. */
-void promotion_answer_task(struct promotion *promotion, const struct store_reply *working);
-/* A notification of upstream's while the client waits. */
-void promotion_pass(struct promotion *promotion, struct str message);
