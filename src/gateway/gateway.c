@@ -19,11 +19,21 @@
 #include "run/quota.h"
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
+#include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 
 #define IDLE_CONNECTIONS 256
+
+/* Clients are told, and a server that is back may have other tools now. */
+static void on_server_changed(void *context, struct str source, enum catalog_change change)
+{
+    struct gateway *gateway = context;
+    if (change == CATALOG_RECONNECTED)
+        fetch_soon(gateway);
+    pseudo_tell_server(gateway, source, change);
+}
 
 struct gateway *gateway_create(struct store *store)
 {
@@ -31,6 +41,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->store = store;
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
+    server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->kept_lists = kept_lists_create();
     gateway->rate = rate_create();
     gateway->principal_rate = rate_create();

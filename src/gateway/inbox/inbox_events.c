@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "inbox.h"
-#include "mcp_client/tools_fetch.h"
 #include "request/client_profile.h"
 #include "task_summary.h"
 #include "taskgate/json/members.h"
@@ -75,16 +74,12 @@ void pseudo_tell(struct gateway *gateway, const struct task *task, bool created)
     buffer_finish(&data);
 }
 
-void pseudo_tell_reachable(struct gateway *gateway, struct str source, bool reachable)
+void pseudo_tell_server(struct gateway *gateway, struct str source, enum catalog_change change)
 {
     static const enum pseudo_event events[] = {
         [CATALOG_CONNECTED] = PSEUDO_SERVER_CONNECTED,
         [CATALOG_DISCONNECTED] = PSEUDO_SERVER_DISCONNECTED,
         [CATALOG_RECONNECTED] = PSEUDO_SERVER_RECONNECTED,
     };
-    enum catalog_change change = catalog_set_reachable(gateway->catalog, source, reachable);
-    if (change == CATALOG_RECONNECTED)
-        fetch_soon(gateway);
-    if (change != CATALOG_UNCHANGED)
-        pseudo_source_event(gateway, events[change], source, STR("{}"));
+    pseudo_source_event(gateway, events[change], source, STR("{}"));
 }

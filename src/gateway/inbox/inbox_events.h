@@ -7,6 +7,5 @@
 
 /* A task was created or has moved; once for the process. */
 void pseudo_tell(struct gateway *gateway, const struct task *task, bool created);
-/* Whether upstream answers has just been seen. In place of catalog_set_reachable(), which it
- * calls. */
-void pseudo_tell_reachable(struct gateway *gateway, struct str source, bool reachable);
+/* Whether the source's server answers has changed; not with CATALOG_UNCHANGED. */
+void pseudo_tell_server(struct gateway *gateway, struct str source, enum catalog_change change);

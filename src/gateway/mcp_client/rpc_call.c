@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "inbox/inbox_events.h"
+#include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -137,7 +137,7 @@ static void conclude(struct ask *ask, enum upstream_result result, const char *d
                     METRIC_LABELS(source));
     /* An answer that broke off says nothing of now: a later try may have failed before its end. */
     if (result == UPSTREAM_DONE || reply.status == 0)
-        pseudo_tell_reachable(ask->worker->gateway, source, result == UPSTREAM_DONE);
+        server_status_note(ask->worker->gateway->catalog, source, result == UPSTREAM_DONE);
     ask->callbacks.reply(ask->context, &reply);
     ask_cancel(ask);
 }
@@ -271,7 +271,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     else if (!ask->is_stream && result == UPSTREAM_DONE)
         take_message(ask, buffer_str(&ask->received));
     if (ask->is_rest && result == UPSTREAM_CONNECT_FAILED)
-        pseudo_tell_reachable(ask->worker->gateway, str_from(ask->source->id), false);
+        server_status_note(ask->worker->gateway->catalog, str_from(ask->source->id), false);
     if (has_rest(ask, result) && !is_silent(ask))
         wait_for_rest(ask);
     else if (has_rest(ask, result))

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inbox/inbox_events.h"
 #include "mcp_client/rpc_call.h"
 #include "notification_stream.h"
 #include "relay_rewrite.h"
+#include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -221,7 +221,7 @@ static void note_reachable(struct call *call)
     if (worker->reachable_until_ms > now_ms &&
         str_equal(buffer_str(&worker->reachable_source), str_from(call->source->id)))
         return;
-    pseudo_tell_reachable(worker->gateway, str_from(call->source->id), true);
+    server_status_note(worker->gateway->catalog, str_from(call->source->id), true);
     worker->reachable_until_ms = now_ms + 1000;
     buffer_clear(&worker->reachable_source);
     buffer_append_text(&worker->reachable_source, call->source->id);
@@ -487,7 +487,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
         if (relay->mode == RELAY_WAITING) {
             call->worker->reachable_until_ms = 0;
-            pseudo_tell_reachable(call->worker->gateway, source, false);
+            server_status_note(call->worker->gateway->catalog, source, false);
         } else if (relay->options.open_stream) {
             look_after_upstream(call);
         }

@@ -1,4 +1,6 @@
 /* What is known of the servers themselves: what they can do, and whether they answer. */
+#include "server_status.h"
+
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "tool_catalog_internal.h"
@@ -82,6 +84,19 @@ enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str so
         metrics_set(METRIC_UPSTREAM_HEALTH, !all, METRIC_LABELS(STR("unhealthy")));
     }
     return change;
+}
+
+void server_status_observe(struct catalog *catalog, const struct server_observer *observer)
+{
+    catalog->observer = *observer;
+}
+
+void server_status_note(struct catalog *catalog, struct str source, bool reachable)
+{
+    const struct server_observer *observer = &catalog->observer;
+    enum catalog_change change = catalog_set_reachable(catalog, source, reachable);
+    if (change != CATALOG_UNCHANGED && observer->changed)
+        observer->changed(observer->context, source, change);
 }
 
 bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms)

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "server_status.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/map.h"
 #include "tool_catalog.h"
@@ -55,6 +56,7 @@ struct catalog {
     pthread_mutex_t lock;
     struct map *sources;
     struct known_tools *tools;
+    struct server_observer observer;
     struct list recent; /* struct told.node, the longest unseen first */
     size_t told_count, told_bytes;
     long counts[3]; /* visible tools by annotation */

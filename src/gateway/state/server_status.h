@@ -1,0 +1,18 @@
+/*
+ * Whether the server of a source answers. Rooms that see it note it here, and one observer is told
+ * of each change. Any thread.
+ */
+#pragma once
+
+#include "tool_catalog.h"
+
+/* `changed` runs on the thread that noted it, without a lock; never with CATALOG_UNCHANGED. */
+struct server_observer {
+    void (*changed)(void *context, struct str source, enum catalog_change change);
+    void *context;
+};
+
+/* Before the first note, and not again. */
+void server_status_observe(struct catalog *catalog, const struct server_observer *observer);
+/* Whether the server answers has just been seen. */
+void server_status_note(struct catalog *catalog, struct str source, bool reachable);
