@@ -42,7 +42,7 @@ struct metrics_cell {
     struct series *series;
     struct metrics_cell *next;           /* of the series; under the lock */
     struct metrics_cell *next_of_thread; /* the owner's own */
-    bool is_taken;                       /* its thread lives; under the lock */
+    const struct thread_cells *owner;    /* NULL: its thread has ended; under the lock */
     _Atomic(double) value;               /* counter, gauge; sum of a histogram */
     _Atomic(uint64_t) bucket[];          /* of a histogram: per bound, then what is above all */
 };
@@ -167,7 +167,7 @@ static void release_cells(void *context)
     pthread_mutex_lock(&lock);
     if (ending->generation == atomic_load_explicit(&generation, memory_order_relaxed)) {
         for (struct metrics_cell *cell = ending->cells; cell; cell = cell->next_of_thread)
-            cell->is_taken = false;
+            cell->owner = NULL;
     }
     ending->generation = 0;
     pthread_mutex_unlock(&lock);
@@ -194,19 +194,19 @@ static void renew_own(void)
     pthread_setspecific(thread_end, &own);
 }
 
-/* This thread's cell of a series. Under the lock. */
+/* This thread's cell of a series: there are as many as threads that have counted in it at once,
+ * and a thread may count in thousands of series. Under the lock. */
 static struct metrics_cell *take_cell(struct series *series)
 {
-    struct metrics_cell *cell = own.cells;
-    while (cell && cell->series != series)
-        cell = cell->next_of_thread;
+    struct metrics_cell *free_cell = NULL, *cell = series->cells;
+    for (; cell && cell->owner != &own; cell = cell->next) {
+        if (!cell->owner)
+            free_cell = cell;
+    }
     if (cell)
         return cell;
-    for (cell = series->cells; cell && cell->is_taken; cell = cell->next)
-        ;
-    if (!cell)
-        cell = create_cell(series);
-    cell->is_taken = true;
+    cell = free_cell ? free_cell : create_cell(series);
+    cell->owner = &own;
     cell->next_of_thread = own.cells;
     own.cells = cell;
     return cell;
