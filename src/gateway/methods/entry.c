@@ -7,6 +7,7 @@
 #include "internal.h"
 #include "relay/relay.h"
 #include "request/authorization.h"
+#include "request/call_counters.h"
 #include "request/header_check.h"
 #include "run/detached_call.h"
 #include "session_end.h"
@@ -242,8 +243,7 @@ static void dispatch(struct call *call)
     };
     call->method = mcp_method_find(call->envelope.method);
     enum mcp_treatment treatment = call->method->treatment;
-    metrics_observe(METRIC_REQUEST_PAYLOAD, (double)call->envelope.body.length,
-                    METRIC_LABELS(STR("inbound"), str_from(call->method->name)));
+    call_counters_came(call->method, call->envelope.body.length);
     if (treatment != MCP_TOOLS_CALL)
         call_identify(call);
     bool may_be_silent =

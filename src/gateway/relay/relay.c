@@ -8,6 +8,7 @@
 #include "mcp_client/rpc_call.h"
 #include "notification_stream.h"
 #include "relay_rewrite.h"
+#include "request/call_counters.h"
 #include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -471,11 +472,8 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     struct relay *relay = context;
     struct call *call = relay->call;
     struct str source = str_from(call->source->id);
-    char status[STR_U64_BYTES];
-    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from_u64((uint64_t)relay->status, status));
-    metrics_observe(METRIC_UPSTREAM_DURATION,
-                    (double)(loop_now_ms(call->worker->loop) - relay->started_ms),
-                    METRIC_LABELS(source));
+    call_counters_upstream(source, relay->status,
+                           loop_now_ms(call->worker->loop) - relay->started_ms);
     relay->upstream = NULL; /* gone when this returns */
     if (relay->mode == RELAY_LOOKING)
         let_down(relay);

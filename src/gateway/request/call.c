@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "authorization.h"
+#include "call_counters.h"
 #include "call_part.h"
 #include "deferred_response.h"
 #include "taskgate/core/clock.h"
@@ -87,11 +88,8 @@ struct str call_tool(const struct call *call)
 
 static void count(const struct call *call)
 {
-    struct str method = str_from(call->method ? call->method->name : "http");
-    struct str tool = call_tool(call);
-    double elapsed = (double)(loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
-    metrics_count(METRIC_REQUESTS, method, tool, str_from(call->outcome));
-    metrics_observe(METRIC_REQUEST_DURATION, elapsed, METRIC_LABELS(method, tool));
+    call_counters_answered(call->method, call_tool(call), call->outcome,
+                           loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
 }
 
 void call_ended(struct call *call)

@@ -9,6 +9,7 @@ int main(void)
     log_set_level(LOG_LEVEL_ERROR);
     Suite *suite = suite_create("gateway");
     suite_add_tcase(suite, authorization_tests());
+    suite_add_tcase(suite, call_counters_tests());
     suite_add_tcase(suite, call_part_tests());
     suite_add_tcase(suite, cursor_tests());
     suite_add_tcase(suite, headers_tests());

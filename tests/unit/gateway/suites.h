@@ -6,6 +6,7 @@
 #include <check.h>
 
 TCase *authorization_tests(void);
+TCase *call_counters_tests(void);
 TCase *call_part_tests(void);
 TCase *cursor_tests(void);
 TCase *headers_tests(void);

@@ -1,0 +1,109 @@
+/* Counters of each method, tool and source, in a few slots for each thread. */
+#include "call_counters.h"
+
+#include <string.h>
+
+#include "taskgate/core/metrics.h"
+
+#define SLOTS 64
+#define TEXT_BYTES 128
+
+/* What a slot is of: it gives way to another method or text of the same place. */
+struct subject {
+    const struct mcp_method *method;
+    size_t length; /* 1 + that of the text; 0: the slot is free */
+    char text[TEXT_BYTES];
+};
+
+static _Thread_local struct method_counters {
+    const struct mcp_method *method;
+    struct metrics_handle payload;
+} of_methods[32];
+
+static _Thread_local struct tool_counters {
+    struct subject subject;
+    struct metrics_handle successes, errors, duration;
+} of_tools[SLOTS];
+
+static _Thread_local struct source_counters {
+    struct subject subject;
+    int status;
+    struct metrics_handle requests, duration;
+} of_sources[SLOTS];
+
+static size_t place_of(const struct mcp_method *method, struct str text)
+{
+    size_t mixed = (size_t)method / sizeof *method * 31 + text.length;
+    if (text.length > 0)
+        mixed = mixed * 31 + (unsigned char)text.bytes[0] +
+                (size_t)(unsigned char)text.bytes[text.length - 1] * 7 +
+                (size_t)(unsigned char)text.bytes[text.length / 2] * 13;
+    return mixed;
+}
+
+static bool is_of(const struct subject *subject, const struct mcp_method *method, struct str text)
+{
+    return subject->method == method && subject->length == text.length + 1 &&
+           (text.length == 0 || memcmp(subject->text, text.bytes, text.length) == 0);
+}
+
+static void set_subject(struct subject *subject, const struct mcp_method *method, struct str text)
+{
+    subject->method = method;
+    subject->length = text.length + 1;
+    if (text.length > 0)
+        memcpy(subject->text, text.bytes, text.length);
+}
+
+void call_counters_came(const struct mcp_method *method, size_t body_bytes)
+{
+    size_t place = (size_t)method / sizeof *method;
+    struct method_counters *counters =
+        &of_methods[place % (sizeof of_methods / sizeof *of_methods)];
+    if (counters->method != method)
+        *counters = (struct method_counters){.method = method};
+    metrics_observe_by(&counters->payload, METRIC_REQUEST_PAYLOAD, (double)body_bytes,
+                       METRIC_LABELS(STR("inbound"), str_from(method->name)));
+}
+
+void call_counters_answered(const struct mcp_method *method, struct str tool, const char *outcome,
+                            int64_t elapsed_ms)
+{
+    struct str name = str_from(method ? method->name : "http"), word = str_from(outcome);
+    struct tool_counters *counters = &of_tools[place_of(method, tool) % SLOTS];
+    if (tool.length > TEXT_BYTES) {
+        metrics_count(METRIC_REQUESTS, name, tool, word);
+        metrics_observe(METRIC_REQUEST_DURATION, (double)elapsed_ms, METRIC_LABELS(name, tool));
+        return;
+    }
+    if (!is_of(&counters->subject, method, tool)) {
+        memset(counters, 0, sizeof *counters);
+        set_subject(&counters->subject, method, tool);
+    }
+    struct metrics_handle *requests =
+        str_equal(word, STR("success")) ? &counters->successes : &counters->errors;
+    metrics_add_by(requests, METRIC_REQUESTS, 1, METRIC_LABELS(name, tool, word));
+    metrics_observe_by(&counters->duration, METRIC_REQUEST_DURATION, (double)elapsed_ms,
+                       METRIC_LABELS(name, tool));
+}
+
+void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)
+{
+    char text[STR_U64_BYTES];
+    struct str word = str_from_u64((uint64_t)status, text);
+    struct source_counters *counters =
+        &of_sources[(place_of(NULL, source) + (size_t)status) % SLOTS];
+    if (source.length > TEXT_BYTES) {
+        metrics_count(METRIC_UPSTREAM_REQUESTS, source, word);
+        metrics_observe(METRIC_UPSTREAM_DURATION, (double)elapsed_ms, METRIC_LABELS(source));
+        return;
+    }
+    if (counters->status != status || !is_of(&counters->subject, NULL, source)) {
+        memset(counters, 0, sizeof *counters);
+        set_subject(&counters->subject, NULL, source);
+        counters->status = status;
+    }
+    metrics_add_by(&counters->requests, METRIC_UPSTREAM_REQUESTS, 1, METRIC_LABELS(source, word));
+    metrics_observe_by(&counters->duration, METRIC_UPSTREAM_DURATION, (double)elapsed_ms,
+                       METRIC_LABELS(source));
+}
