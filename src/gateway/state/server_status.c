@@ -4,6 +4,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "tool_catalog_internal.h"
+#include "tools_found.h"
 
 bool catalog_capabilities(struct catalog *catalog, struct str source,
                           struct mcp_capabilities *capabilities)
@@ -20,10 +21,15 @@ bool catalog_capabilities(struct catalog *catalog, struct str source,
 
 bool catalog_has_seen_tasks(struct catalog *catalog, struct str source)
 {
+    bool seen;
+    if (tools_found_get_tasks(catalog, source, &seen))
+        return seen;
     pthread_mutex_lock(&catalog->lock);
+    uint64_t version = tools_found_version();
     const struct source_entry *entry = map_get(catalog->sources, source);
-    bool seen = entry && entry->has_seen_tasks;
+    seen = entry && entry->has_seen_tasks;
     pthread_mutex_unlock(&catalog->lock);
+    tools_found_keep_tasks(catalog, source, version, seen);
     return seen;
 }
 
@@ -34,7 +40,10 @@ static bool set_capabilities(struct source_entry *entry,
     bool changed = !entry->has_capabilities || old->tasks != capabilities->tasks ||
                    old->task_status != capabilities->task_status;
     entry->has_capabilities = true;
-    entry->has_seen_tasks = entry->has_seen_tasks || capabilities->tasks;
+    if (capabilities->tasks && !entry->has_seen_tasks) {
+        entry->has_seen_tasks = true;
+        tools_found_renew();
+    }
     entry->capabilities = *capabilities;
     return changed;
 }

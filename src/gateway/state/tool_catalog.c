@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "tools_found.h"
 
 #define LOOK_AGAIN_MS 5000
 #define FETCH_AGAIN_MS 1000
@@ -12,6 +13,7 @@
 struct catalog *catalog_create(void)
 {
     struct catalog *catalog = memory_alloc(sizeof *catalog);
+    tools_found_renew(); /* another one may have been where this is */
     pthread_mutex_init(&catalog->lock, NULL);
     catalog->sources = map_create();
     catalog->tools = known_tools_create();
@@ -101,12 +103,17 @@ static void find(struct catalog *catalog, const struct source_entry *entry, stru
 void catalog_find_tool(struct catalog *catalog, struct str source, struct str owner,
                        struct str name, struct catalog_tool *tool)
 {
+    const struct tools_asked asked = {catalog, source, owner, name};
+    if (tools_found_get(&asked, tool))
+        return;
     *tool = (struct catalog_tool){.word = CATALOG_UNKNOWN};
     pthread_mutex_lock(&catalog->lock);
+    uint64_t version = tools_found_version();
     const struct source_entry *entry = map_get(catalog->sources, source);
     if (entry)
         find(catalog, entry, owner, name, tool);
     pthread_mutex_unlock(&catalog->lock);
+    tools_found_keep(&asked, version, tool);
 }
 
 /* ---- fetching ---- */
@@ -146,6 +153,7 @@ void catalog_source_changed(struct source_entry *entry)
 {
     entry->stale = true;
     entry->epoch++;
+    tools_found_renew();
 }
 
 uint64_t catalog_epoch(struct catalog *catalog, struct str source)
@@ -204,6 +212,7 @@ static void forget_server(struct catalog *catalog, struct source_entry *entry)
     uint64_t epoch = entry->epoch + 1;
     source_finish(catalog, entry);
     source_init(entry, epoch);
+    tools_found_renew();
 }
 
 void catalog_reconfigure(struct catalog *catalog, const struct config *config)

@@ -6,6 +6,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
 #include "tool_catalog_internal.h"
+#include "tools_found.h"
 
 #define TOOL_NAME_BYTES 1024
 /* All definitions and lists; beyond it the longest unseen owner is forgotten, too. */
@@ -133,6 +134,7 @@ static void release(struct catalog *catalog, struct source_entry *entry, struct 
 
 static void told_destroy(struct catalog *catalog, struct told *told)
 {
+    tools_found_renew();
     release(catalog, told->source, told->list);
     if (told->building)
         page_destroy(told->building);
@@ -238,6 +240,7 @@ static void put_list(struct catalog *catalog, const struct catalog_reader *reade
         list->references++;
     bool is_new = list->references == 1;
     told->list = list;
+    tools_found_renew();
     if (is_new)
         views_add_list(entry, list);
     for (size_t i = 0; !is_whole && i < page->count; i++)
@@ -280,6 +283,8 @@ static void put_page(struct catalog *catalog, const struct catalog_reader *reade
     }
     put_list(catalog, reader, told, is_whole && told->building ? told->building : page, is_whole);
     if (is_whole) {
+        if (told->epoch != reader->epoch)
+            tools_found_renew();
         told->epoch = reader->epoch;
         entry->filled = true;
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "state/server_status.h"
-#include "state/tool_catalog.h"
+#include "state/tool_catalog_internal.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -504,6 +504,67 @@ START_TEST(an_owners_calls_look_for_a_tool_once_in_five_seconds)
 }
 END_TEST
 
+/* A loop that asked for the lock would wait for ever. */
+START_TEST(what_a_thread_has_found_it_finds_again_without_the_lock)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    const struct mcp_capabilities capabilities = {.tasks = true};
+    put_for(catalog, snapshot, STR("a"), strict);
+    catalog_set_capabilities(catalog, &snapshot->config->sources[0], &capabilities);
+    struct catalog_tool first = look_up(catalog, STR("a"), STR("wipe"));
+    ck_assert(!look_up(catalog, STR("a"), STR("none")).known);
+    ck_assert(catalog_has_seen_tasks(catalog, STR("up")));
+    pthread_mutex_lock(&catalog->lock);
+    struct catalog_tool again = look_up(catalog, STR("a"), STR("wipe"));
+    ck_assert(!look_up(catalog, STR("a"), STR("none")).known);
+    ck_assert(catalog_has_seen_tasks(catalog, STR("up")));
+    pthread_mutex_unlock(&catalog->lock);
+    ck_assert_int_eq(again.word, CATALOG_TOLD);
+    ck_assert_str_eq(again.digest, first.digest);
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
+START_TEST(what_was_found_is_looked_up_anew_after_each_change)
+{
+    struct catalog *catalog = catalog_create();
+    struct snapshot *snapshot = snapshot_of("");
+    const struct config_source *source = &snapshot->config->sources[0];
+    const struct mcp_capabilities capabilities = {.tasks = true};
+    struct config other = *snapshot->config;
+    struct str a = STR("a"), b = STR("b"), wipe = STR("wipe");
+    ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_UNKNOWN);
+    ck_assert(!catalog_has_seen_tasks(catalog, STR("up")));
+    put_for(catalog, snapshot, a, mild); /* an owner is told */
+    ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_TOLD);
+    ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_OTHERS);
+    ck_assert_str_eq(look_up(catalog, b, wipe).digest, "");
+    put_for(catalog, snapshot, CATALOG_GATEWAY, mild); /* the gateway itself */
+    ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_GATEWAYS);
+    put_for(catalog, snapshot, b, strict); /* another */
+    ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_TOLD);
+    ck_assert_str_ne(look_up(catalog, b, wipe).digest, look_up(catalog, a, wipe).digest);
+    put_for(catalog, snapshot, a, strict); /* the definition has changed */
+    ck_assert_str_eq(look_up(catalog, b, wipe).digest, look_up(catalog, a, wipe).digest);
+    catalog_set_stale(catalog, STR("up"));
+    ck_assert(!look_up(catalog, a, wipe).is_current);
+    put_tools(catalog, snapshot, (struct telling){a, true, true, 2}, &strict, 1);
+    ck_assert(look_up(catalog, a, wipe).is_current);
+    catalog_set_capabilities(catalog, source, &capabilities);
+    ck_assert(catalog_has_seen_tasks(catalog, STR("up")));
+    other.source_count = 0; /* a reload takes the source away */
+    catalog_reconfigure(catalog, &other);
+    ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_UNKNOWN);
+    ck_assert(!catalog_has_seen_tasks(catalog, STR("up")));
+    snapshot_unref(snapshot);
+    catalog_destroy(catalog);
+    metrics_finish();
+}
+END_TEST
+
 TCase *catalog_tests(void)
 {
     TCase *tests = tcase_create("catalog");
@@ -522,5 +583,7 @@ TCase *catalog_tests(void)
     tcase_add_test(tests, the_observer_is_told_of_each_change_of_a_server_once);
     tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
     tcase_add_test(tests, an_owners_calls_look_for_a_tool_once_in_five_seconds);
+    tcase_add_test(tests, what_a_thread_has_found_it_finds_again_without_the_lock);
+    tcase_add_test(tests, what_was_found_is_looked_up_anew_after_each_change);
     return tests;
 }
