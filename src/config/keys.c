@@ -232,7 +232,8 @@ const struct key config_keys[] = {
     {"pseudo_tasks", "elicitation_timeout", KEY_DURATION, AT(config, pseudo.elicitation_timeout_ms), RANGE(100, MS_MAX), .default_text = "10m",
      .help = "How long a question of the server's waits for its answer."},
     {"pseudo_tasks", "execute_timeout", KEY_DURATION, AT(config, pseudo.execute_timeout_ms), RANGE(100, MS_MAX), .default_text = "2m",
-     .help = "How long `execute_tool` waits when the call does not say."},
+     .help = "How long `execute_tool` waits when the call does not say. Without a progress token it waits no "
+             "longer than `pseudo_tools.wait`."},
 
     {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods that are relayed although the protocol does not have them."},
 

@@ -134,6 +134,7 @@ static void write_announced(struct buffer *out, const struct tool_text *text, st
 
 struct tool_judgement {
     mcp_tool_judge judge;
+    mcp_tool_hider hides; /* or NULL */
     void *context;
 };
 
@@ -150,14 +151,27 @@ static void write_tool(void *context, struct buffer *out, struct str item)
         judgement->judge(judgement->context, &tool, &announce)) {
         char value[16];
         int length = snprintf(value, sizeof value, "\"%s\"", policy_annotation_name(announce));
-        write_announced(out, &text, item, str_slice(value, (size_t)length));
+        bool hides = tool.has_output_schema && judgement->hides &&
+                     judgement->hides(judgement->context, &tool);
+        struct buffer announced;
+        buffer_init(&announced);
+        write_announced(hides ? &announced : out, &text, item, str_slice(value, (size_t)length));
+        if (hides)
+            json_write_without_member(out, buffer_str(&announced), tool_keys[TOOL_OUTPUT_SCHEMA]);
+        buffer_finish(&announced);
     }
     buffer_finish(&name);
 }
 
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context)
 {
-    rewrite_list(out, result, "tools", write_tool, &(struct tool_judgement){judge, context});
+    mcp_tools_rewrite_hiding(out, result, judge, NULL, context);
+}
+
+void mcp_tools_rewrite_hiding(struct buffer *out, struct str result, mcp_tool_judge judge,
+                              mcp_tool_hider hides, void *context)
+{
+    rewrite_list(out, result, "tools", write_tool, &(struct tool_judgement){judge, hides, context});
 }
 
 bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context)

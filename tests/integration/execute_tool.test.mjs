@@ -51,6 +51,32 @@ test('without timeout_ms the configured patience counts', async (t) => {
   assert.match(text, SENTENCE(200, id));
 });
 
+test('without timeout_ms it waits as a plain call does, and for longer with a progress token', async (t) => {
+  const { connect } = await stage(t, { config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' }, pseudo_tasks: { execute_timeout: '900ms' } } });
+  const agent = await connect(PLAIN);
+  const short = promoted(await execute(agent, 'slow'));
+  assert.match(short.text, SENTENCE(200, short.id));
+  const long = promoted(await execute(agent, 'slow', { _meta: { progressToken: 'p' } }));
+  assert.match(long.text, SENTENCE(900, long.id));
+});
+
+test('a retry of what execute_tool was left with joins its task', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t);
+  const agent = await connect(PLAIN);
+  execute(agent, 'slow', { args: { n: 1 }, timeout_ms: 60_000 }).catch(() => {});
+  await upstream.received('tools/call');
+  agent.close();
+  const { id } = await until(async () => (await admin.list()).tasks[0], 'the task');
+  const again = await connect(PLAIN);
+  again.session = agent.session;
+  const retried = execute(again, 'slow', { args: { n: 1 }, timeout_ms: 60_000 });
+  held[0].reply.result({ content: [{ type: 'text', text: 'once' }] });
+  const texts = (await retried).content.map((x) => x.text);
+  assert.equal(texts[0], 'once');
+  assert.ok(texts.includes(`This is the outcome of your earlier call, task ${id}. It was not run again for this one.`), texts.join());
+  assert.equal(upstream.calls.length, 1);
+});
+
 test('seed 000, multiple concurrent tool calls: two are promoted, one is answered', async (t) => {
   const { admin, connect, held } = await stage(t, { upstream: { tools: ['slow_1', 'read', 'slow_3'].map((name) => tool(name)) } });
   const agent = await connect(PLAIN);

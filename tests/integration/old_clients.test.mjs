@@ -57,3 +57,10 @@ test('tasks: yes keeps TaskRequired for a client of any version', async (t) => {
   const client = await connect({ name: 'new-in-old-clothes', protocol: '2025-06-18' });
   assert.equal((await client.error('tools/call', { name: 'delete_user' })).code, -32009);
 });
+
+test('a client that declares tasks to a session of an older version is served the tools', async (t) => {
+  const { connect } = await stage(t);
+  const names = async (options) => (await (await connect(options)).result('tools/list')).tools.map((x) => x.name);
+  assert.ok((await names({ capabilities: { tasks: {} }, protocol: '2025-06-18' })).includes('get_task_result'));
+  assert.equal((await names({ capabilities: { tasks: {} } })).includes('get_task_result'), false);
+});

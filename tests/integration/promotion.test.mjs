@@ -178,9 +178,100 @@ test('-32042 stays an error of the protocol, after the promotion too', async (t)
   assert.deepEqual([error.code, error.data], [-32042, data]);
 });
 
-test('a client that leaves before its time is over takes the call with it', async (t) => {
-  const { upstream, admin, connect } = await stage(t, { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
+const patient = { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } };
+
+/** The task that a call has become whose client has left it. */
+const leftTask = (admin) => until(async () => (await admin.list()).tasks[0], 'the task of the call that was left');
+
+for (const client of BOTH) {
+  test(`a client that leaves before its time is over: the call goes on as a task, which its retry joins (${client})`, async (t) => {
+    const { upstream, admin, connect, held } = await stage(t, { ...patient, env: { THOUGHTGATE_UPSTREAM_CLIENT: client } });
+    const agent = await connect(PLAIN);
+    agent.send('tools/call', { name: 'slow', arguments: { n: 1, m: [2] } }).catch(() => {});
+    const call = await upstream.received('tools/call');
+    agent.close();
+    const task = await leftTask(admin);
+    assert.deepEqual([task.state, task.tool, task.arguments, call.left], ['executing', 'slow', { n: 1, m: [2] }, false]);
+    const again = await connect({ ...PLAIN });
+    again.session = agent.session;
+    const { tasks } = (await again.result('tools/call', { name: 'list_tasks', arguments: {} })).structuredContent;
+    assert.deepEqual(tasks.map((x) => [x.taskId, x.status]), [[task.id, 'working']]);
+    const retried = again.result('tools/call', { name: 'slow', arguments: { m: [2], n: 1 } });
+    const other = again.result('tools/call', { name: 'slow', arguments: { m: [2], n: 2 } });
+    await upstream.received('tools/call', 2);
+    held[1].reply.result({ content: [{ type: 'text', text: 'another call' }] });
+    assert.equal((await other).content[0].text, 'another call');
+    held[0].reply.result({ content: [{ type: 'text', text: 'at last' }] });
+    const { content } = await retried;
+    assert.deepEqual([content[0].text, content.at(-1).text], ['at last', `This is the outcome of your earlier call, task ${task.id}. It was not run again for this one.`]);
+    assert.equal(upstream.calls.length, 2);
+    // It was told: the next one is a new call.
+    const anew = again.result('tools/call', { name: 'slow', arguments: { n: 1, m: [2] } });
+    await upstream.received('tools/call', 3);
+    held[2].reply.result({ content: [{ type: 'text', text: 'anew' }] });
+    assert.deepEqual((await anew).content.map((x) => x.text), ['anew']);
+  });
+}
+
+test('a call that was left within its event stream goes on, too, and its outcome waits for the retry', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t, patient);
   const agent = await connect(PLAIN);
+  const streaming = agent.stream('tools/call', { name: 'slow', arguments: {} });
+  const call = await until(() => held[0], 'the call');
+  const theirs = call.reply.sse();
+  theirs.event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } });
+  const stream = await streaming;
+  await stream.message();
+  agent.close();
+  const task = await leftTask(admin);
+  theirs.event({ jsonrpc: '2.0', id: call.id, result: { content: [{ type: 'text', text: 'whole' }] } });
+  theirs.end();
+  await admin.inState(task.id, 'completed');
+  const again = await connect(PLAIN);
+  again.session = agent.session;
+  assert.equal((await again.result('tools/call', { name: 'slow', arguments: {} })).content[0].text, 'whole');
+  assert.equal(upstream.calls.length, 1);
+});
+
+test('a retry that is left, too, or waits in vain, leaves the outcome to the next', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t);
+  const agent = await connect(PLAIN);
+  agent.send('tools/call', { name: 'slow', arguments: {} }).catch(() => {});
+  await upstream.received('tools/call');
+  agent.close();
+  const task = await leftTask(admin);
+  const again = await connect(PLAIN);
+  again.session = agent.session;
+  const pending = await again.result('tools/call', { name: 'slow', arguments: {} });
+  assert.deepEqual([pending.structuredContent.proxy_task.task_id, pending.structuredContent.joined, pending.isError], [task.id, true, false]);
+  held[0].reply.result({ content: [{ type: 'text', text: 'late' }] });
+  await admin.inState(task.id, 'completed');
+  assert.equal((await again.result('tools/call', { name: 'slow', arguments: {} })).content[0].text, 'late');
+  assert.equal(upstream.calls.length, 1);
+});
+
+test('a client that knows tasks, one that nobody could find again, and one of another session change nothing', async (t) => {
+  const { upstream, admin, connect } = await stage(t, patient);
+  for (const agent of [await connect({ capabilities: { tasks: {} } })]) {
+    agent.send('tools/call', { name: 'slow', arguments: {} }).catch(() => {});
+    const call = await upstream.received('tools/call');
+    agent.close();
+    await call.gone;
+    assert.equal(call.left, true);
+  }
+  assert.deepEqual((await admin.list()).tasks, []);
+  const agent = await connect(PLAIN), other = await connect(PLAIN);
+  agent.send('tools/call', { name: 'slow', arguments: {} }).catch(() => {});
+  await upstream.received('tools/call', 2);
+  agent.close();
+  await leftTask(admin);
+  other.send('tools/call', { name: 'slow', arguments: {} }).catch(() => {});
+  await upstream.received('tools/call', 3);
+});
+
+test('without session and token a client that leaves takes the call with it', async (t) => {
+  const { upstream, admin, raw } = await stage(t, { ...patient, upstream: { sessions: false } });
+  const agent = raw(PLAIN);
   agent.send('tools/call', { name: 'slow', arguments: {} }).catch(() => {});
   const call = await upstream.received('tools/call');
   agent.close();

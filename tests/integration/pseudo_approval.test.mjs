@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { blocks, callTool, kinds } from './lib/pseudo.mjs';
+import { blocks, callTool, eventsOf, kinds } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -222,13 +222,32 @@ test('after a restart a call joins what is still undecided', async (t) => {
   assert.deepEqual((await deleteUser(client)).result._meta['io.modelcontextprotocol/related-task'], { taskId: id });
 });
 
-test('a tool that promises structured content: what is pending is an error without any', async (t) => {
+test('a tool that needs a human promises no structured content, so that what is pending is no error', async (t) => {
   const { admin, connect } = await stage(t);
   const client = await connect(kinds.old.client);
+  const { tools } = await client.result('tools/list');
+  assert.equal('outputSchema' in tools.find((x) => x.name === 'delete_typed'), false);
   const { result } = await client.call('tools/call', { name: 'delete_typed', arguments: {} });
-  assert.equal(result.isError, true);
-  assert.equal(result.structuredContent, undefined);
-  assert.equal(blocks(result)[1].proxy_task.task_id, (await admin.pending()).id);
+  assert.equal(result.isError, false);
+  assert.equal(result.structuredContent.proxy_task.task_id, (await admin.pending()).id);
+  assert.deepEqual(blocks(result)[1].proxy_task, result.structuredContent.proxy_task);
+  assert.equal(eventsOf(result).length, 0, 'the answer tells of its task itself');
+});
+
+test('an output schema is left out where a rule asks for a human, and nowhere else', async (t) => {
+  const schema = { type: 'object', properties: { n: { type: 'number' } } };
+  const names = ['delete_typed', 'forced', 'read_typed'];
+  const { connect } = await scene(t, {
+    rules: [['delete_*', 'approve']],
+    approval: workflow('10m'),
+    forceRequired: ['forced'],
+    upstream: { tools: names.map((name) => tool(name, { outputSchema: schema })) },
+  });
+  const withSchema = async (options) => (await (await connect(options)).result('tools/list')).tools.filter((x) => x.outputSchema).map((x) => x.name);
+  assert.deepEqual(await withSchema(kinds.old.client), ['read_typed']);
+  assert.deepEqual(await withSchema({ capabilities: {} }), ['read_typed']);
+  assert.deepEqual(await withSchema({ capabilities: { tasks: {} } }), names);
+  assert.deepEqual(await withSchema({ capabilities: { tasks: {} }, protocol: '2025-06-18' }), ['read_typed']);
 });
 
 test('a client with a progress token hears of progress, and may wait longer', async (t) => {

@@ -27,6 +27,8 @@ struct mcp_tool {
  * ANNOTATION_FORBIDDEN before. */
 typedef bool (*mcp_tool_judge)(void *context, const struct mcp_tool *tool,
                                enum policy_annotation *announce);
+/* Asked of each tool with an outputSchema that is shown. */
+typedef bool (*mcp_tool_hider)(void *context, const struct mcp_tool *tool);
 typedef bool (*mcp_name_judge)(void *context, struct str name);
 
 /* `result` is a list reply's JSON text that json_check() has accepted, here and below. Writes
@@ -34,6 +36,9 @@ typedef bool (*mcp_name_judge)(void *context, struct str name);
  * hidden, as is a whole list that is no array. A null nextCursor is left out (clients reject
  * it). An own taskSupport in upstream's item is replaced in both places. */
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context);
+/* The same without the outputSchema of the tools of which `hides` says so. */
+void mcp_tools_rewrite_hiding(struct buffer *out, struct str result, mcp_tool_judge judge,
+                              mcp_tool_hider hides, void *context);
 /* Reads only: calls `judge` for each tool, its answer ignored. False when there is no list. */
 bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context);
 /* `list` is "resources" or "prompts", `key` "uri" or "name". */

@@ -28,7 +28,8 @@ struct news {
     struct buffer events, pending;
 };
 
-static void news_init(struct news *news, const struct call *call, bool takes_events)
+static void news_init(struct news *news, const struct call *call, bool takes_events,
+                      struct str announced)
 {
     char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
@@ -36,7 +37,7 @@ static void news_init(struct news *news, const struct call *call, bool takes_eve
     struct buffer events = {0};
     *news = (struct news){{0}, {0}};
     client_key_of_call(call, key);
-    if (takes_events && pseudo_client_take_events(gateway, str_from(key), &events) > 0)
+    if (takes_events && pseudo_client_take_events(gateway, str_from(key), announced, &events) > 0)
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));
     pseudo_questions_init(&questions, call);
@@ -100,7 +101,7 @@ void pseudo_write_result(const struct call *call, struct buffer *out,
     struct news news;
     struct buffer content;
     buffer_init(&content);
-    news_init(&news, call, !result->tells_events);
+    news_init(&news, call, !result->tells_events, result->announces);
     append_block(&content, result->text);
     append_block(&content, result->json);
     append_news(&content, &news);
@@ -119,7 +120,7 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
     struct news news;
     struct buffer blocks;
     buffer_init(&blocks);
-    news_init(&news, call, true);
+    news_init(&news, call, true, STR_EMPTY);
     append_news(&blocks, &news);
     if (blocks.length > 0 && json_type(result) == JSON_OBJECT)
         mcp_list_append(out, result, "content", buffer_str(&blocks));

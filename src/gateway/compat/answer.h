@@ -13,7 +13,8 @@ struct pseudo_result {
     struct str structured; /* a JSON object, what structuredContent says; empty: none */
     struct str meta;       /* a JSON object; empty: none */
     bool is_error;
-    bool tells_events; /* itself, so that they stand in no block */
+    struct str announces; /* id of a task that the text is about; may be empty */
+    bool tells_events;    /* itself, so that they stand in no block */
 };
 /* Writes a CallToolResult. What it tells is gone: only for a client that is there. */
 void pseudo_write_result(const struct call *call, struct buffer *out,

@@ -59,7 +59,7 @@ static void write_events(const struct call *call, struct buffer *out)
     struct buffer events = {0};
     client_key_of_call(call, key);
     buffer_append_text(out, ",\"events\":[");
-    if (pseudo_client_take_events(call->worker->gateway, str_from(key), &events) > 0) {
+    if (pseudo_client_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0) {
         buffer_append_text(out, "{\"server\":");
         buffer_append_json_string(out, str_from(call->source->id));
         buffer_append_format(out, ",\"events\":%.*s}", STR_ARGS(buffer_str(&events)));

@@ -148,6 +148,7 @@ static void answer_task(struct promotion *promotion, const struct store_reply *w
                                             .json = buffer_str(&json),
                                             .structured = is_other ? STR_EMPTY : buffer_str(&json),
                                             .is_error = is_other,
+                                            .announces = str_from(promotion->task->id),
                                             .tells_events = is_given_up,
                                         });
     buffer_finish(&json);

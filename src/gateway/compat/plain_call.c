@@ -147,9 +147,23 @@ static void commit(void *context)
                       (struct store_call){call->worker->loop, on_created, commitment});
 }
 
+/* The call that was left is over, and its outcome was told: this one is a new call. */
+static void forward_after_all(struct call *call)
+{
+    struct plain_call *plain = plain_call_of(call);
+    call_step forward = plain->forward;
+    call_part_remove(&plain->part);
+    drop(call, plain);
+    forward(call);
+}
+
 static void create(struct call *call)
 {
     struct plain_call *plain = plain_call_of(call);
+    if (plain->forward) {
+        forward_after_all(call);
+        return;
+    }
     const struct config_limits *limits = &call->snapshot->config->limits;
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
     struct commitment *commitment = memory_alloc(sizeof *commitment);
@@ -317,4 +331,51 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     pseudo_join_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
     call_part_add(call, &plain->part, &plain_call_kind);
     verify_then(call, begin);
+}
+
+/* ---- a forwarded call whose client left ---- */
+
+/* Upstream knows this client. */
+static void rejoin(struct call *call)
+{
+    struct plain_call *plain = plain_call_of(call);
+    char id[TASK_ID_BYTES];
+    bool is_undelivered;
+    plain->is_late = true; /* the task may end before it is read */
+    pseudo_client_touch(plain->gateway, str_from(plain->key));
+    if (pseudo_join_find(plain->gateway, str_from(plain->key), plain->digest, id, &is_undelivered))
+        join(call, id);
+    else
+        forward_after_all(call);
+}
+
+static void verify_and_rejoin(struct call *call)
+{
+    verify_then(call, rejoin);
+}
+
+bool plain_call_rejoins(struct call *call, const struct policy_decision *decision,
+                        call_step forward)
+{
+    struct gateway *gateway = call->worker->gateway;
+    char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
+    bool is_undelivered;
+    if (!pseudo_joins_any_left(gateway) || call->envelope.task.raw.length > 0 ||
+        call->envelope.kind != ENVELOPE_REQUEST)
+        return false;
+    call_identify(call);
+    client_key_of_call(call, key);
+    pseudo_join_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    if (!pseudo_join_find(gateway, str_from(key), digest, id, &is_undelivered))
+        return false;
+    struct plain_call *plain = memory_alloc(sizeof *plain);
+    plain->gateway = gateway;
+    plain->decision = *decision;
+    plain->forward = forward;
+    memcpy(plain->key, key, sizeof plain->key);
+    memcpy(plain->digest, digest, sizeof plain->digest);
+    call_find_tool(call, call_tool(call), &plain->tool);
+    call_part_add(call, &plain->part, &plain_call_kind);
+    call_with_facts(call, verify_and_rejoin);
+    return true;
 }

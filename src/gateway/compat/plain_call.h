@@ -10,3 +10,7 @@
 /* Answers the call, now or later, once upstream has accepted its client. */
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,
                             const struct catalog_tool *tool, bool accelerated);
+/* Whether a forwarded call is one that its client has left before: then it is answered, now or
+ * later, by the task that the call has become, or by `forward` when that cannot be joined. */
+bool plain_call_rejoins(struct call *call, const struct policy_decision *decision,
+                        call_step forward);

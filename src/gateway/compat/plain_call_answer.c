@@ -146,13 +146,11 @@ static const struct task *newest(const struct plain_call *plain, const struct st
     return plain->task;
 }
 
-/* Official clients refuse a result without the structured content that the tool's definition
- * promises, unless it is an error. */
 void plain_call_answer_pending(struct call *call, const struct plain_call *plain,
                                const struct store_reply *working)
 {
     const struct task *task = newest(plain, working);
-    bool promises_other = plain->tool.has_output_schema && !call->is_executed;
+    bool promises_other = pseudo_promises_output(call, &plain->decision, &plain->tool);
     struct buffer text = {0}, json = {0};
     count_wait("pending");
     write_sentence(&text, call, plain, task);
@@ -161,7 +159,8 @@ void plain_call_answer_pending(struct call *call, const struct plain_call *plain
         call, &(struct pseudo_result){.text = buffer_str(&text),
                                       .json = buffer_str(&json),
                                       .structured = promises_other ? STR_EMPTY : buffer_str(&json),
-                                      .is_error = promises_other});
+                                      .is_error = promises_other,
+                                      .announces = str_from(task->id)});
     buffer_finish(&json);
     buffer_finish(&text);
 }

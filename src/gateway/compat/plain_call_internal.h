@@ -20,6 +20,7 @@ struct plain_call {
     bool is_late;           /* it had been decided when this call came */
     bool is_told;           /* the client has the outcome */
     int attempts;
+    call_step forward; /* of a call that is forwarded unless it joins: how it goes up; else NULL */
 };
 
 /* ---- plain_call_answer.c ---- */

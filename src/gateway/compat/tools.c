@@ -55,6 +55,25 @@ const struct pseudo_tool *pseudo_tool_called(struct call *call)
     return find(pseudo, str_slice(name.bytes + prefix.length, name.length - prefix.length));
 }
 
+/* ---- output schemas ---- */
+
+static bool needs_human(const struct policy_decision *decision)
+{
+    return decision->by_policies || decision->action == ACTION_POLICY ||
+           decision->action == ACTION_APPROVE || decision->force_required;
+}
+
+bool pseudo_hides_output(const struct call *call, const struct policy_decision *decision)
+{
+    return needs_human(decision) && (client_is_shown_tools(call) || !client_knows_tasks(call));
+}
+
+bool pseudo_promises_output(const struct call *call, const struct policy_decision *decision,
+                            const struct catalog_tool *tool)
+{
+    return tool->has_output_schema && !call->is_executed && !pseudo_hides_output(call, decision);
+}
+
 /* ---- listing ---- */
 
 static void write_name(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)

@@ -40,6 +40,14 @@ void pseudo_tools_write(const struct call *call, struct buffer *out);
 bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
                             struct buffer *out);
 
+/* Official clients refuse a result without the structured content that the tool's definition
+ * promises, unless it is an error. A client whose plain calls may be answered with what is pending
+ * is therefore not told of the output schema of a tool that needs a human by its rule. */
+bool pseudo_hides_output(const struct call *call, const struct policy_decision *decision);
+/* Whether the client of this call was told of an output schema. */
+bool pseudo_promises_output(const struct call *call, const struct policy_decision *decision,
+                            const struct catalog_tool *tool);
+
 /* A JSON object for an error about the task field: which of our tools makes the same call, and
  * which others go with it. Nothing where they are not offered. */
 void pseudo_write_alternative(const struct call *call, struct buffer *out);

@@ -28,7 +28,7 @@ TOOL(EXECUTE_TOOL, "Call a tool with patience", CALLS, pseudo_execute_tool,
      PARAMETER("server", TEXT, true, "Name of the server, as list_servers gives it"),
      PARAMETER("tool", TEXT, true, "Name of the tool, as list_tools gives it"),
      PARAMETER("args", OBJECT, false, "Arguments of the tool"),
-     PARAMETER("timeout_ms", NUMBER, false, "Milliseconds to wait for the result. Stay below your own limit for a tool call, often 60000", .minimum = 0, .maximum = 900000, .default_json = "120000"))
+     PARAMETER("timeout_ms", NUMBER, false, "Milliseconds to wait for the result. Stay below your own limit for a tool call, often 60000. Without it at most two minutes, and less if your client does not ask for progress", .minimum = 0, .maximum = 900000))
 TOOL(GET_ELICITATIONS, "Get questions for the user", READS, pseudo_get_elicitations,
      "List the questions that servers ask the user and that are not answered yet. A call that asked one waits for the answer.")
 TOOL(RESPOND_TO_ELICITATION, "Answer a question for the user", CHANGES, pseudo_respond_to_elicitation,

@@ -65,8 +65,10 @@ void pseudo_client_notification(struct gateway *gateway, struct str key, struct 
                                 struct str method, struct str params);
 
 /* ---- telling it; what is told is gone. Each writes a JSON array and returns how many ---- */
-/* [{id, type, server, data, createdAt}] */
-size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct buffer *out);
+/* [{id, type, server, data, createdAt}] without the task_created of the task `announced` (may be
+ * empty), of which the answer tells itself. */
+size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct str announced,
+                                 struct buffer *out);
 /* [{server, method, timestamp, params}] */
 size_t pseudo_client_take_notifications(struct gateway *gateway, struct str key,
                                         struct buffer *out);

@@ -64,7 +64,25 @@ static size_t write_all(struct buffer *out, struct list *entries,
     return count;
 }
 
-size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct buffer *out)
+static bool is_creation_of(const struct pseudo_entry *entry, struct str task)
+{
+    return entry->kind == PSEUDO_TASK_CREATED && task.length > 0 &&
+           json_string_equals(json_member(entry->json, "taskId"), task);
+}
+
+static void drop_creation(struct list *entries, struct str task)
+{
+    LIST_FOR_EACH_SAFE (node, next, entries) {
+        struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+        if (is_creation_of(entry, task)) {
+            list_remove(&entry->node);
+            free(entry);
+        }
+    }
+}
+
+size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct str announced,
+                                 struct buffer *out)
 {
     struct pseudo_clients *clients = gateway->pseudo_clients;
     struct list taken;
@@ -76,6 +94,7 @@ size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct
         client->has_news = false;
     }
     pthread_mutex_unlock(&clients->lock);
+    drop_creation(&taken, announced);
     return write_all(out, &taken, write_event);
 }
 

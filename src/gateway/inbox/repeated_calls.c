@@ -7,6 +7,7 @@
 
 #include "inbox_internal.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/canonical.h"
 
 #define MOST_JOINS 200
 
@@ -15,6 +16,7 @@ struct join {
     char digest[DIGEST_HEX_BYTES];
     char id[TASK_ID_BYTES];
     bool is_undelivered;
+    atomic_size_t *counted; /* where it is counted while it is there, or NULL */
 };
 
 void pseudo_join_digest(struct str tool, const char *definition_digest,
@@ -28,10 +30,19 @@ void pseudo_join_digest(struct str tool, const char *definition_digest,
     buffer_finish(&text);
 }
 
+void pseudo_join_digest_left(struct str tool, struct str arguments, char digest[DIGEST_HEX_BYTES])
+{
+    char arguments_digest[DIGEST_HEX_BYTES];
+    canonical_digest(arguments, arguments_digest);
+    pseudo_join_digest(tool, "left", arguments_digest, digest);
+}
+
 static void drop(struct pseudo_client *client, struct join *join)
 {
     list_remove(&join->node);
     client->join_count--;
+    if (join->counted)
+        atomic_fetch_sub(join->counted, 1);
     free(join);
 }
 
@@ -73,7 +84,7 @@ static struct join *find_same(struct pseudo_client *client, const struct pseudo_
     return found && strcmp(found->id, join->id) == 0 ? found : NULL;
 }
 
-static void add(struct pseudo_client *client, const struct pseudo_join *join)
+static struct join *add(struct pseudo_client *client, const struct pseudo_join *join)
 {
     struct join *added = memory_alloc(sizeof *added);
     snprintf(added->digest, sizeof added->digest, "%s", join->digest);
@@ -81,9 +92,27 @@ static void add(struct pseudo_client *client, const struct pseudo_join *join)
     list_append(&client->joins, &added->node);
     if (++client->join_count > MOST_JOINS)
         drop(client, LIST_ENTRY(client->joins.next, struct join, node));
+    return added;
 }
 
 /* ---- for callers ---- */
+
+bool pseudo_joins_any_left(const struct gateway *gateway)
+{
+    return atomic_load(&gateway->pseudo_clients->left_calls) > 0;
+}
+
+void pseudo_join_leave(struct gateway *gateway, const struct pseudo_join *join)
+{
+    struct pseudo_client *client = lock(gateway, join->key);
+    if (client && !find(client, join->digest)) {
+        struct join *added = add(client, join);
+        added->is_undelivered = true;
+        added->counted = &gateway->pseudo_clients->left_calls;
+        atomic_fetch_add(added->counted, 1);
+    }
+    unlock(gateway);
+}
 
 bool pseudo_join_find(struct gateway *gateway, struct str key, const char *digest,
                       char id[TASK_ID_BYTES], bool *is_undelivered)

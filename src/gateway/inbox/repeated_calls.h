@@ -18,6 +18,12 @@ struct pseudo_join {
  * which numbers stay as they were written. */
 void pseudo_join_digest(struct str tool, const char *definition_digest,
                         const char *arguments_digest, char digest[DIGEST_HEX_BYTES]);
+/* The same of a forwarded call whose client left: of its tool and arguments (JSON text) alone. */
+void pseudo_join_digest_left(struct str tool, struct str arguments, char digest[DIGEST_HEX_BYTES]);
+/* Whether there is any such call, of anybody; needs no lock. */
+bool pseudo_joins_any_left(const struct gateway *gateway);
+/* As pseudo_join_claim() for such a call; its outcome is told to the next one. */
+void pseudo_join_leave(struct gateway *gateway, const struct pseudo_join *join);
 /* The task of such a call; false when there is none. */
 bool pseudo_join_find(struct gateway *gateway, struct str key, const char *digest,
                       char id[TASK_ID_BYTES], bool *is_undelivered);

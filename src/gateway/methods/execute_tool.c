@@ -31,13 +31,23 @@ static void write_plain_call(struct buffer *body, const struct call *call, struc
     buffer_append_text(body, "}}");
 }
 
+/* A client that hears of progress waits for longer than one that does not. */
+static int64_t patience_ms(const struct call *call, struct str arguments)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    bool hears = call->envelope.progress_token.length > 0;
+    int64_t usual_ms = pseudo->execute_timeout_ms;
+    if (!hears && pseudo->wait_ms < usual_ms)
+        usual_ms = pseudo->wait_ms;
+    return pseudo_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
+}
+
 /* The arguments have become the call itself. */
 static void execute(struct call *call, struct str arguments)
 {
     struct error error = {""};
     struct buffer body = {0}, tool = {0};
-    int64_t patience_ms = pseudo_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS,
-                                                 call->snapshot->config->pseudo.execute_timeout_ms);
+    int64_t wait_ms = patience_ms(call, arguments);
     pseudo_argument_text(arguments, "tool", &tool);
     write_plain_call(&body, call, arguments);
     if (call_replace_body(call, &body, &error) != ENVELOPE_OK)
@@ -45,7 +55,7 @@ static void execute(struct call *call, struct str arguments)
     else if (pseudo_tool_called(call))
         fail(call, buffer_str(&tool), "is no server's tool: call it by itself");
     else
-        tools_call_execute(call, patience_ms);
+        tools_call_execute(call, wait_ms);
     buffer_finish(&tool);
 }
 

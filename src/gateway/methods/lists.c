@@ -26,6 +26,15 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     return true;
 }
 
+static bool hides_output(void *context, const struct mcp_tool *tool)
+{
+    const struct call *call = context;
+    const struct policy_request request = {call->source, tool->name, STR_EMPTY};
+    struct policy_decision decision;
+    policy_decide(call->snapshot->policy, &request, &decision);
+    return pseudo_hides_output(call, &decision);
+}
+
 /* Remembers for its owner what a page says. False when it has no list. */
 static bool learn_page(struct call *call, struct str result, bool is_first, bool is_last)
 {
@@ -72,7 +81,7 @@ static void write_tools(struct call *call, struct str result, struct buffer *out
     struct buffer theirs, ours;
     buffer_init(&theirs);
     buffer_init(&ours);
-    mcp_tools_rewrite(&theirs, result, judge_tool, call);
+    mcp_tools_rewrite_hiding(&theirs, result, judge_tool, hides_output, call);
     if (client_is_shown_tools(call) && mcp_next_cursor(result).length == 0)
         pseudo_tools_write(call, &ours);
     if (ours.length > 0)

@@ -37,21 +37,29 @@ static void count_decision(enum config_action action)
     metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
 }
 
-static void forward(struct call *call)
+/* As if nobody had made the same call before. */
+static void forward_anew(struct call *call)
 {
     const struct config *config = call->snapshot->config;
     bool may_be_promoted =
         config->pseudo.mode != PSEUDO_NEVER && call->envelope.kind == ENVELOPE_REQUEST;
     struct relay_options options = {
         .silence_ms = config->times.sync_forward_timeout_ms,
-        .slow_ms = may_be_promoted ? config->pseudo.wait_ms : 0,
+        .slow_ms = may_be_promoted ? promotion_first_look_ms(call) : 0,
         .slow = promotion_of_slow_call,
+        .left = may_be_promoted ? promotion_of_left_call : NULL,
         .take_message = questions_take_from_stream,
     };
     if (call->is_executed)
         promotion_run(call, call->patience_ms);
     else
         relay_start(call, &options);
+}
+
+static void forward(struct call *call, const struct policy_decision *decision)
+{
+    if (!plain_call_rejoins(call, decision, forward_anew))
+        forward_anew(call);
 }
 
 /* Whether the client is told that it must send a task: what execute_tool calls waits for it. */
@@ -203,7 +211,7 @@ static void answer_route(struct call *call, const struct judgement *judgement,
     switch (route) {
     case ROUTE_FORWARD:
         tell(call, judgement, false, false);
-        forward(call);
+        forward(call, decision);
         break;
     case ROUTE_DENIED:
         refuse(call, JSONRPC_RULE_DENIED, "governance");
@@ -285,7 +293,7 @@ static void forward_plainly(struct call *call, const struct policy_request *requ
     const struct decided decided = {
         .snapshot = call->snapshot, .request = request, .decision = decision};
     decided_tell_unidentified(call, &decided);
-    forward(call);
+    forward(call, decision);
 }
 
 /* The gateway's own tools are no server's, so no rule is for them. */

@@ -38,7 +38,15 @@ static void drop(struct call *call, void *object)
     relay_destroy(relay);
 }
 
-static const struct call_part_kind relay_kind = CALL_PART_KIND(struct relay, drop);
+static void tell_left(struct call *call, void *object)
+{
+    const struct relay *relay = object;
+    if (relay->options.left)
+        relay->options.left(call);
+}
+
+static const struct call_part_kind relay_kind = {
+    .offset = offsetof(struct relay, part), .drop = drop, .gone = tell_left};
 
 static struct relay *relay_of(const struct call *call)
 {
@@ -76,6 +84,11 @@ static void on_slow(void *context)
 {
     struct relay *relay = context;
     relay->options.slow(relay->call);
+}
+
+int64_t relay_age_ms(const struct call *call)
+{
+    return loop_now_ms(call->worker->loop) - relay_of(call)->started_ms;
 }
 
 void relay_ask_again(struct call *call, int64_t in_ms)

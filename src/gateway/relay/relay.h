@@ -36,6 +36,9 @@ struct relay_options {
      * relay_ask_again(); 0: never. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
+    /* The client has gone before its response was complete. Unless this takes the server's side off
+     * (relay_detach), it is dropped. NULL: it is dropped. */
+    void (*left)(struct call *call);
     /* Answers in upstream's place; returns false to let the ordinary error be answered, or the
      * 5xx go down. */
     bool (*failed)(struct call *call, enum relay_failure failure);
@@ -57,6 +60,8 @@ struct relay_taken {
  * begun. The options' callbacks are not used any more. false: not now, because the request has
  * not all gone out or what comes cannot be taken back, and nothing was changed. */
 bool relay_detach(struct call *call, struct relay_taken *taken);
+/* How long ago it was started. */
+int64_t relay_age_ms(const struct call *call);
 /* Has options.slow() told once more. */
 void relay_ask_again(struct call *call, int64_t in_ms);
 bool relay_is_under_way(const struct call *call);

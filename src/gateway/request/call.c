@@ -43,7 +43,9 @@ void call_find_tool(struct call *call, struct str name, struct catalog_tool *too
 /* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {
-    call_ended(context);
+    struct call *call = context;
+    call_part_tell_gone(call);
+    call_ended(call);
 }
 
 struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,

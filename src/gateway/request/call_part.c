@@ -41,6 +41,17 @@ void *call_part_get(const struct call *call, const struct call_part_kind *kind)
     return object;
 }
 
+void call_part_tell_gone(struct call *call)
+{
+    LIST_FOR_EACH_SAFE (node, next, &call->parts) {
+        struct call_part *part = LIST_ENTRY(node, struct call_part, node);
+        if (!part->kind->gone)
+            continue;
+        part->kind->gone(call, object_of(part)); /* other parts may go, too */
+        return;
+    }
+}
+
 void call_part_drop_all(struct call *call)
 {
     while (!list_is_empty(&call->parts)) {

@@ -16,6 +16,9 @@ struct call_part_kind {
     size_t offset; /* of the struct call_part in the object */
     /* Ends and frees the object, which is off the call already. */
     void (*drop)(struct call *call, void *object);
+    /* Told before that the client has gone: the object may take itself off the call and go on. NULL:
+     * it is dropped. */
+    void (*gone)(struct call *call, void *object);
 };
 #define CALL_PART_KIND(type, drop_function)                                                        \
     {                                                                                              \
@@ -34,5 +37,7 @@ void call_part_remove(struct call_part *part);
 void *call_part_find(const struct call *call, const struct call_part_kind *kind);
 /* The same, for a room that has added it: there must be one. */
 void *call_part_get(const struct call *call, const struct call_part_kind *kind);
+/* Tells the part that wants to know that the client has gone; there is one at most. */
+void call_part_tell_gone(struct call *call);
 /* Drops all parts, the last one first: a later part may use an earlier one. */
 void call_part_drop_all(struct call *call);

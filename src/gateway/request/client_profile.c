@@ -69,7 +69,7 @@ bool client_is_shown_tools(const struct call *call)
         return config->pseudo.mode == PSEUDO_ALWAYS;
     if (client && client->tasks != CLIENT_TASKS_AUTO)
         return client->tasks == CLIENT_TASKS_NO;
-    return !call->facts.declares_tasks;
+    return !call->facts.declares_tasks || !client_knows_tasks(call);
 }
 
 bool client_knows_tasks(const struct call *call)

@@ -20,8 +20,8 @@ void client_key_or_id_of_task(const struct task *task, char key[]);
 void client_key_prefix(const char *source, char prefix[]);
 
 /* ---- what it knows; after call_with_facts(), or once its `initialize` was read ---- */
-/* Whether the client is shown the gateway's own tools: it did not declare that it knows tasks, or
- * the configuration says so. */
+/* Whether the client is shown the gateway's own tools: it did not declare that it knows tasks, its
+ * session has a version without them, or the configuration says so. */
 bool client_is_shown_tools(const struct call *call);
 /* Whether the client can be told `required` and -32009: not one that negotiated a version older
  * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */

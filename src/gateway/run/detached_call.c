@@ -7,6 +7,7 @@
 
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
+#include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
 #include "quota.h"
 #include "relay/relay.h"
@@ -17,6 +18,9 @@
 #include "taskgate/json/text.h"
 
 #define STORE_RETRY_MS 1000
+/* By then the session of a call is read, so that it is known whose call it is if its client goes.
+ */
+#define FIRST_LOOK_MS 1000
 /* How long a call that cannot be promoted now stays as it is before the next try. */
 #define AGAIN_MS 1000
 /* What progress says meanwhile. */
@@ -237,6 +241,15 @@ static void promote(struct promotion *promotion, const struct call *call)
                       (struct store_call){promotion->worker->loop, on_created, promotion});
 }
 
+/* The same call made again joins the task. */
+static void remember(const struct promotion *promotion, const struct call *call)
+{
+    char digest[DIGEST_HEX_BYTES];
+    pseudo_join_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    const struct pseudo_join join = {str_from(promotion->key), digest, promotion->task->id};
+    pseudo_join_leave(promotion->worker->gateway, &join);
+}
+
 /* ---- the beginning ---- */
 
 /* The client has gone. What execute_tool has begun goes on: its client finds the task in its
@@ -248,10 +261,12 @@ static void on_dropped(struct call *call, void *object)
     if (promotion->task)
         return;
     loop_timer_stop(&promotion->timer);
-    if (promotion->is_executed && promotion->key[0] && reserve(call, promotion->key))
+    if (promotion->is_executed && promotion->key[0] && reserve(call, promotion->key)) {
         promote(promotion, call);
-    else
+        remember(promotion, call);
+    } else {
         end(promotion);
+    }
 }
 
 static const struct call_part_kind promotion_kind = CALL_PART_KIND(struct promotion, on_dropped);
@@ -321,19 +336,36 @@ void promotion_run(struct call *call, int64_t patience_ms)
     loop_timer_start(&promotion->timer, patience_ms);
 }
 
-static void promote_relayed(struct call *call)
+static bool may_promote(const struct call *call)
+{
+    bool has_asked_for_task = call->envelope.task.raw.length > 0;
+    return relay_is_under_way(call) && !has_asked_for_task && client_is_shown_tools(call);
+}
+
+/* Room for a task is reserved, and the server's side is the promotion's: false, and nothing was
+ * changed, when there is no room, or it cannot be taken now. */
+static bool take_relayed(struct call *call, struct relay_taken *taken)
 {
     char key[CLIENT_KEY_BYTES];
+    if (!reserve(call, key))
+        return false;
+    if (relay_detach(call, taken))
+        return true;
+    quota_give_back(call->worker->gateway->promoted, str_from(key));
+    return false;
+}
+
+static void promote_relayed(struct call *call)
+{
     struct relay_taken taken;
-    bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    if (!relay_is_under_way(call) || has_asked_for_task || !client_is_shown_tools(call))
+    if (!may_promote(call))
         return;
-    if (!reserve(call, key)) {
-        relay_ask_again(call, AGAIN_MS);
+    int64_t left_ms = call->snapshot->config->pseudo.wait_ms - relay_age_ms(call);
+    if (left_ms > 0) {
+        relay_ask_again(call, left_ms);
         return;
     }
-    if (!relay_detach(call, &taken)) {
-        quota_give_back(call->worker->gateway->promoted, str_from(key));
+    if (!take_relayed(call, &taken)) {
         relay_ask_again(call, AGAIN_MS);
         return;
     }
@@ -348,10 +380,50 @@ static void promote_relayed(struct call *call)
     promote(promotion, call);
 }
 
+int64_t promotion_first_look_ms(const struct call *call)
+{
+    int64_t wait_ms = call->snapshot->config->pseudo.wait_ms;
+    return wait_ms < FIRST_LOOK_MS ? wait_ms : FIRST_LOOK_MS;
+}
+
 void promotion_of_slow_call(struct call *call)
 {
     call_identify(call);
     call_with_facts(call, promote_relayed);
+}
+
+/* ---- its client has left ---- */
+
+/* Whether the session is known without asking the store, for which there is no time now. Without a
+ * session nothing more is known than before. */
+static bool knows_client(struct call *call)
+{
+    call_identify(call);
+    return !call->session[0] || call->facts.known ||
+           sessions_get(call->worker->gateway->sessions, str_from(call->source->id),
+                        str_from(call->session), &call->facts);
+}
+
+static void promote_left(struct call *call, struct relay_taken *taken)
+{
+    struct promotion *promotion = create(call, 0);
+    struct ask_options options = options_of(promotion);
+    call_part_remove(&promotion->part);
+    promotion->call = NULL;
+    promotion->ask = ask_adopt(call->worker, taken, &options, &callbacks, promotion);
+    promote(promotion, call);
+    remember(promotion, call);
+}
+
+void promotion_of_left_call(struct call *call)
+{
+    char key[CLIENT_KEY_BYTES];
+    struct relay_taken taken;
+    if (!knows_client(call) || !may_promote(call))
+        return;
+    client_key_of_call(call, key);
+    if (key[0] && take_relayed(call, &taken))
+        promote_left(call, &taken);
 }
 
 /* ---- the task has changed ---- */

@@ -25,9 +25,16 @@ struct detached_callbacks {
     void (*message)(struct promotion *promotion, struct str message);
 };
 
-/* For relay_options.slow: makes a task of the call if its client is one that is shown the tools
- * for it; else it stays the relay's. */
+/* How soon promotion_of_slow_call() is to be told first. */
+int64_t promotion_first_look_ms(const struct call *call);
+/* For relay_options.slow: makes a task of the call, once its client has waited for
+ * `pseudo_tools.wait`, if that client is one that is shown the tools for it; else it stays the
+ * relay's. */
 void promotion_of_slow_call(struct call *call);
+/* For relay_options.left: makes a task of the call if its client is shown the tools for it and can
+ * find it again by its session or token. The same call made again joins that task
+ * (inbox/repeated_calls.h). */
+void promotion_of_left_call(struct call *call);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the
  * task that it has become. When the client leaves before, only the wait ends. */
 void promotion_run(struct call *call, int64_t patience_ms);

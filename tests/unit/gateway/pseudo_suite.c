@@ -54,7 +54,7 @@ static void tear_down(void)
 static size_t take_events(struct str key, struct buffer *out)
 {
     buffer_clear(out);
-    return pseudo_client_take_events(&gateway, key, out);
+    return pseudo_client_take_events(&gateway, key, STR_EMPTY, out);
 }
 
 START_TEST(events_are_told_once_in_their_order_and_to_their_client_alone)
