@@ -36,7 +36,7 @@ static void news_init(struct news *news, const struct call *call, bool takes_eve
     struct pseudo_questions questions;
     struct buffer events = {0};
     *news = (struct news){{0}, {0}};
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     if (takes_events && pseudo_client_take_events(gateway, str_from(key), announced, &events) > 0)
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));

@@ -57,7 +57,7 @@ static void write_events(const struct call *call, struct buffer *out)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer events = {0};
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     buffer_append_text(out, ",\"events\":[");
     if (pseudo_client_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0) {
         buffer_append_text(out, "{\"server\":");
@@ -150,7 +150,7 @@ static void on_timeout(void *context)
 static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 {
     char key[CLIENT_KEY_BYTES];
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     switch (pseudo_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
                                 await, &await->waiter)) {
     case PSEUDO_WAIT_BEGUN:

@@ -22,7 +22,7 @@ void pseudo_get_notifications(struct call *call, struct str arguments)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0};
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     size_t count = pseudo_client_take_notifications(call->worker->gateway, str_from(key), &list);
     answer_array(call, "notifications", buffer_str(&list), count, STR("No notifications"));
     buffer_finish(&list);
@@ -37,7 +37,7 @@ void pseudo_get_logs(struct call *call, struct str arguments)
     bool is_other = pseudo_argument_text(arguments, "server", &server) &&
                     !str_equal(buffer_str(&server), str_from(call->source->id));
     pseudo_argument_text(arguments, "level", &level);
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     size_t count =
         pseudo_client_take_logs(call->worker->gateway, is_other ? STR_EMPTY : str_from(key),
                                 buffer_str(&level), limit, &list);

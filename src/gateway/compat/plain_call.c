@@ -307,7 +307,7 @@ static void begin(struct call *call)
     struct plain_call *plain = plain_call_of(call);
     char id[TASK_ID_BYTES];
     bool is_undelivered;
-    client_key_of_call(call, plain->key);
+    inbox_key_of_call(call, plain->key);
     pseudo_client_touch(plain->gateway, str_from(plain->key));
     if (!plain->key[0])
         create(call);
@@ -364,7 +364,7 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
         call->envelope.kind != ENVELOPE_REQUEST)
         return false;
     call_identify(call);
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     pseudo_join_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
     if (!pseudo_join_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;

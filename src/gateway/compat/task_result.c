@@ -74,7 +74,7 @@ static void answer_ended(struct call *call, struct task *task)
     bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
     char key[CLIENT_KEY_BYTES];
     count_wait("ended");
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     pseudo_join_forget_task(call->worker->gateway, str_from(key), task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         pseudo_answer_result(call, outcome);

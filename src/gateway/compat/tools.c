@@ -185,7 +185,7 @@ static void run(struct call *call)
     struct buffer problem, text;
     buffer_init(&problem);
     buffer_init(&text);
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     pseudo_client_touch(call->worker->gateway, str_from(key));
     if (!tool) {
         pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),

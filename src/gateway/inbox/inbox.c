@@ -11,10 +11,13 @@
 
 #define IDLE_MS INT64_C(1800000) /* reference §10.5: both are 30 minutes */
 #define EVENT_RETENTION_MS INT64_C(1800000)
-/* What one client's lines may hold: less when there are many. Half is for events, a quarter for
- * each of the others. */
+/* What one client's lines may hold. Half is for events, a quarter for each of the others. Once all
+ * together hold ALL_CLIENTS_BYTES, none grows beyond what it has, but for a share that each has for
+ * certain: what others hold takes nothing out of a line. */
 #define MOST_BYTES ((size_t)1024 * 1024)
 #define ALL_CLIENTS_BYTES ((size_t)256 * 1024 * 1024)
+/* Between a session and its owner in a key; a digest stands before it. */
+#define OWNER_MARK "#"
 
 static const struct {
     const char *name;
@@ -43,6 +46,40 @@ const char *pseudo_event_name(enum pseudo_event type)
 bool pseudo_event_wakes(enum pseudo_event type)
 {
     return event_rows[type].wakes;
+}
+
+/* ---- keys ---- */
+
+/* Behind the key of the session stands who owns it, unless the session itself does. */
+static void add_owner(const char *session, const char *owner, char key[])
+{
+    size_t length = strlen(key);
+    if (session[0] && str_starts_with(str_from(owner), STR("auth:")))
+        snprintf(key + length, CLIENT_KEY_BYTES - length, OWNER_MARK "%s", owner);
+}
+
+void inbox_key_of_call(const struct call *call, char key[])
+{
+    client_key_of_call(call, key);
+    add_owner(call->session, call->owner, key);
+}
+
+void inbox_key_of_task(const struct task *task, char key[])
+{
+    client_key_of_task(task, key);
+    add_owner(task->session, task->owner, key);
+}
+
+void inbox_key_of_session(const struct call *call, const char *session, char key[])
+{
+    client_key_of_session(call->source, session, key);
+    add_owner(session, call->owner, key);
+}
+
+static struct str session_of_key(const char *key)
+{
+    const char *mark = strstr(key, OWNER_MARK "auth:");
+    return mark ? str_slice(key, (size_t)(mark - key)) : str_from(key);
 }
 
 /* ---- life ---- */
@@ -105,15 +142,27 @@ static void remove_client(struct pseudo_clients *clients, struct pseudo_client *
     publish_count(clients);
 }
 
-/* False when everybody who is there waits for something. */
+static bool holds_anything(const struct pseudo_client *client)
+{
+    return client->events.count + client->logs.count + client->notifications.count +
+               client->join_count >
+           0;
+}
+
+/* The one that is idle for longest and holds nothing goes. False when there is none: what is kept
+ * for others is not dropped for a newcomer. */
 static bool make_room(struct pseudo_clients *clients, size_t most)
 {
     if (map_count(clients->by_key) < most)
         return true;
-    if (list_is_empty(&clients->idle))
-        return false;
-    remove_client(clients, LIST_ENTRY(clients->idle.next, struct pseudo_client, node));
-    return true;
+    LIST_FOR_EACH_SAFE (node, next, &clients->idle) {
+        struct pseudo_client *client = LIST_ENTRY(node, struct pseudo_client, node);
+        if (holds_anything(client))
+            continue;
+        remove_client(clients, client);
+        return true;
+    }
+    return false;
 }
 
 static size_t most_clients(void)
@@ -131,6 +180,7 @@ void pseudo_client_touch(struct gateway *gateway, struct str key)
         return;
     size_t most = most_clients();
     pthread_mutex_lock(&clients->lock);
+    clients->most = most;
     struct pseudo_client *client = pseudo_client_find(clients, key);
     if (!client && make_room(clients, most)) {
         client = memory_alloc(sizeof *client);
@@ -138,9 +188,9 @@ void pseudo_client_touch(struct gateway *gateway, struct str key)
         list_init(&client->node);
         list_init(&client->waiters);
         list_init(&client->joins);
-        pseudo_ring_init(&client->events);
-        pseudo_ring_init(&client->logs);
-        pseudo_ring_init(&client->notifications);
+        pseudo_ring_init(&client->events, &clients->bytes);
+        pseudo_ring_init(&client->logs, &clients->bytes);
+        pseudo_ring_init(&client->notifications, &clients->bytes);
         map_put(clients->by_key, key, client);
         publish_count(clients);
     }
@@ -156,6 +206,21 @@ void pseudo_client_end(struct gateway *gateway, struct str key)
     struct pseudo_client *client = pseudo_client_find(clients, key);
     if (client)
         remove_client(clients, client);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void pseudo_session_end(struct gateway *gateway, struct str key)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct list *lists[] = {&clients->idle, &clients->busy};
+    pthread_mutex_lock(&clients->lock);
+    for (size_t i = 0; i < 2; i++) {
+        LIST_FOR_EACH_SAFE (node, next, lists[i]) {
+            struct pseudo_client *client = LIST_ENTRY(node, struct pseudo_client, node);
+            if (str_equal(session_of_key(client->key), key))
+                remove_client(clients, client);
+        }
+    }
     pthread_mutex_unlock(&clients->lock);
 }
 
@@ -197,17 +262,24 @@ size_t pseudo_clients_count(struct pseudo_clients *clients)
 
 /* ---- what comes for them ---- */
 
-static size_t allowance(const struct pseudo_clients *clients)
+/* For one of its lines, of which `parts` are as large as all together. */
+static size_t allowance(const struct pseudo_clients *clients, const struct pseudo_ring *ring,
+                        size_t parts)
 {
-    size_t share = ALL_CLIENTS_BYTES / (map_count(clients->by_key) + 1);
-    return share < MOST_BYTES ? share : MOST_BYTES;
+    size_t certain = ALL_CLIENTS_BYTES / (clients->most + 1) / parts;
+    size_t most = MOST_BYTES / parts;
+    if (clients->bytes < ALL_CLIENTS_BYTES)
+        return most;
+    if (ring->bytes > certain)
+        certain = ring->bytes;
+    return certain < most ? certain : most;
 }
 
 static void push_event(struct pseudo_clients *clients, struct pseudo_client *client,
                        enum pseudo_event type, struct str server, struct str data)
 {
     pseudo_ring_push(&client->events, pseudo_entry_create(type, server, STR_EMPTY, data),
-                     PSEUDO_MOST_EVENTS, allowance(clients) / 2);
+                     PSEUDO_MOST_EVENTS, allowance(clients, &client->events, 2));
     if (!pseudo_event_wakes(type))
         return;
     client->has_news = true;
@@ -222,6 +294,21 @@ void pseudo_client_event(struct gateway *gateway, struct str key, enum pseudo_ev
     struct pseudo_client *client = pseudo_client_find(clients, key);
     if (client)
         push_event(clients, client, type, server, data);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void pseudo_session_event(struct gateway *gateway, struct str key, enum pseudo_event type,
+                          struct str server, struct str data)
+{
+    struct pseudo_clients *clients = gateway->pseudo_clients;
+    size_t position = 0;
+    void *value;
+    pthread_mutex_lock(&clients->lock);
+    while (key.length > 0 && map_next(clients->by_key, &position, NULL, &value)) {
+        struct pseudo_client *client = value;
+        if (str_equal(session_of_key(client->key), key))
+            push_event(clients, client, type, server, data);
+    }
     pthread_mutex_unlock(&clients->lock);
 }
 
@@ -251,7 +338,7 @@ void pseudo_client_log(struct gateway *gateway, struct str key, struct str serve
     struct pseudo_client *client = pseudo_client_find(clients, key);
     if (client)
         pseudo_ring_push(&client->logs, pseudo_entry_create(0, server, STR_EMPTY, params),
-                         PSEUDO_MOST_LOGS, allowance(clients) / 4);
+                         PSEUDO_MOST_LOGS, allowance(clients, &client->logs, 4));
     pthread_mutex_unlock(&clients->lock);
 }
 
@@ -264,7 +351,7 @@ void pseudo_client_notification(struct gateway *gateway, struct str key, struct 
     if (client) {
         struct buffer data = {0};
         pseudo_ring_push(&client->notifications, pseudo_entry_create(0, server, method, params),
-                         PSEUDO_MOST_NOTIFICATIONS, allowance(clients) / 4);
+                         PSEUDO_MOST_NOTIFICATIONS, allowance(clients, &client->notifications, 4));
         buffer_append_text(&data, "{\"method\":");
         buffer_append_json_string(&data, method);
         if (params.length > 0)

@@ -42,18 +42,29 @@ void pseudo_clients_sweep(struct pseudo_clients *clients, int64_t monotonic_ms);
 bool pseudo_clients_warn_once(struct pseudo_clients *clients, struct str source);
 size_t pseudo_clients_count(struct pseudo_clients *clients);
 
-/* ---- a client's life; `key` is its client_key_of_call(); an empty one is passed over, here and
- * below ---- */
+/* ---- the key of an inbox: client_key_of_call(), but of one owner. Another token in the session
+ * has an inbox of its own, so that it takes nothing out of this one ---- */
+void inbox_key_of_call(const struct call *call, char key[]); /* after call_identify() */
+void inbox_key_of_task(const struct task *task, char key[]);
+/* Of the session (digest) that the server has opened for this call. */
+void inbox_key_of_session(const struct call *call, const char *session, char key[]);
+
+/* ---- a client's life; an empty `key` is passed over, here and below ---- */
 /* It is there and in use; made if need be. */
 void pseudo_client_touch(struct gateway *gateway, struct str key);
 /* It is gone: its waiters are told so. */
 void pseudo_client_end(struct gateway *gateway, struct str key);
+/* The session is gone, and with it the inboxes of all its owners. `key` is the session's. */
+void pseudo_session_end(struct gateway *gateway, struct str key);
 
 /* ---- what it is to be told; for a client that is not there all this is passed over. `data` and
  * `params` are JSON text ---- */
 /* Wakes its waiters, on whichever worker. */
 void pseudo_client_event(struct gateway *gateway, struct str key, enum pseudo_event type,
                          struct str server, struct str data);
+/* The same event for every owner in the session; `key` is the session's. */
+void pseudo_session_event(struct gateway *gateway, struct str key, enum pseudo_event type,
+                          struct str server, struct str data);
 /* The same event for every client of the source. */
 void pseudo_source_event(struct gateway *gateway, enum pseudo_event type, struct str server,
                          struct str data);

@@ -68,7 +68,7 @@ void pseudo_tell(struct gateway *gateway, const struct task *task, bool created)
     struct buffer data = {0};
     if (!event_of(task, created, &type))
         return;
-    client_key_of_task(task, key);
+    inbox_key_of_task(task, key);
     write_data(&data, task, type);
     pseudo_client_event(gateway, str_from(key), type, str_from(task->source), buffer_str(&data));
     buffer_finish(&data);

@@ -23,6 +23,8 @@ struct pseudo_clients {
     struct map *by_key;
     struct list idle; /* without a waiter */
     struct list busy;
+    size_t bytes;             /* of all lines */
+    size_t most;              /* clients, by the configuration */
     atomic_size_t left_calls; /* of all joins, those of forwarded calls whose client left */
     struct map *warned;       /* sources whose clash of names has been logged */
 };

@@ -37,10 +37,11 @@ struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struc
     return entry;
 }
 
-void pseudo_ring_init(struct pseudo_ring *ring)
+void pseudo_ring_init(struct pseudo_ring *ring, size_t *total)
 {
     list_init(&ring->entries);
     ring->count = ring->bytes = 0;
+    ring->total = total;
 }
 
 static void remove_entry(struct pseudo_ring *ring, struct pseudo_entry *entry)
@@ -48,6 +49,7 @@ static void remove_entry(struct pseudo_ring *ring, struct pseudo_entry *entry)
     list_remove(&entry->node);
     ring->count--;
     ring->bytes -= entry->size;
+    *ring->total -= entry->size;
 }
 
 static void drop(struct pseudo_ring *ring, struct pseudo_entry *entry)
@@ -69,6 +71,7 @@ void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size
     list_append(&ring->entries, &entry->node);
     ring->count++;
     ring->bytes += entry->size;
+    *ring->total += entry->size;
     LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
         if (ring->count <= most && (ring->bytes <= most_bytes || ring->count == 1))
             return;

@@ -23,12 +23,13 @@ struct pseudo_entry {
 struct pseudo_ring {
     struct list entries;
     size_t count, bytes;
+    size_t *total; /* of several lines, `bytes` of this one among them */
 };
 
 struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struct str name,
                                          struct str json);
 
-void pseudo_ring_init(struct pseudo_ring *ring);
+void pseudo_ring_init(struct pseudo_ring *ring, size_t *total);
 void pseudo_ring_finish(struct pseudo_ring *ring);
 /* Takes the entry over; the oldest make room until there are at most `most` in `most_bytes`. */
 void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size_t most,

@@ -269,8 +269,8 @@ static void tell_event(const struct kept_question *kept, enum pseudo_event type,
         buffer_append(&data, params);
     }
     buffer_append_char(&data, '}');
-    pseudo_client_event(kept->worker->gateway, str_from(question->key), type,
-                        str_from(question->source), buffer_str(&data));
+    pseudo_session_event(kept->worker->gateway, str_from(question->key), type,
+                         str_from(question->source), buffer_str(&data));
     buffer_finish(&data);
 }
 

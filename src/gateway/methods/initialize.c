@@ -56,7 +56,7 @@ static void copy_text(char *to, size_t size, struct str json_string)
 static void keep_client(struct call *call, const char *session)
 {
     char key[CLIENT_KEY_BYTES];
-    client_key_of_session(call->source, session, key);
+    inbox_key_of_session(call, session, key);
     if (client_is_shown_tools(call))
         pseudo_client_touch(call->worker->gateway, str_from(key));
 }

@@ -35,7 +35,7 @@ static void on_head(struct call *call, int status, const struct headers *headers
     client_key_of_session(call->source, call->session, key);
     workers_broadcast(gateway, execution_forget_session, NULL, str_from(key));
     questions_end_key(call->worker, str_from(key));
-    pseudo_client_end(gateway, str_from(key));
+    pseudo_session_end(gateway, str_from(key));
 }
 
 void session_end_handle(struct call *call)

@@ -16,8 +16,8 @@ struct call_part_kind {
     size_t offset; /* of the struct call_part in the object */
     /* Ends and frees the object, which is off the call already. */
     void (*drop)(struct call *call, void *object);
-    /* Told before that the client has gone: the object may take itself off the call and go on. NULL:
-     * it is dropped. */
+    /* Told before that the client has gone: the object may take itself off the call and go on.
+     * NULL: it is dropped. */
     void (*gone)(struct call *call, void *object);
 };
 #define CALL_PART_KIND(type, drop_function)                                                        \

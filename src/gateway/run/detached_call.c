@@ -217,7 +217,7 @@ static bool reserve(const struct call *call, char key[CLIENT_KEY_BYTES])
 {
     struct gateway *gateway = call->worker->gateway;
     const struct config *config = call->snapshot->config;
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     return !atomic_load(&gateway->shutting_down) &&
            quota_take(gateway->promoted, str_from(key), config->pseudo.max_tasks_per_session,
                       config->limits.pending_total);
@@ -300,7 +300,7 @@ static struct promotion *create(struct call *call, int64_t patience_ms)
     promotion->number = questions_take_number(call);
     questions_audience(call, &promotion->audience);
     memcpy(promotion->session, call->session, sizeof promotion->session);
-    client_key_of_call(call, promotion->key);
+    inbox_key_of_call(call, promotion->key);
     headers_init(&promotion->headers, true);
     headers_from_request(&promotion->headers, call->exchange, call->source);
     buffer_append(&promotion->request_id, call->envelope.id);
@@ -421,7 +421,7 @@ void promotion_of_left_call(struct call *call)
     struct relay_taken taken;
     if (!knows_client(call) || !may_promote(call))
         return;
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     if (key[0] && take_relayed(call, &taken))
         promote_left(call, &taken);
 }

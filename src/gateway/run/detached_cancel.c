@@ -4,6 +4,7 @@
  * whose end the client may still want. It cancels the task if it means that.
  */
 #include "detached_call_internal.h"
+#include "inbox/inbox.h"
 #include "quota.h"
 #include "request/client_profile.h"
 #include "request/worker.h"
@@ -57,7 +58,7 @@ bool promotion_takes_cancel(struct call *call)
     struct str id = json_member(call->envelope.params, "requestId");
     char key[CLIENT_KEY_BYTES];
     struct buffer name;
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     if (!key[0] || id.length == 0)
         return false;
     buffer_init(&name);

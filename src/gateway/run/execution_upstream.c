@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "execution_internal.h"
+#include "inbox/inbox.h"
 #include "request/client_profile.h"
 #include "server_messages.h"
 #include "taskgate/core/random.h"
@@ -12,7 +13,7 @@ void execution_interim(void *context, struct str message)
 {
     struct execution *execution = context;
     char key[CLIENT_KEY_BYTES];
-    client_key_of_task(execution->task, key);
+    inbox_key_of_task(execution->task, key);
     const struct interim_origin origin = {
         .key = key,
         .worker = execution->worker,

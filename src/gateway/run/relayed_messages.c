@@ -89,7 +89,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     questions_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
-    client_key_of_task(task, key);
+    inbox_key_of_task(task, key);
     const struct interim_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
@@ -189,7 +189,7 @@ static void keep_notification(struct call *call, struct str method, struct str m
     if (!is_get_stream(call) || !client_is_shown_tools(call) ||
         str_equal(method, STR("notifications/progress")))
         return;
-    client_key_of_call(call, key);
+    inbox_key_of_call(call, key);
     if (str_equal(method, STR("notifications/message")))
         pseudo_client_log(gateway, str_from(key), source, params);
     else

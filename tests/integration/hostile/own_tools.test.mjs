@@ -7,7 +7,7 @@ import { sample as sampled } from '../lib/admin.mjs';
 import { asks, elicit, sample } from '../lib/asking.mjs';
 import { connectedRaw } from '../lib/client.mjs';
 import { startGateway, workflow } from '../lib/gateway.mjs';
-import { callTool } from '../lib/pseudo.mjs';
+import { callTool, eventsOf } from '../lib/pseudo.mjs';
 import { startUpstream, tool } from '../lib/upstream.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { generator, seed } from '../lib/random.mjs';
@@ -148,6 +148,24 @@ test('a stranger in a session answers nothing that its client is asked', async (
   assert.equal((await victim.post({ jsonrpc: '2.0', id: 7, result: { action: 'decline' } })).status, 202);
   const last = await waiting.message((m) => m.id === waiting.id, 'the result');
   assert.equal(last.result.content[0].text, '{"action":"decline"}');
+  await lives(stage, victim);
+});
+
+test('another token in a session empties no ring of events of its owner', async (t) => {
+  const stage = await hostileScene(t, quick);
+  const victim = await stage.connect({ ...PLAIN, token: 'victim' });
+  await callTool(victim, 'list_servers');
+  const pending = await callTool(victim, 'execute_tool', { server: 'up', tool: 'delete_user', args: {}, timeout_ms: 0 });
+  const { task_id } = pending.structuredContent.proxy_task;
+  await stage.admin.approve(task_id);
+  await stage.admin.inState(task_id, 'completed');
+  const stranger = stage.raw({ ...PLAIN, token: 'stranger' });
+  stranger.session = victim.session;
+  for (const name of ['list_servers', 'get_logs', 'get_notifications', 'await_activity']) {
+    assert.deepEqual(eventsOf(await callTool(stranger, name, name === 'await_activity' ? { timeout_ms: 0 } : {})), [], name);
+  }
+  const told = eventsOf(await callTool(victim, 'list_servers')).map((e) => e.type);
+  assert.ok(told.includes('task_completed'), told.join());
   await lives(stage, victim);
 });
 

@@ -138,18 +138,77 @@ START_TEST(lines_are_bounded_by_bytes_and_long_texts_are_left_out)
 }
 END_TEST
 
-START_TEST(past_the_limit_the_client_idle_for_longest_goes)
+START_TEST(past_the_limit_the_client_idle_for_longest_goes_unless_something_is_kept_for_it)
 {
     struct buffer out = {0};
+    struct str c = STR("up/session:c"), d = STR("up/session:d");
     pseudo_client_touch(&gateway, OTHER);
     pseudo_client_event(&gateway, OTHER, PSEUDO_TASK_FAILED, UP, STR("{}"));
-    pseudo_client_touch(&gateway, STR("up/session:c"));
+    pseudo_client_touch(&gateway, c);
     pseudo_client_touch(&gateway, KEY);
-    pseudo_client_touch(&gateway, STR("up/session:d"));
+    pseudo_client_touch(&gateway, d); /* for c */
     ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 3);
-    ck_assert_uint_eq(take_events(OTHER, &out), 0);
     pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    pseudo_client_event(&gateway, d, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    pseudo_client_touch(&gateway, c); /* there is no room */
+    pseudo_client_event(&gateway, c, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(c, &out), 0);
+    ck_assert_uint_eq(take_events(OTHER, &out), 1);
     ck_assert_uint_eq(take_events(KEY, &out), 1);
+    ck_assert_uint_eq(take_events(d, &out), 1);
+    buffer_finish(&out);
+}
+END_TEST
+
+/* Two tokens in one session. */
+START_TEST(the_owners_of_a_session_have_inboxes_of_their_own)
+{
+    struct buffer out = {0};
+    struct str a = STR("up/session:a#auth:1"), b = STR("up/session:a#auth:2"),
+               other = STR("up/session:ab#auth:1");
+    install_config("limits: {sessions: 9}\n");
+    pseudo_client_touch(&gateway, a);
+    pseudo_client_touch(&gateway, b);
+    pseudo_client_touch(&gateway, other);
+    pseudo_client_event(&gateway, a, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(b, &out), 0);
+    ck_assert_uint_eq(take_events(a, &out), 1);
+    pseudo_session_event(&gateway, STR("up/session:a"), PSEUDO_ELICITATION_REQUEST, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(a, &out), 1);
+    ck_assert_uint_eq(take_events(b, &out), 1);
+    ck_assert_uint_eq(take_events(other, &out), 0);
+    size_t before = pseudo_clients_count(gateway.pseudo_clients);
+    pseudo_session_end(&gateway, STR("up/session:a"));
+    pseudo_client_event(&gateway, other, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(other, &out), 1);
+    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), before - 3); /* KEY, too */
+    buffer_finish(&out);
+}
+END_TEST
+
+static void fill(struct str key, struct str data)
+{
+    pseudo_client_touch(&gateway, key);
+    for (int i = 0; i < 20; i++)
+        pseudo_client_event(&gateway, key, PSEUDO_TASK_FAILED, UP, data);
+}
+
+/* 600 others fill all that may be kept. */
+START_TEST(what_others_hold_takes_nothing_out_of_an_inbox)
+{
+    struct buffer out = {0}, data = {0};
+    char name[32];
+    buffer_append_format(&data, "\"%040000d\"", 0);
+    install_config("limits: {sessions: 1000}\n");
+    fill(KEY, STR("{}"));
+    for (int i = 0; i < 600; i++) {
+        snprintf(name, sizeof name, "up/session:x%d", i);
+        fill(str_from(name), buffer_str(&data));
+    }
+    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), 21);
+    ck_assert_uint_ge(take_events(str_from(name), &out), 1);
+    buffer_finish(&data);
     buffer_finish(&out);
 }
 END_TEST
@@ -341,7 +400,10 @@ TCase *pseudo_tests(void)
     tcase_add_test(tests, an_event_of_the_server_reaches_every_client_of_it);
     tcase_add_test(tests, lines_are_bounded_by_count_and_the_oldest_go);
     tcase_add_test(tests, lines_are_bounded_by_bytes_and_long_texts_are_left_out);
-    tcase_add_test(tests, past_the_limit_the_client_idle_for_longest_goes);
+    tcase_add_test(tests,
+                   past_the_limit_the_client_idle_for_longest_goes_unless_something_is_kept_for_it);
+    tcase_add_test(tests, the_owners_of_a_session_have_inboxes_of_their_own);
+    tcase_add_test(tests, what_others_hold_takes_nothing_out_of_an_inbox);
     tcase_add_test(tests, idle_clients_are_swept);
     tcase_add_test(tests, every_waiter_is_woken_once_and_tells_by_what);
     tcase_add_test(tests, who_waits_is_neither_swept_nor_pushed_out);
