@@ -1,0 +1,42 @@
+// The picture of the rooms in docs/architecture.md is the one that the #include lines give.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { circles, diagram, structureOf, withPicture } from '../../scripts/structure.mjs';
+import { read } from './lib/documents.mjs';
+
+const structure = structureOf();
+
+test('the picture is of today; scripts/structure.mjs --write makes it anew', () => {
+  const text = read('docs/architecture.md');
+  assert.equal(withPicture(text, structure), text);
+});
+
+test('no room holds more than 15 % of the lines', () => {
+  const total = [...structure.rooms.values()].reduce((sum, { lines }) => sum + lines, 0);
+  for (const [name, { lines }] of structure.rooms) assert.ok(lines <= 0.15 * total, `${name} has ${lines} of ${total} lines`);
+});
+
+// The rooms inside src/gateway still know each other through internal.h; the layers are free of circles.
+test('no circle joins two layers', () => {
+  const layer = (room) => room.split('/')[0];
+  assert.deepEqual(circles(structure).filter(([a, b]) => layer(a) !== layer(b)), []);
+});
+
+test('a circle is found, and so is the arrow that follows from two others', (t) => {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-structure-'));
+  t.after(() => fs.rmSync(root, { recursive: true }));
+  const write = (name, text) => (fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true }), fs.writeFileSync(path.join(root, name), text));
+  write('src/low/a.c', '#include "taskgate/high/c.h"\n');
+  write('src/middle/b.c', '#include "taskgate/low/a.h"\n');
+  write('src/high/c.c', '#include "taskgate/low/a.h"\n');
+  write('src/top/d.c', '#include "taskgate/middle/b.h"\n#include "taskgate/low/a.h"\n');
+  for (const name of ['low/a', 'middle/b', 'high/c']) write(`include/taskgate/${name}.h`, '\n');
+  const small = structureOf(root);
+  assert.deepEqual(circles(small), [['high', 'low']]);
+  const drawn = diagram(small);
+  assert.match(drawn, /top --> middle/);
+  assert.doesNotMatch(drawn, /top --> low/);
+});
