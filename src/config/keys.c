@@ -251,7 +251,7 @@ const struct key config_keys[] = {
     {"limits", "body_bytes", KEY_BYTES, AT(config, limits.body_bytes), RANGE(1, 1024 * MIB), .default_text = "4MiB", .help = "Size of a request."},
     {"limits", "bodies_bytes", KEY_BYTES, AT(config, limits.bodies_bytes), RANGE(1, INT64_MAX), .default_text = "256MiB", .help = "Requests that are being received, all together; beyond it the slowest is dropped."},
     {"limits", "result_bytes", KEY_BYTES, AT(config, limits.result_bytes), RANGE(1, 1024 * MIB), .default_text = "16MiB", .help = "Size of a stored result."},
-    {"limits", "store_bytes", KEY_BYTES, AT(config, limits.store_bytes), RANGE(MIB, 1024 * 1024 * MIB), .default_text = "1GiB", .help = "Size of the store, the audit trail included. Beyond it calls become no tasks."},
+    {"limits", "store_bytes", KEY_BYTES, AT(config, limits.store_bytes), RANGE(MIB, INT64_C(1024) * 1024 * MIB), .default_text = "1GiB", .help = "Size of the store, the audit trail included. Beyond it calls become no tasks."},
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that are remembered."},
     {"limits", "sessions_per_principal", KEY_INTEGER, AT(config, limits.sessions_per_principal), RANGE(1, INT32_MAX), .default_text = "1000", .help = "Those of one token."},
     {"limits", "connections", KEY_INTEGER, AT(config, limits.connections), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open client connections."},
