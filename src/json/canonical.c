@@ -184,11 +184,12 @@ static void write_object(struct writer *writer)
     buffer_append_char(writer->out, '}');
     writer->at++;
     struct object *object = &writer->objects[number];
-    struct member *members = writer->open.items + first;
     size_t count = writer->open.count - first;
     object->end = writer->out->length;
     object->next = writer->object_count;
-    if (count > 1 && !in_order(members, count)) {
+    /* Without members there may be no array yet. */
+    struct member *members = count > 1 ? writer->open.items + first : NULL;
+    if (members && !in_order(members, count)) {
         qsort(members, count, sizeof *members, compare_members);
         object->first = writer->moved.count;
         object->count = count;
