@@ -20,10 +20,19 @@ struct model {
     enum task_state state;
     int64_t decide_by, execute_by, updated, decided, ended;
     unsigned approvals, executions, returns;
+    unsigned refused;     /* credentials that upstream has refused; bits 1 << index in digests */
     bool was_decided_for; /* an approval, or accelerated */
     bool promoted;
     int64_t ttl_end;
 };
+
+/* Two known credentials, and none. A digest of the store has 64 digits: any text does here. */
+static const char *const digests[] = {NULL, "a1", "b2", ""};
+
+static unsigned bit_of(const char *credentials)
+{
+    return credentials && *credentials ? (*credentials == 'a' ? 1U : 2U) : 0;
+}
 
 static bool model_can_move(enum task_state from, enum task_state to)
 {
@@ -50,7 +59,9 @@ static bool model_accepts(const struct model *model, const struct task_change *c
         return false;
     /* Only what was promoted expires while it runs, and that is never given back. */
     if (model->state == TASK_EXECUTING && change->to == TASK_APPROVED &&
-        (change->by || model->promoted))
+        (change->by || model->promoted || model->returns + 1 >= TASK_MOST_TRIES))
+        return false;
+    if (change->to == TASK_EXECUTING && (model->refused & bit_of(change->credentials)))
         return false;
     if (model->state == TASK_EXECUTING && change->to == TASK_EXPIRED && !model->promoted)
         return false;
@@ -78,7 +89,10 @@ static void model_apply(struct model *model, const struct task_change *change, i
                                  change->to == TASK_CANCELLED))
         model->decided = now_ms;
     model->executions += change->to == TASK_EXECUTING;
-    model->returns += from == TASK_EXECUTING && change->to == TASK_APPROVED;
+    if (from == TASK_EXECUTING && change->to == TASK_APPROVED) {
+        model->returns++;
+        model->refused |= bit_of(change->credentials);
+    }
     if (model_is_terminal(change->to))
         model->ended = now_ms;
 }
@@ -99,6 +113,7 @@ static void expect_agreement(const struct model *model, const struct task *task)
     /* Design invariants 4 and 5, as far as a value can hold them. */
     FUZZ_EXPECT(model->approvals <= 1);
     FUZZ_EXPECT(model->executions <= 1 + model->returns);
+    FUZZ_EXPECT(task_refusal_count(task) == model->returns && model->returns < TASK_MOST_TRIES);
     FUZZ_EXPECT(model->executions == 0 || model->was_decided_for);
     FUZZ_EXPECT(!model->promoted || (model->approvals == 0 && model->executions == 0));
     for (unsigned to = 0; to < TASK_STATE_COUNT; to++)
@@ -120,6 +135,7 @@ static struct task_change random_change(struct fuzz_input *input)
         .status_message = texts[more >> 4 & 3],
         .failure = (enum task_failure)(what >> 4 & 3),
         .outcome = (enum task_outcome)((more >> 6) % 3),
+        .credentials = digests[more >> 2 & 3],
     };
     /* Half of the time what the target state needs is there. */
     if (what & 0x80) {
