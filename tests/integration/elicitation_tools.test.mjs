@@ -134,7 +134,7 @@ test('what comes on the GET stream is taken out of it, too; other messages pass'
   assert.deepEqual((await responseTo(s.upstream, 'e-2')).result, { action: 'decline' });
 });
 
-test('upstream withdraws it; upstream goes; the client goes', async (t) => {
+test('upstream withdraws it; upstream goes; the client goes, and its call goes on with what is asked', async (t) => {
   let stream;
   const s = await stage(t, ({ reply }) => {
     stream = reply.sse();
@@ -155,7 +155,10 @@ test('upstream withdraws it; upstream goes; the client goes', async (t) => {
   const leaving = await client.post({ jsonrpc: '2.0', id: 900, method: 'tools/call', params: { name: 'book_dinner', arguments: {} } });
   await listed(client, 'get_elicitations', 2);
   leaving.abort();
-  await until(async () => (await run(client, 'get_elicitations')).structuredContent.elicitations.length === 0, 'none left');
+  await until(async () => (await run(client, 'list_tasks')).structuredContent.tasks.length === 1, 'the call to be a task');
+  const [first] = json(await listed(client, 'get_elicitations', 2));
+  await run(client, 'respond_to_elicitation', { request_id: first.requestId, action: 'decline' });
+  assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'decline' });
 });
 
 test('it expires by its own clock: an error to the server, an event to the client', async (t) => {
