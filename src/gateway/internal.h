@@ -118,6 +118,9 @@ void call_find_tool(struct call *call, struct str name, struct catalog_tool *too
 void call_with_facts(struct call *call, call_step next);
 /* Takes over what the store has answered about the request's session. */
 void call_take_facts(struct call *call, const struct store_reply *reply);
+/* Upstream has accepted the session (a digest, or "") with the request's token; the store is told
+ * when that is news. After call_identify(). */
+void call_note_acceptance(struct call *call, struct str session);
 /* Whether the request's session or token owns the task; else it must look unknown. */
 bool call_owns(const struct call *call, const struct task *task);
 /* The answers; each ends the exchange. Errors travel with HTTP 200, because clients read them only

@@ -96,10 +96,7 @@ static void on_pong(void *context, const struct ask_reply *reply)
                json_member(reply->message, "result").length == 0) {
         answer_unvouched(call, reply);
     } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable) {
-        if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
-                            &call->snapshot->config->limits))
-            store_pair_put(gateway->store, source, session, token, clock_now_ms(),
-                           (struct store_call){call->worker->loop, NULL, NULL});
+        call_note_acceptance(call, session);
         call->next(call);
     } else if (sessions_accepted_ago_ms(gateway->sessions, source, session, token,
                                         clock_monotonic_ms()) != INT64_MAX) {

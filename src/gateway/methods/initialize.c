@@ -126,12 +126,6 @@ static void keep_session(struct call *call, struct str result,
     };
     store_session_put(gateway->store, &stored, (struct store_call){call->worker->loop, NULL, NULL});
     free(text);
-    /* Upstream opened this session for this token: that is an acceptance of the pair. */
-    struct str token = str_from(call->token);
-    if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
-                        &call->snapshot->config->limits))
-        store_pair_put(gateway->store, source, session, token, clock_now_ms(),
-                       (struct store_call){call->worker->loop, NULL, NULL});
 }
 
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
@@ -160,8 +154,12 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
     free(line);
     if (catalog_set_capabilities(catalog, call->source, &upstream))
         catalog_announce_all(catalog, call->snapshot);
+    call_identify(call);
     if (handshake->session[0])
         keep_session(call, result, &upstream);
+    /* Upstream has opened this session for this token, or serves it without one. */
+    if (handshake->session[0] || !call->session[0])
+        call_note_acceptance(call, str_from(handshake->session));
     inject(call, result, &upstream, out);
 }
 

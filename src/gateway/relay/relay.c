@@ -260,32 +260,6 @@ static void look_after_upstream(const struct call *call)
     headers_finish(&headers);
 }
 
-/* Whether a success says that upstream has looked at session and token: metadata is for
- * everybody, and a notification may be taken unread. `initialize` looks at no session; it says
- * that upstream serves whoever has none only when it opens none either. */
-static bool is_vouching(const struct relay *relay, const struct headers *headers)
-{
-    const struct call *call = relay->call;
-    if (!call->method)
-        return relay->options.open_stream;
-    bool is_sessionless = !call->session[0] && headers_find(headers, "mcp-session-id").length == 0;
-    return call->envelope.kind == ENVELOPE_REQUEST &&
-           (call->method->treatment != MCP_INITIALIZE || is_sessionless);
-}
-
-/* Upstream has accepted this session and token: what relies on it may go on for a while. */
-static void note_acceptance(struct call *call)
-{
-    struct gateway *gateway = call->worker->gateway;
-    struct str source = str_from(call->source->id), session = str_from(call->session),
-               token = str_from(call->token);
-    bool is_news = sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
-                                   &call->snapshot->config->limits);
-    if (is_news)
-        store_pair_put(gateway->store, source, session, token, clock_now_ms(),
-                       (struct store_call){call->worker->loop, NULL, NULL});
-}
-
 static void start_stream(struct relay *relay, const struct headers *headers)
 {
     struct call *call = relay->call;
@@ -347,8 +321,6 @@ static void on_head(void *context, int status, const struct http_header *items, 
     struct headers headers;
     headers_init_in(&headers, room, HEADERS_ROOM);
     headers_from_response(&headers, items, count);
-    if (call->identified && status >= 200 && status < 300 && is_vouching(relay, &headers))
-        note_acceptance(call);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
     relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;

@@ -16,6 +16,16 @@ bool relay_may_take(const struct relay_options *options, struct str bytes)
            memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL;
 }
 
+/* A result says that upstream has looked at session and token: what relies on that may go on for a
+ * while. An error says nothing, whatever its HTTP status, and neither does a stream that was
+ * opened. `initialize` looks at no session; its own file notes what its result says. */
+static void note_acceptance(struct call *call)
+{
+    bool is_request = call->envelope.kind == ENVELOPE_REQUEST && call->method;
+    if (call->identified && is_request && call->method->treatment != MCP_INITIALIZE)
+        call_note_acceptance(call, str_from(call->session));
+}
+
 bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
                    struct buffer *out)
 {
@@ -28,10 +38,13 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
                options->replace_error(call, error, out);
     /* Upstream may spell our id otherwise; another's has not come this far. */
     if (!options->rewrite) {
-        if (has_our_id)
+        if (has_our_id) {
+            note_acceptance(call);
             buffer_append(out, message);
+        }
         return has_our_id;
     }
+    note_acceptance(call);
     struct buffer rewritten;
     buffer_init(&rewritten);
     options->rewrite(call, result, &rewritten);

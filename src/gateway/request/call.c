@@ -40,6 +40,16 @@ void call_find_tool(struct call *call, struct str name, struct catalog_tool *too
                       str_from(call->owner), name, tool);
 }
 
+void call_note_acceptance(struct call *call, struct str session)
+{
+    struct gateway *gateway = call->worker->gateway;
+    struct str source = str_from(call->source->id), token = str_from(call->token);
+    if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
+                        &call->snapshot->config->limits))
+        store_pair_put(gateway->store, source, session, token, clock_now_ms(),
+                       (struct store_call){call->worker->loop, NULL, NULL});
+}
+
 /* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {

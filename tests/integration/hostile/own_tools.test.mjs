@@ -174,10 +174,14 @@ test('a JSON-RPC error with HTTP 200 vouches for nobody', async (t) => {
   const refuses = (r) => r.headers.authorization === 'Bearer stranger';
   stage.upstream.handlers.ping = ({ reply, recorded }) => (refuses(recorded) ? reply.error(-32001, 'who are you?') : reply.result({}));
   stage.upstream.handlers['tools/call'] = ({ reply, recorded }) => (refuses(recorded) ? reply.error(-32001, 'who are you?') : reply.result({ content: [] }));
+  for (const list of ['tools/list', 'prompts/list']) stage.upstream.handlers[list] = ({ reply, recorded }) => (refuses(recorded) ? reply.error(-32001, 'who are you?') : reply.result({ tools: TOOLS, prompts: [] }));
   const victim = await stage.connect({ token: 'victim', capabilities: {} });
   const stranger = stage.raw({ token: 'stranger' });
   stranger.session = victim.session;
   assert.equal((await stranger.error('tools/call', { name: 'read', arguments: {} })).code, -32001);
+  assert.equal((await stranger.error('tools/list')).code, -32001);
+  assert.equal((await stranger.error('prompts/list')).code, -32001);
+  await stranger.listen();
   for (const [method, params] of [['tasks/list', {}], ['tools/call', { name: 'delete_user', arguments: {}, task: {} }], ['tools/call', { name: 'list_tasks', arguments: {} }]]) {
     const error = await stranger.error(method, params);
     assert.equal(error.code, -32000, method);
