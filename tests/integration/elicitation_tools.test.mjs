@@ -266,14 +266,14 @@ test('after a restart the session is still answered for, by its first call, too'
 
 test('a request that waited for the session to be read goes down between two events, never within one', async (t) => {
   const long = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(3_000_000) } }).replace('"method"', '"me\\u0074hod"');
-  const s = await stage(t, ({ reply, id, params }) => {
+  const s = await stage(t, async ({ reply, id, params }) => {
     const stream = reply.sse();
     stream.raw(`data: ${JSON.stringify({ jsonrpc: '2.0', ...elicit(params.arguments.id) })}\n\ndata: ${long}`);
-    setTimeout(() => {
-      stream.raw('\n\n');
-      stream.event({ jsonrpc: '2.0', id, result: { content: [] } });
-      stream.end();
-    }, 300);
+    const isWhole = new Promise((resolve) => setTimeout(() => resolve(stream.raw('\n\n')), 300));
+    await s.upstream.received((r) => r.rpc?.id === params.arguments.id && r.rpc.result, 1, 20_000);
+    await isWhole;
+    stream.event({ jsonrpc: '2.0', id, result: { content: [] } });
+    stream.end();
   });
   const clients = [];
   for (let n = 0; n < 8; n++) clients.push(await s.connect({ capabilities: { elicitation: {}, sampling: {} } }));
@@ -281,7 +281,12 @@ test('a request that waited for the session to be read goes down between two eve
   await Promise.all(clients.map(async (client, n) => {
     const stream = await client.stream('tools/call', { name: 'book_dinner', arguments: { id: `e-${n}` } });
     const seen = [];
-    await stream.message((m) => (seen.push(m), m.id === stream.id), 'the result');
+    const take = (m) => {
+      seen.push(m);
+      if (m.method === 'elicitation/create') client.post({ jsonrpc: '2.0', id: m.id, result: { action: 'decline' } });
+      return m.id === stream.id;
+    };
+    await stream.message(take, 'the result', 20_000);
     assert.deepEqual(seen.map((m) => m.id ?? m.params.data.length).sort(), [3_000_000, stream.id, `e-${n}`].sort());
   }));
 });
