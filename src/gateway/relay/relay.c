@@ -241,8 +241,8 @@ static void note_reachable(struct call *call)
     buffer_append_text(&worker->reachable_source, call->source->id);
 }
 
-/* Whoever asks nothing hears of a server's end by their GET stream alone. A stream may break off
- * for less, so the server is asked whether it is there. */
+/* An idle client learns of a dead server only from its GET stream. A stream may break off for less,
+ * so the server is asked whether it is there. */
 static void look_after_upstream(const struct call *call)
 {
     struct headers headers;
