@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suites.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
@@ -214,6 +215,7 @@ int main(void)
     tcase_add_test(tests, ulids_sort_in_the_order_they_were_made);
     tcase_add_test(tests, errors_take_a_prefix_and_a_hint_and_are_cut);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, magic_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

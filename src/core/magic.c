@@ -1,0 +1,13 @@
+/* The end of a process that holds a wrong pointer. */
+#include "taskgate/core/magic.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/log.h"
+
+_Noreturn void magic_mismatch(const char *type, uint32_t wanted, uint32_t found)
+{
+    log_error("A pointer leads to something else than its user expects, stopping",
+              LOG_TEXT("type", type), LOG_NUMBER("magic", found), LOG_NUMBER("expected", wanted));
+    abort();
+}

@@ -1,0 +1,6 @@
+/* The cases of the core tests, one file each. */
+#pragma once
+
+#include <check.h>
+
+TCase *magic_case(void);
