@@ -109,7 +109,7 @@ static void on_stored(void *context, const struct store_reply *reply)
     struct control *control = context;
     switch (reply->status) {
     case STORE_OK:
-        task_bind_announce(reply->task);
+        task_binding_announce(reply->task);
         control->callback(control->context, &(struct control_reply){.task = reply->task});
         finish(control);
         break;
@@ -149,7 +149,8 @@ static void create(struct control *control, const struct policy_decision *decisi
         .session = "",
         .principal = control->owner,
     };
-    struct task *task = task_bind(&origin, decision, tool, decision->action == ACTION_FORWARD);
+    struct task *task =
+        task_binding_create(&origin, decision, tool, decision->action == ACTION_FORWARD);
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){control->worker->loop, on_stored, control});
 }
@@ -157,14 +158,14 @@ static void create(struct control *control, const struct policy_decision *decisi
 static void tell(const struct control *control, const struct policy_request *request,
                  const struct policy_facts *facts, const struct policy_decision *decision)
 {
-    const struct decided decided = {
+    const struct decision_log_entry entry = {
         .snapshot = control->snapshot,
         .request = request,
         .decision = decision,
         .facts = facts,
         .becomes_task = decision && decision->action != ACTION_DENY,
     };
-    decided_tell(control->worker, &decided);
+    decision_log_write(control->worker, &entry);
 }
 
 /* The gates of methods/tools_call.c in their order. What may be forwarded runs as a task at once:
@@ -197,7 +198,7 @@ static void judge(struct control *control)
         refuse(control, CONTROL_INVALID, jsonrpc_error_code(JSONRPC_INVALID_PARAMS), error.message);
         return;
     }
-    consult(control->snapshot, &request, &facts, &decision);
+    policy_check(control->snapshot, &request, &facts, &decision);
     tell(control, &request, &facts, &decision);
     if (decision.action == ACTION_DENY) {
         refuse_as(control, CONTROL_DENIED,
@@ -244,7 +245,8 @@ static void on_looked(void *context)
 static void look_and_judge(struct control *control)
 {
     if (control->source->enabled && must_look(control))
-        fetch_own(control->worker, control->snapshot, control->source, on_looked, control);
+        tools_fetch_for_gateway(control->worker, control->snapshot, control->source, on_looked,
+                                control);
     else
         judge(control);
 }
@@ -258,7 +260,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     control->snapshot = snapshot_current();
     control->callback = callback;
     control->context = context;
-    control->owner = memory_format(TASK_BIND_ADMIN "%s", call->name);
+    control->owner = memory_format(TASK_BINDING_ADMIN "%s", call->name);
     if (atomic_load(&worker->gateway->shutting_down))
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
                "the gateway is shutting down");
@@ -276,7 +278,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
 
 bool control_owns(const char *name, const struct task *task)
 {
-    struct str owner = str_from(task->owner), prefix = STR(TASK_BIND_ADMIN);
+    struct str owner = str_from(task->owner), prefix = STR(TASK_BINDING_ADMIN);
     return str_starts_with(owner, prefix) &&
            str_equal(str_slice(owner.bytes + prefix.length, owner.length - prefix.length),
                      str_from(name));
@@ -284,7 +286,7 @@ bool control_owns(const char *name, const struct task *task)
 
 void control_wants_result(struct gateway_worker *worker, struct task *task)
 {
-    if (str_starts_with(str_from(task->owner), STR(TASK_BIND_ADMIN)))
+    if (str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
         execution_offer_own(worker, task, true);
 }
 
@@ -301,7 +303,7 @@ static void on_approved(void *context, const struct store_reply *reply)
 {
     struct gateway_worker *worker = context;
     for (size_t i = 0; reply->status == STORE_OK && i < reply->task_count; i++) {
-        if (str_starts_with(str_from(reply->tasks[i]->owner), STR(TASK_BIND_ADMIN)))
+        if (str_starts_with(str_from(reply->tasks[i]->owner), STR(TASK_BINDING_ADMIN)))
             store_task_get(worker->gateway->store, str_from(reply->tasks[i]->id),
                            (struct store_call){worker->loop, on_resumed, worker});
     }

@@ -31,8 +31,8 @@ static void on_server_changed(void *context, struct str source, enum catalog_cha
 {
     struct gateway *gateway = context;
     if (change == CATALOG_RECONNECTED)
-        fetch_soon(gateway);
-    pseudo_tell_server(gateway, source, change);
+        tools_fetch_soon(gateway);
+    inbox_note_server(gateway, source, change);
 }
 
 struct gateway *gateway_create(struct store *store)
@@ -42,16 +42,16 @@ struct gateway *gateway_create(struct store *store)
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
-    gateway->kept_lists = kept_lists_create();
-    gateway->rate = rate_create();
-    gateway->principal_rate = rate_create();
+    gateway->list_cache = list_cache_create();
+    gateway->rate_limit = rate_limit_create();
+    gateway->principal_rate_limit = rate_limit_create();
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->shadow = shadow_create();
-    gateway->pseudo_clients = pseudo_clients_create();
-    gateway->questions = question_table_create();
-    gateway->upstream_tasks = upstream_tasks_create();
+    gateway->inbox_table = inbox_table_create();
+    gateway->inputs = input_table_create();
+    gateway->task_aliases = task_aliases_create();
     gateway->request_headers = request_headers_create();
     return gateway;
 }
@@ -61,15 +61,15 @@ void gateway_destroy(struct gateway *gateway)
     if (!gateway)
         return;
     shadow_destroy(gateway->shadow);
-    pseudo_clients_destroy(gateway->pseudo_clients);
+    inbox_table_destroy(gateway->inbox_table);
     request_headers_destroy(gateway->request_headers);
-    upstream_tasks_destroy(gateway->upstream_tasks);
-    question_table_destroy(gateway->questions);
+    task_aliases_destroy(gateway->task_aliases);
+    input_table_destroy(gateway->inputs);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->detached);
-    rate_destroy(gateway->rate);
-    rate_destroy(gateway->principal_rate);
-    kept_lists_destroy(gateway->kept_lists);
+    rate_limit_destroy(gateway->rate_limit);
+    rate_limit_destroy(gateway->principal_rate_limit);
+    list_cache_destroy(gateway->list_cache);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);
@@ -81,19 +81,19 @@ static void on_task(void *context, struct task *task, bool created)
 {
     struct gateway_worker *worker = context;
     if (worker == worker->gateway->workers[0])
-        pseudo_tell(worker->gateway, task, created);
+        inbox_note_task(worker->gateway, task, created);
     if (!created)
-        stream_tell_status(worker, task);
-    waiting_tell(worker, task);
-    execution_tell(worker, task);
-    promotion_tell(worker, task);
+        notification_stream_send_status(worker, task);
+    result_wait_note_task(worker, task);
+    execution_note_task(worker, task);
+    detached_call_note_task(worker, task);
 }
 
 static void on_sweep(void *context)
 {
     struct gateway_worker *worker = context;
     struct snapshot *snapshot = snapshot_current();
-    pseudo_clients_sweep(worker->gateway->pseudo_clients, clock_monotonic_ms());
+    inbox_table_sweep(worker->gateway->inbox_table, clock_monotonic_ms());
     loop_timer_start(&worker->sweep_timer, snapshot->config->pseudo.cleanup_interval_ms);
     snapshot_unref(snapshot);
 }
@@ -110,13 +110,13 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
         return NULL;
     }
     list_init(&worker->calls);
-    loop_timer_init(&worker->fetch_timer, loop, fetch_missing, worker);
+    loop_timer_init(&worker->fetch_timer, loop, tools_fetch_missing, worker);
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
-    list_init(&worker->asks);
+    list_init(&worker->rpc_calls);
     list_init(&worker->streams);
     worker->waiters = map_create();
     worker->executions = map_create();
-    worker->promotions = map_create();
+    worker->detached_tasks = map_create();
     list_init(&worker->detached);
     gateway->workers = memory_grow_array(gateway->workers, gateway->worker_count + 1,
                                          sizeof(struct gateway_worker *));
@@ -141,21 +141,21 @@ static void drop_calls(struct gateway_worker *worker)
 
 void gateway_worker_close(struct gateway_worker *worker)
 {
-    fetch_stop(worker);
+    tools_fetch_stop(worker);
     loop_timer_stop(&worker->sweep_timer);
     drop_calls(worker);
     executions_drop(worker);
-    promotions_drop(worker);
-    ask_cancel_all(worker);
-    decided_finish(worker);
+    detached_calls_drop(worker);
+    rpc_call_cancel_all(worker);
+    decision_log_finish(worker);
 }
 
 void gateway_worker_destroy(struct gateway_worker *worker)
 {
     if (!worker)
         return;
-    questions_drop(worker);
-    map_destroy(worker->promotions, NULL);
+    input_drop(worker);
+    map_destroy(worker->detached_tasks, NULL);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);
@@ -169,8 +169,8 @@ void gateway_reloaded(struct gateway *gateway)
     catalog_reconfigure(gateway->catalog, snapshot->config);
     catalog_announce_all(gateway->catalog, snapshot);
     snapshot_unref(snapshot);
-    workers_broadcast(gateway, stream_tell_list_changed, NULL, STR_EMPTY);
-    fetch_soon(gateway);
+    workers_broadcast(gateway, notification_stream_send_list_changed, NULL, STR_EMPTY);
+    tools_fetch_soon(gateway);
 }
 
 void gateway_fetch_tools(struct gateway_worker *worker)
@@ -178,7 +178,7 @@ void gateway_fetch_tools(struct gateway_worker *worker)
     struct snapshot *snapshot = snapshot_current();
     catalog_reconfigure(worker->gateway->catalog, snapshot->config);
     snapshot_unref(snapshot);
-    fetch_missing(worker);
+    tools_fetch_missing(worker);
 }
 
 bool gateway_upstream_reachable(const struct gateway *gateway)
@@ -190,8 +190,8 @@ bool gateway_upstream_reachable(const struct gateway *gateway)
 
 static void shut_down_worker(struct gateway_worker *worker, struct task *unused, struct str none)
 {
-    waiting_end_all(worker);
-    stream_end_all(worker);
+    result_wait_end_all(worker);
+    notification_stream_end_all(worker);
     relay_end_opening(worker);
 }
 

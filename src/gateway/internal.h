@@ -31,15 +31,15 @@ struct gateway {
     struct store *store;
     struct sessions *sessions;
     struct catalog *catalog;
-    struct kept_lists *kept_lists;
-    struct rate *rate, *principal_rate;
+    struct list_cache *list_cache;
+    struct rate_limit *rate_limit, *principal_rate_limit;
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
     struct shadow *shadow;
-    struct pseudo_clients *pseudo_clients;   /* inbox/inbox.h */
-    struct question_table *questions;        /* what upstream asks */
+    struct inbox_table *inbox_table;         /* inbox/inbox.h */
+    struct input_table *inputs;              /* what upstream asks */
     struct request_headers *request_headers; /* of calls that are tasks */
-    struct upstream_tasks *upstream_tasks;   /* which of ours each is, while it is followed */
+    struct task_aliases *task_aliases;       /* which of ours each is, while it is followed */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h; never NULL */
     struct gateway_worker **workers;
     size_t worker_count;
@@ -56,16 +56,16 @@ struct gateway_worker {
     int64_t reachable_until_ms;     /* monotonic */
     struct metrics_handle active_requests;
     struct list calls;             /* struct call.node, every one that is not yet answered */
-    struct list asks;              /* struct ask.node: the gateway's own requests under way */
+    struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */
-    struct tally *tally;           /* calls that rules alone have decided; NULL until the first */
-    struct loop_timer tally_timer; /* when what it has summed up is said; with `tally` */
+    struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
+    struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
-    struct list streams;           /* struct stream.node: open GET streams */
-    struct map *waiters;           /* task id -> struct waiting: open tasks/result */
+    struct list streams;           /* struct notification_stream.node: open GET streams */
+    struct map *waiters;           /* task id -> struct result_wait: open tasks/result */
     struct map *executions;        /* task id -> struct execution: credentials held, or running */
-    struct list detached;          /* struct promotion.node: all of them, tasks yet or not */
-    struct map *promotions;        /* task id -> struct promotion: those that run */
+    struct list detached;          /* struct detached_call.node: all of them, tasks yet or not */
+    struct map *detached_tasks;    /* task id -> struct detached_call: those that run */
 };
 
 /*
@@ -150,7 +150,7 @@ void prompts_list_handle(struct call *call);
 /* For relay_options.rewrite of a GET stream that goes on where another ended: what is on it may be
  * the answer to any request, a list among them. */
 void lists_rewrite_resumed(struct call *call, struct str result, struct buffer *new_result);
-void gated_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
+void name_gate_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
 void completion_handle(struct call *call);
 void unsubscribe_handle(struct call *call);
 void tasks_get_handle(struct call *call);
@@ -161,7 +161,7 @@ void tasks_list_handle(struct call *call);
 /* ---- mcp_client/credential_check.c ---- */
 /* Goes on once upstream has accepted this session and token within five minutes; asks it by
  * a ping when need be, and answers the call itself when upstream refuses. */
-void verify_then(struct call *call, call_step next);
+void credential_check_then(struct call *call, call_step next);
 
 /* ---- methods/tools_call.c ---- */
 /* Puts the call to every gate, as if the client had called the tool plainly. For execute_tool,

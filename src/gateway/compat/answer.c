@@ -7,20 +7,20 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
 
-void pseudo_questions_init(struct pseudo_questions *questions, const struct call *call)
+void compat_questions_init(struct compat_questions *inputs, const struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
-    buffer_init(&questions->elicitations);
-    buffer_init(&questions->samplings);
+    buffer_init(&inputs->elicitations);
+    buffer_init(&inputs->samplings);
     client_key_of_call(call, key);
-    questions_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
-                            &questions->elicitations, &questions->samplings);
+    input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
+                        &inputs->elicitations, &inputs->samplings);
 }
 
-void pseudo_questions_finish(struct pseudo_questions *questions)
+void compat_questions_finish(struct compat_questions *inputs)
 {
-    buffer_finish(&questions->elicitations);
-    buffer_finish(&questions->samplings);
+    buffer_finish(&inputs->elicitations);
+    buffer_finish(&inputs->samplings);
 }
 
 /* What goes along: JSON objects, empty where there is nothing to tell. */
@@ -33,21 +33,20 @@ static void news_init(struct news *news, const struct call *call, bool takes_eve
 {
     char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
-    struct pseudo_questions questions;
+    struct compat_questions inputs;
     struct buffer events = {0};
     *news = (struct news){{0}, {0}};
     inbox_key_of_call(call, key);
-    if (takes_events && pseudo_client_take_events(gateway, str_from(key), announced, &events) > 0)
+    if (takes_events && inbox_take_events(gateway, str_from(key), announced, &events) > 0)
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));
-    pseudo_questions_init(&questions, call);
-    if (questions.elicitations.length > 2 || questions.samplings.length > 2)
+    compat_questions_init(&inputs, call);
+    if (inputs.elicitations.length > 2 || inputs.samplings.length > 2)
         buffer_append_format(
             &news->pending,
             "{\"pending_client_action\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
-            STR_ARGS(buffer_str(&questions.elicitations)),
-            STR_ARGS(buffer_str(&questions.samplings)));
-    pseudo_questions_finish(&questions);
+            STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
+    compat_questions_finish(&inputs);
     buffer_finish(&events);
 }
 
@@ -95,8 +94,8 @@ static void add_structured(struct buffer *out, struct str structured, const stru
     buffer_append_char(out, '}');
 }
 
-void pseudo_write_result(const struct call *call, struct buffer *out,
-                         const struct pseudo_result *result)
+void compat_write_result(const struct call *call, struct buffer *out,
+                         const struct compat_result *result)
 {
     struct news news;
     struct buffer content;
@@ -115,7 +114,7 @@ void pseudo_write_result(const struct call *call, struct buffer *out,
     buffer_finish(&content);
 }
 
-void pseudo_write_around(const struct call *call, struct buffer *out, struct str result)
+void compat_write_around(const struct call *call, struct buffer *out, struct str result)
 {
     struct news news;
     struct buffer blocks;
@@ -130,32 +129,32 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
     buffer_finish(&blocks);
 }
 
-void pseudo_answer(struct call *call, const struct pseudo_result *result)
+void compat_answer(struct call *call, const struct compat_result *result)
 {
     struct buffer text;
     buffer_init(&text);
     if (result->is_error)
         call->outcome = "error";
-    pseudo_write_result(call, &text, result);
+    compat_write_result(call, &text, result);
     call_answer_result(call, buffer_str(&text));
     buffer_finish(&text);
 }
 
-void pseudo_answer_json(struct call *call, struct str json, struct str structured)
+void compat_answer_json(struct call *call, struct str json, struct str structured)
 {
-    pseudo_answer(call, &(struct pseudo_result){.json = json, .structured = structured});
+    compat_answer(call, &(struct compat_result){.json = json, .structured = structured});
 }
 
-void pseudo_answer_text(struct call *call, struct str text, bool is_error)
+void compat_answer_text(struct call *call, struct str text, bool is_error)
 {
-    pseudo_answer(call, &(struct pseudo_result){.text = text, .is_error = is_error});
+    compat_answer(call, &(struct compat_result){.text = text, .is_error = is_error});
 }
 
-void pseudo_answer_result(struct call *call, struct str result)
+void compat_answer_result(struct call *call, struct str result)
 {
     struct buffer text;
     buffer_init(&text);
-    pseudo_write_around(call, &text, result);
+    compat_write_around(call, &text, result);
     call_answer_result(call, buffer_str(&text));
     buffer_finish(&text);
 }

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-struct pseudo_result {
+struct compat_result {
     struct str text;       /* a first block in words; may be empty */
     struct str json;       /* a block of JSON text; may be empty */
     struct str structured; /* a JSON object, what structuredContent says; empty: none */
@@ -17,21 +17,21 @@ struct pseudo_result {
     bool tells_events;    /* itself, so that they stand in no block */
 };
 /* Writes a CallToolResult. What it tells is gone: only for a client that is there. */
-void pseudo_write_result(const struct call *call, struct buffer *out,
-                         const struct pseudo_result *result);
+void compat_write_result(const struct call *call, struct buffer *out,
+                         const struct compat_result *result);
 /* The same around a CallToolResult of upstream's (JSON text). Where there is nothing to tell it is
  * upstream's own, byte for byte. */
-void pseudo_write_around(const struct call *call, struct buffer *out, struct str result);
+void compat_write_around(const struct call *call, struct buffer *out, struct str result);
 
 /* Each answers the call. */
-void pseudo_answer(struct call *call, const struct pseudo_result *result);
-void pseudo_answer_json(struct call *call, struct str json, struct str structured);
-void pseudo_answer_text(struct call *call, struct str text, bool is_error);
-void pseudo_answer_result(struct call *call, struct str result);
+void compat_answer(struct call *call, const struct compat_result *result);
+void compat_answer_json(struct call *call, struct str json, struct str structured);
+void compat_answer_text(struct call *call, struct str text, bool is_error);
+void compat_answer_result(struct call *call, struct str result);
 
 /* The arrays of what waits for the client, and of what of it is upstream's `server`'s. */
-struct pseudo_questions {
+struct compat_questions {
     struct buffer elicitations, samplings;
 };
-void pseudo_questions_init(struct pseudo_questions *questions, const struct call *call);
-void pseudo_questions_finish(struct pseudo_questions *questions);
+void compat_questions_init(struct compat_questions *inputs, const struct call *call);
+void compat_questions_finish(struct compat_questions *inputs);

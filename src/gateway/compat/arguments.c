@@ -10,24 +10,24 @@
 #define MOST_NUMBER_BYTES 64
 
 static const char *const type_names[] = {
-    [PSEUDO_TEXT] = "string",
-    [PSEUDO_NUMBER] = "number",
-    [PSEUDO_BOOLEAN] = "boolean",
-    [PSEUDO_OBJECT] = "object",
+    [PSEUDO_TOOL_TEXT] = "string",
+    [PSEUDO_TOOL_NUMBER] = "number",
+    [PSEUDO_TOOL_BOOLEAN] = "boolean",
+    [PSEUDO_TOOL_OBJECT] = "object",
 };
 
-static void write_parameter(struct buffer *out, const struct pseudo_parameter *parameter)
+static void write_parameter(struct buffer *out, const struct compat_parameter *parameter)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "type", type_names[parameter->type]);
     json_add_text(out, "description", parameter->description);
     if (parameter->choices[0]) {
         json_add_key(out, "enum");
-        for (size_t i = 0; i < PSEUDO_MOST_CHOICES && parameter->choices[i]; i++)
+        for (size_t i = 0; i < PSEUDO_TOOL_MOST_CHOICES && parameter->choices[i]; i++)
             buffer_append_format(out, "%s\"%s\"", i == 0 ? "[" : ",", parameter->choices[i]);
         buffer_append_char(out, ']');
     }
-    if (parameter->type == PSEUDO_NUMBER)
+    if (parameter->type == PSEUDO_TOOL_NUMBER)
         buffer_append_format(out, ",\"minimum\":%lld,\"maximum\":%lld",
                              (long long)parameter->minimum, (long long)parameter->maximum);
     if (parameter->default_json)
@@ -35,16 +35,16 @@ static void write_parameter(struct buffer *out, const struct pseudo_parameter *p
     buffer_append_char(out, '}');
 }
 
-void pseudo_write_schema(struct buffer *out, const struct pseudo_parameter *parameters)
+void compat_write_schema(struct buffer *out, const struct compat_parameter *parameters)
 {
     buffer_append_text(out, "{\"type\":\"object\",\"properties\":{");
-    for (const struct pseudo_parameter *at = parameters; at->name; at++) {
+    for (const struct compat_parameter *at = parameters; at->name; at++) {
         json_add_key(out, at->name);
         write_parameter(out, at);
     }
     buffer_append_char(out, '}');
     bool is_first = true;
-    for (const struct pseudo_parameter *at = parameters; at->name; at++) {
+    for (const struct compat_parameter *at = parameters; at->name; at++) {
         if (!at->is_required)
             continue;
         buffer_append_format(out, is_first ? ",\"required\":[\"%s\"" : ",\"%s\"", at->name);
@@ -64,41 +64,41 @@ static double number_of(struct str value)
     return strtod(text, NULL);
 }
 
-static bool has_type(struct str value, enum pseudo_type type)
+static bool has_type(struct str value, enum compat_type type)
 {
     enum json_type is = json_type(value);
     switch (type) {
-    case PSEUDO_TEXT:
+    case PSEUDO_TOOL_TEXT:
         return is == JSON_STRING;
-    case PSEUDO_NUMBER:
+    case PSEUDO_TOOL_NUMBER:
         return is == JSON_NUMBER;
-    case PSEUDO_BOOLEAN:
+    case PSEUDO_TOOL_BOOLEAN:
         return is == JSON_TRUE || is == JSON_FALSE;
-    case PSEUDO_OBJECT:
+    case PSEUDO_TOOL_OBJECT:
         break;
     }
     return is == JSON_OBJECT;
 }
 
-static bool is_choice(struct str value, const struct pseudo_parameter *parameter)
+static bool is_choice(struct str value, const struct compat_parameter *parameter)
 {
     if (!parameter->choices[0])
         return true;
-    for (size_t i = 0; i < PSEUDO_MOST_CHOICES && parameter->choices[i]; i++) {
+    for (size_t i = 0; i < PSEUDO_TOOL_MOST_CHOICES && parameter->choices[i]; i++) {
         if (json_string_equals(value, str_from(parameter->choices[i])))
             return true;
     }
     return false;
 }
 
-static void say_choices(struct buffer *problem, const struct pseudo_parameter *parameter)
+static void say_choices(struct buffer *problem, const struct compat_parameter *parameter)
 {
     buffer_append_format(problem, "%s must be one of", parameter->name);
-    for (size_t i = 0; i < PSEUDO_MOST_CHOICES && parameter->choices[i]; i++)
+    for (size_t i = 0; i < PSEUDO_TOOL_MOST_CHOICES && parameter->choices[i]; i++)
         buffer_append_format(problem, "%s %s", i == 0 ? "" : ",", parameter->choices[i]);
 }
 
-static bool fits(struct str value, const struct pseudo_parameter *parameter, struct buffer *problem)
+static bool fits(struct str value, const struct compat_parameter *parameter, struct buffer *problem)
 {
     bool is_missing = value.length == 0 || json_type(value) == JSON_NULL;
     if (is_missing && parameter->is_required)
@@ -109,7 +109,7 @@ static bool fits(struct str value, const struct pseudo_parameter *parameter, str
                              type_names[parameter->type]);
     else if (!is_missing && !is_choice(value, parameter))
         say_choices(problem, parameter);
-    else if (!is_missing && parameter->type == PSEUDO_NUMBER &&
+    else if (!is_missing && parameter->type == PSEUDO_TOOL_NUMBER &&
              number_of(value) < (double)parameter->minimum)
         buffer_append_format(problem, "%s must not be below %lld", parameter->name,
                              (long long)parameter->minimum);
@@ -118,10 +118,10 @@ static bool fits(struct str value, const struct pseudo_parameter *parameter, str
     return false;
 }
 
-bool pseudo_check_arguments(struct str arguments, const struct pseudo_parameter *parameters,
+bool compat_check_arguments(struct str arguments, const struct compat_parameter *parameters,
                             struct buffer *problem)
 {
-    for (const struct pseudo_parameter *at = parameters; at->name; at++) {
+    for (const struct compat_parameter *at = parameters; at->name; at++) {
         if (!fits(json_member(arguments, at->name), at, problem))
             return false;
     }
@@ -130,13 +130,13 @@ bool pseudo_check_arguments(struct str arguments, const struct pseudo_parameter 
 
 /* ---- reading ---- */
 
-bool pseudo_argument_text(struct str arguments, const char *name, struct buffer *out)
+bool compat_argument_text(struct str arguments, const char *name, struct buffer *out)
 {
     struct str value = json_member(arguments, name);
     return json_type(value) == JSON_STRING && json_decode_string(value, out);
 }
 
-int64_t pseudo_argument_number(struct str arguments, const char *name, int64_t most,
+int64_t compat_argument_number(struct str arguments, const char *name, int64_t most,
                                int64_t fallback)
 {
     struct str value = json_member(arguments, name);
@@ -146,7 +146,7 @@ int64_t pseudo_argument_number(struct str arguments, const char *name, int64_t m
     return number >= (double)most ? most : (int64_t)number;
 }
 
-bool pseudo_argument_is_true(struct str arguments, const char *name)
+bool compat_argument_is_true(struct str arguments, const char *name)
 {
     return json_type(json_member(arguments, name)) == JSON_TRUE;
 }

@@ -16,7 +16,7 @@
 struct await {
     struct call_part part;
     struct call *call;
-    struct pseudo_waiter *waiter; /* NULL once the wait is over */
+    struct inbox_waiter *waiter; /* NULL once the wait is over */
     struct loop_timer timer;
     struct buffer triggers; /* JSON array, once it is over */
 };
@@ -30,7 +30,7 @@ static void end_wait(struct await *await)
 {
     loop_timer_stop(&await->timer);
     if (await->waiter)
-        pseudo_waiter_end(await->waiter);
+        inbox_waiter_end(await->waiter);
     await->waiter = NULL;
 }
 
@@ -59,7 +59,7 @@ static void write_events(const struct call *call, struct buffer *out)
     struct buffer events = {0};
     inbox_key_of_call(call, key);
     buffer_append_text(out, ",\"events\":[");
-    if (pseudo_client_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0) {
+    if (inbox_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0) {
         buffer_append_text(out, "{\"server\":");
         buffer_append_json_string(out, str_from(call->source->id));
         buffer_append_format(out, ",\"events\":%.*s}", STR_ARGS(buffer_str(&events)));
@@ -79,7 +79,7 @@ static void write_working(const struct call *call, const struct store_reply *rep
         for (size_t i = 0; i < reply->task_count; i++) {
             if (i > 0)
                 buffer_append_char(out, ',');
-            pseudo_write_working_task(out, reply->tasks[i]);
+            task_summary_write_working(out, reply->tasks[i]);
         }
         buffer_append_text(out, "]}");
     }
@@ -89,19 +89,19 @@ static void write_working(const struct call *call, const struct store_reply *rep
 static void answer(struct call *call, const struct store_reply *reply)
 {
     const struct await *await = await_of(call);
-    struct pseudo_questions questions;
+    struct compat_questions inputs;
     struct buffer json = {0};
-    pseudo_questions_init(&questions, call);
+    compat_questions_init(&inputs, call);
     buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
     write_events(call, &json);
     write_working(call, reply, &json);
     buffer_append_format(
         &json, ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
-        STR_ARGS(buffer_str(&questions.elicitations)), STR_ARGS(buffer_str(&questions.samplings)));
-    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
+        STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
+    compat_answer(call, &(struct compat_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
                                                 .tells_events = true});
-    pseudo_questions_finish(&questions);
+    compat_questions_finish(&inputs);
     buffer_finish(&json);
 }
 
@@ -109,7 +109,7 @@ static void on_working(void *context, const struct store_reply *reply)
 {
     struct call *call = context;
     if (call->exchange && reply->status != STORE_OK)
-        pseudo_answer_text(call, STR("The task store is not available, try again in a moment"),
+        compat_answer_text(call, STR("The task store is not available, try again in a moment"),
                            true);
     else if (call->exchange)
         answer(call, reply);
@@ -119,7 +119,7 @@ static void on_working(void *context, const struct store_reply *reply)
 static void report(struct call *call)
 {
     end_wait(await_of(call));
-    pseudo_list(call, PSEUDO_WORKING, on_working);
+    task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
 }
 
 /* ---- the wait ---- */
@@ -128,14 +128,14 @@ static void on_woken(void *context)
 {
     struct await *await = context;
     struct call *call = await->call;
-    if (pseudo_waiter_client_ended(await->waiter)) {
+    if (inbox_waiter_client_ended(await->waiter)) {
         end_wait(await);
         count_wait("session_ended");
-        pseudo_answer_text(call, STR("Session not found"), true);
+        compat_answer_text(call, STR("Session not found"), true);
         return;
     }
     count_wait("event");
-    pseudo_waiter_write_triggers(await->waiter, str_from(call->source->id), &await->triggers);
+    inbox_waiter_write_triggers(await->waiter, str_from(call->source->id), &await->triggers);
     report(call);
 }
 
@@ -151,23 +151,23 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 {
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
-    switch (pseudo_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
-                                await, &await->waiter)) {
-    case PSEUDO_WAIT_BEGUN:
-        held_begin(call, "Waiting for activity", STR_EMPTY);
-        held_open_late(call);
+    switch (inbox_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
+                               await, &await->waiter)) {
+    case INBOX_WAIT_BEGUN:
+        deferred_response_begin(call, "Waiting for activity", STR_EMPTY);
+        deferred_response_open_late(call);
         loop_timer_start(&await->timer, timeout_ms);
         break;
-    case PSEUDO_WAIT_IMMEDIATE:
+    case INBOX_WAIT_IMMEDIATE:
         count_wait("immediate");
         buffer_append_text(&await->triggers, "[{\"type\":\"immediate\"}]");
         report(call);
         break;
-    case PSEUDO_WAIT_TOO_MANY:
-        pseudo_answer_text(call, STR("Too many calls of await_activity wait already"), true);
+    case INBOX_WAIT_TOO_MANY:
+        compat_answer_text(call, STR("Too many calls of await_activity wait already"), true);
         break;
-    case PSEUDO_WAIT_NO_CLIENT:
-        pseudo_answer_text(call,
+    case INBOX_WAIT_NO_CLIENT:
+        compat_answer_text(call,
                            STR("Nothing is kept for this client: it has no session and no token, "
                                "or there are too many clients. Use get_task_result instead"),
                            true);
@@ -175,7 +175,7 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
     }
 }
 
-void pseudo_await_activity(struct call *call, struct str arguments)
+void pseudo_tool_await_activity(struct call *call, struct str arguments)
 {
     struct await *await = memory_alloc(sizeof *await);
     await->call = call;
@@ -183,5 +183,5 @@ void pseudo_await_activity(struct call *call, struct str arguments)
     loop_timer_init(&await->timer, call->worker->loop, on_timeout, await);
     call_part_add(call, &await->part, &await_kind);
     begin(call, await,
-          pseudo_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
+          compat_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
 }

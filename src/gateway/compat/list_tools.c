@@ -19,7 +19,7 @@ struct listing {
     struct call_part part;
     struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
-    struct ask *ask;
+    struct rpc_call *rpc;
     int64_t pages;
     uint64_t epoch;            /* catalog_epoch() before the first */
     struct catalog_page *page; /* the one that is being read */
@@ -30,7 +30,7 @@ struct listing {
 static void drop(struct call *call, void *object)
 {
     struct listing *listing = object;
-    ask_cancel(listing->ask);
+    rpc_call_cancel(listing->rpc);
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
@@ -51,14 +51,14 @@ static bool compile(struct call *call, const char *name, struct name_pattern **p
 {
     struct buffer expression = {0}, text = {0};
     const char *fault;
-    if (!pseudo_argument_text(call->envelope.arguments.raw, name, &expression))
+    if (!compat_argument_text(call->envelope.arguments.raw, name, &expression))
         buffer_append_text(&expression, ".*");
     *pattern = name_pattern_create(buffer_str(&expression), &fault);
     bool is_good = *pattern != NULL; /* once it is answered, the call's state is gone */
     if (!is_good) {
         buffer_append_format(&text, "%s is no regular expression that can be used here: it %s",
                              name, fault);
-        pseudo_answer_text(call, buffer_str(&text), true);
+        compat_answer_text(call, buffer_str(&text), true);
     }
     buffer_finish(&text);
     buffer_finish(&expression);
@@ -80,8 +80,8 @@ static void answer(struct call *call)
     buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
     buffer_append_format(&structured, "{\"tools\":%.*s}", STR_ARGS(buffer_str(&list)));
     bool is_empty = listing->count == 0;
-    pseudo_answer(call,
-                  &(struct pseudo_result){.text = is_empty ? STR("No tools available") : STR_EMPTY,
+    compat_answer(call,
+                  &(struct compat_result){.text = is_empty ? STR("No tools available") : STR_EMPTY,
                                           .json = is_empty ? STR_EMPTY : buffer_str(&list),
                                           .structured = buffer_str(&structured)});
     buffer_finish(&structured);
@@ -137,16 +137,16 @@ static bool read_page(struct call *call, struct str result)
     return is_list;
 }
 
-static void ask_page(struct call *call, struct str cursor);
+static void rpc_call_page(struct call *call, struct str cursor);
 
-static void on_page(void *context, const struct ask_reply *reply)
+static void on_page(void *context, const struct rpc_call_reply *reply)
 {
     struct call *call = context;
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
-    listing->ask = NULL;
+    listing->rpc = NULL;
     if (!read_page(call, result)) {
-        pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
+        compat_answer_text(call, STR("The server cannot be asked for its tools now"), true);
         return;
     }
     struct str next = mcp_next_cursor(result);
@@ -154,12 +154,12 @@ static void on_page(void *context, const struct ask_reply *reply)
     if (next.length == 0 || is_last)
         answer(call);
     else
-        ask_page(call, next);
+        rpc_call_page(call, next);
 }
 
-static void ask_page(struct call *call, struct str cursor)
+static void rpc_call_page(struct call *call, struct str cursor)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_page};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_page};
     struct listing *listing = listing_of(call);
     struct buffer params = {0}, body = {0}, id = {0};
     struct headers headers;
@@ -167,8 +167,8 @@ static void ask_page(struct call *call, struct str cursor)
     headers_from_request(&headers, call->exchange, call->source);
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
-    ask_write_request(&body, &id, "tools/list", buffer_str(&params));
-    struct ask_options options = {
+    rpc_call_write_request(&body, &id, "tools/list", buffer_str(&params));
+    struct rpc_call_options options = {
         .source = call->source,
         .snapshot = call->snapshot,
         .headers = &headers,
@@ -178,14 +178,14 @@ static void ask_page(struct call *call, struct str cursor)
         .total_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
         .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
     };
-    listing->ask = ask_start(call->worker, &options, &callbacks, call);
+    listing->rpc = rpc_call_start(call->worker, &options, &callbacks, call);
     headers_finish(&headers);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
 }
 
-void pseudo_list_tools(struct call *call, struct str arguments)
+void pseudo_tool_list_tools(struct call *call, struct str arguments)
 {
     struct listing *listing = memory_alloc(sizeof *listing);
     listing->call = call;
@@ -195,7 +195,7 @@ void pseudo_list_tools(struct call *call, struct str arguments)
     if (!compile(call, "server", &listing->server) || !compile(call, "tool", &listing->tool))
         return;
     if (matches(listing->server, str_from(call->source->id)))
-        ask_page(call, STR_EMPTY);
+        rpc_call_page(call, STR_EMPTY);
     else
         answer(call);
 }

@@ -12,35 +12,34 @@ static void answer_array(struct call *call, const char *key, struct str array, s
 {
     struct buffer structured = {0};
     buffer_append_format(&structured, "{\"%s\":%.*s}", key, STR_ARGS(array));
-    pseudo_answer(call, &(struct pseudo_result){.text = count > 0 ? STR_EMPTY : words,
+    compat_answer(call, &(struct compat_result){.text = count > 0 ? STR_EMPTY : words,
                                                 .json = count > 0 ? array : STR_EMPTY,
                                                 .structured = buffer_str(&structured)});
     buffer_finish(&structured);
 }
 
-void pseudo_get_notifications(struct call *call, struct str arguments)
+void pseudo_tool_get_notifications(struct call *call, struct str arguments)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0};
     inbox_key_of_call(call, key);
-    size_t count = pseudo_client_take_notifications(call->worker->gateway, str_from(key), &list);
+    size_t count = inbox_take_notifications(call->worker->gateway, str_from(key), &list);
     answer_array(call, "notifications", buffer_str(&list), count, STR("No notifications"));
     buffer_finish(&list);
 }
 
-void pseudo_get_logs(struct call *call, struct str arguments)
+void pseudo_tool_get_logs(struct call *call, struct str arguments)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, server = {0}, level = {0};
     size_t limit =
-        (size_t)pseudo_argument_number(arguments, "limit", PSEUDO_MOST_LOGS, DEFAULT_LOGS);
-    bool is_other = pseudo_argument_text(arguments, "server", &server) &&
+        (size_t)compat_argument_number(arguments, "limit", INBOX_MOST_LOGS, DEFAULT_LOGS);
+    bool is_other = compat_argument_text(arguments, "server", &server) &&
                     !str_equal(buffer_str(&server), str_from(call->source->id));
-    pseudo_argument_text(arguments, "level", &level);
+    compat_argument_text(arguments, "level", &level);
     inbox_key_of_call(call, key);
-    size_t count =
-        pseudo_client_take_logs(call->worker->gateway, is_other ? STR_EMPTY : str_from(key),
-                                buffer_str(&level), limit, &list);
+    size_t count = inbox_take_logs(call->worker->gateway, is_other ? STR_EMPTY : str_from(key),
+                                   buffer_str(&level), limit, &list);
     answer_array(call, "logs", buffer_str(&list), count, STR("No log messages"));
     buffer_finish(&level);
     buffer_finish(&server);
@@ -49,7 +48,7 @@ void pseudo_get_logs(struct call *call, struct str arguments)
 
 /* A session reaches the one server that its path names. The server's own address is nobody's
  * business here, and may hold credentials. */
-void pseudo_list_servers(struct call *call, struct str arguments)
+void pseudo_tool_list_servers(struct call *call, struct str arguments)
 {
     const struct config_source *source = call->source;
     struct buffer list = {0}, url = {0};

@@ -22,18 +22,18 @@
 #define MOST_ATTEMPTS 3
 #define MOST_CANDIDATES 100
 
-static struct pseudo_join join_of(const struct plain_call *plain)
+static struct repeated_call join_of(const struct plain_call *plain)
 {
-    return (struct pseudo_join){str_from(plain->key), plain->digest, plain->id};
+    return (struct repeated_call){str_from(plain->key), plain->digest, plain->id};
 }
 
 /* What was not told is told to the next such call. */
 static void drop(struct call *call, void *object)
 {
     struct plain_call *plain = object;
-    struct pseudo_join join = join_of(plain);
+    struct repeated_call join = join_of(plain);
     if (plain->id[0] && !plain->is_told)
-        pseudo_join_set_undelivered(plain->gateway, &join);
+        repeated_call_set_undelivered(plain->gateway, &join);
     task_unref(plain->task);
     free(plain);
 }
@@ -50,9 +50,9 @@ static struct plain_call *plain_call_of(const struct call *call)
 static void on_ended(struct call *call, struct task *task)
 {
     struct plain_call *plain = plain_call_of(call);
-    struct pseudo_join join = join_of(plain);
+    struct repeated_call join = join_of(plain);
     plain->is_told = true;
-    pseudo_join_forget(plain->gateway, &join);
+    repeated_call_forget(plain->gateway, &join);
     plain_call_answer_outcome(call, plain, task);
 }
 
@@ -66,9 +66,9 @@ static void on_working(void *context, const struct store_reply *reply)
 
 static void on_timed_out(struct call *call)
 {
-    struct pseudo_join join = join_of(plain_call_of(call));
-    pseudo_join_set_undelivered(call->worker->gateway, &join);
-    pseudo_list(call, PSEUDO_WORKING, on_working);
+    struct repeated_call join = join_of(plain_call_of(call));
+    repeated_call_set_undelivered(call->worker->gateway, &join);
+    task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
 }
 
 /* A client that hears of progress may be held for longer. One that could never ask again waits for
@@ -76,28 +76,28 @@ static void on_timed_out(struct call *call)
 static void set_patience(struct call *call, const struct plain_call *plain)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
-    bool hears = call->envelope.progress_token.length > 0 && held_may_stream(call);
+    bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
     if (call->is_executed)
-        waiting_set_patience(call, call->patience_ms);
+        result_wait_set_patience(call, call->patience_ms);
     else if (plain->key[0] || client_is_shown_tools(call))
-        waiting_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
-    waiting_open(call);
-    if (hears && held_is(call))
-        held_show_progress(call);
+        result_wait_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
+    result_wait_open(call);
+    if (hears && deferred_response_is(call))
+        deferred_response_show_progress(call);
 }
 
 static void begin_wait(struct call *call, const struct plain_call *plain)
 {
-    static const struct waiting_options options = {
+    static const struct result_wait_options options = {
         .ended = on_ended, .timed_out = on_timed_out, .opens_late = true};
-    waiting_begin_with(call, str_from(plain->id), &options);
+    result_wait_begin_with(call, str_from(plain->id), &options);
 }
 
 /* The wait was for a task that is not to be joined after all. */
 static void end_wait(struct call *call)
 {
     struct plain_call *plain = plain_call_of(call);
-    waiting_end(call);
+    result_wait_end(call);
     plain->id[0] = '\0';
     plain->is_joined = false;
     task_unref(plain->task);
@@ -121,16 +121,16 @@ static void on_created(void *context, const struct store_reply *reply)
     struct commitment *commitment = context;
     struct call *call = commitment->call;
     if (reply->status == STORE_OK) {
-        task_bind_announce(reply->task);
+        task_binding_announce(reply->task);
         if (call->exchange) {
             struct plain_call *plain = plain_call_of(call);
             plain->task = task_ref(reply->task);
             set_patience(call, plain);
         }
     } else {
-        struct pseudo_join join = {str_from(commitment->key), commitment->digest, commitment->id};
+        struct repeated_call join = {str_from(commitment->key), commitment->digest, commitment->id};
         task_create_log_refused(call, reply->status);
-        pseudo_join_forget(call->worker->gateway, &join);
+        repeated_call_forget(call->worker->gateway, &join);
         execution_forget(call->worker, str_from(commitment->id));
         if (call->exchange)
             task_create_answer_refused(call, reply->status);
@@ -177,10 +177,10 @@ static void create(struct call *call)
     memcpy(commitment->key, plain->key, sizeof commitment->key);
     memcpy(commitment->digest, plain->digest, sizeof commitment->digest);
     memcpy(commitment->id, task->id, sizeof commitment->id);
-    struct pseudo_join claim = join_of(plain);
+    struct repeated_call claim = join_of(plain);
     execution_hold(call, task);
     begin_wait(call, plain);
-    if (pseudo_join_claim(plain->gateway, &claim, commit, commitment, other))
+    if (repeated_call_claim(plain->gateway, &claim, commit, commitment, other))
         return;
     execution_forget(call->worker, str_from(task->id));
     task_unref(task);
@@ -196,14 +196,14 @@ static void create(struct call *call)
  * the outcome gets it, once. */
 static bool may_join(const struct plain_call *plain, const struct task *task)
 {
-    struct pseudo_join join = join_of(plain);
+    struct repeated_call join = join_of(plain);
     char id[TASK_ID_BYTES];
     bool is_undelivered = false;
     if (task->state == TASK_PENDING)
         return true;
     if (task_state_is_terminal(task->state))
-        return pseudo_join_take(plain->gateway, &join);
-    return pseudo_join_find(plain->gateway, join.key, join.digest, id, &is_undelivered) &&
+        return repeated_call_take(plain->gateway, &join);
+    return repeated_call_find(plain->gateway, join.key, join.digest, id, &is_undelivered) &&
            strcmp(id, join.id) == 0 && is_undelivered;
 }
 
@@ -228,13 +228,13 @@ static void on_read(void *context, const struct store_reply *reply)
         return;
     }
     struct plain_call *plain = plain_call_of(call);
-    struct pseudo_join earlier = join_of(plain);
+    struct repeated_call earlier = join_of(plain);
     if (reply->status == STORE_FAILED || plain->attempts >= MOST_ATTEMPTS) {
         task_create_answer_refused(call, STORE_FAILED);
     } else if (reply->task && call_owns(call, reply->task) && may_join(plain, reply->task)) {
         join_task(call, reply->task);
     } else {
-        pseudo_join_forget(plain->gateway, &earlier);
+        repeated_call_forget(plain->gateway, &earlier);
         end_wait(call);
         create(call);
     }
@@ -258,8 +258,8 @@ static bool is_same(const struct call *call, const struct plain_call *plain,
                     const struct task *task)
 {
     char digest[DIGEST_HEX_BYTES];
-    pseudo_join_digest(str_from(task->tool), task->definition_digest, task->arguments_digest,
-                       digest);
+    repeated_call_digest(str_from(task->tool), task->definition_digest, task->arguments_digest,
+                         digest);
     return strcmp(task->session, call->session) == 0 && call_owns(call, task) &&
            strcmp(digest, plain->digest) == 0;
 }
@@ -277,10 +277,10 @@ static void on_found(void *context, const struct store_reply *reply)
     for (size_t i = 0; i < reply->task_count && !found; i++)
         found = is_same(call, plain, reply->tasks[i]) ? reply->tasks[i] : NULL;
     if (found) {
-        struct pseudo_join earlier = {str_from(plain->key), plain->digest, found->id};
+        struct repeated_call earlier = {str_from(plain->key), plain->digest, found->id};
         memcpy(id, found->id, sizeof id);
-        if (pseudo_join_claim(plain->gateway, &earlier, NULL, NULL, id))
-            pseudo_join_set_undelivered(plain->gateway, &earlier);
+        if (repeated_call_claim(plain->gateway, &earlier, NULL, NULL, id))
+            repeated_call_set_undelivered(plain->gateway, &earlier);
         join(call, id);
     } else {
         create(call);
@@ -308,11 +308,11 @@ static void begin(struct call *call)
     char id[TASK_ID_BYTES];
     bool is_undelivered;
     inbox_key_of_call(call, plain->key);
-    pseudo_client_touch(plain->gateway, str_from(plain->key));
+    inbox_touch(plain->gateway, str_from(plain->key));
     if (!plain->key[0])
         create(call);
-    else if (pseudo_join_find(plain->gateway, str_from(plain->key), plain->digest, id,
-                              &is_undelivered))
+    else if (repeated_call_find(plain->gateway, str_from(plain->key), plain->digest, id,
+                                &is_undelivered))
         join(call, id);
     else
         look_in_store(call);
@@ -328,9 +328,9 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     plain->tool = *tool;
     plain->accelerated = accelerated;
     canonical_digest(call->envelope.arguments.raw, arguments_digest);
-    pseudo_join_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
+    repeated_call_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
     call_part_add(call, &plain->part, &plain_call_kind);
-    verify_then(call, begin);
+    credential_check_then(call, begin);
 }
 
 /* ---- a forwarded call whose client left ---- */
@@ -342,8 +342,9 @@ static void rejoin(struct call *call)
     char id[TASK_ID_BYTES];
     bool is_undelivered;
     plain->is_late = true; /* the task may end before it is read */
-    pseudo_client_touch(plain->gateway, str_from(plain->key));
-    if (pseudo_join_find(plain->gateway, str_from(plain->key), plain->digest, id, &is_undelivered))
+    inbox_touch(plain->gateway, str_from(plain->key));
+    if (repeated_call_find(plain->gateway, str_from(plain->key), plain->digest, id,
+                           &is_undelivered))
         join(call, id);
     else
         forward_after_all(call);
@@ -351,7 +352,7 @@ static void rejoin(struct call *call)
 
 static void verify_and_rejoin(struct call *call)
 {
-    verify_then(call, rejoin);
+    credential_check_then(call, rejoin);
 }
 
 bool plain_call_rejoins(struct call *call, const struct policy_decision *decision,
@@ -360,13 +361,13 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
     struct gateway *gateway = call->worker->gateway;
     char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
     bool is_undelivered;
-    if (!pseudo_joins_any_left(gateway) || call->envelope.task.raw.length > 0 ||
+    if (!repeated_calls_any_left(gateway) || call->envelope.task.raw.length > 0 ||
         call->envelope.kind != ENVELOPE_REQUEST)
         return false;
     call_identify(call);
     inbox_key_of_call(call, key);
-    pseudo_join_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
-    if (!pseudo_join_find(gateway, str_from(key), digest, id, &is_undelivered))
+    repeated_call_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    if (!repeated_call_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;
     struct plain_call *plain = memory_alloc(sizeof *plain);
     plain->gateway = gateway;

@@ -23,7 +23,7 @@ static bool has_result(const struct task *task)
 static void answer_result(struct call *call, struct str result)
 {
     if (call->is_executed)
-        pseudo_answer_result(call, result);
+        compat_answer_result(call, result);
     else
         call_answer_result(call, result);
 }
@@ -121,20 +121,20 @@ static void write_sentence(struct buffer *out, const struct call *call,
 static void write_block(struct buffer *out, const struct call *call, const struct plain_call *plain,
                         const struct task *task, const struct store_reply *working)
 {
-    struct pseudo_questions questions;
-    pseudo_questions_init(&questions, call);
+    struct compat_questions inputs;
+    compat_questions_init(&inputs, call);
     buffer_append_text(out, "{\"proxy_task\":");
-    pseudo_write_proxy_task(out, task);
+    task_summary_write_proxy(out, task);
     buffer_append_format(out, ",\"joined\":%s,\"pending_on_server\":{\"tasks\":[",
                          plain->is_joined ? "true" : "false");
     for (size_t i = 0; i < working->task_count; i++) {
         if (i > 0)
             buffer_append_char(out, ',');
-        pseudo_write_working_task(out, working->tasks[i]);
+        task_summary_write_working(out, working->tasks[i]);
     }
     buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
-                         STR_ARGS(buffer_str(&questions.elicitations)));
-    pseudo_questions_finish(&questions);
+                         STR_ARGS(buffer_str(&inputs.elicitations)));
+    compat_questions_finish(&inputs);
 }
 
 static const struct task *newest(const struct plain_call *plain, const struct store_reply *working)
@@ -150,13 +150,13 @@ void plain_call_answer_pending(struct call *call, const struct plain_call *plain
                                const struct store_reply *working)
 {
     const struct task *task = newest(plain, working);
-    bool promises_other = pseudo_promises_output(call, &plain->decision, &plain->tool);
+    bool promises_other = pseudo_tools_promise_output(call, &plain->decision, &plain->tool);
     struct buffer text = {0}, json = {0};
     count_wait("pending");
     write_sentence(&text, call, plain, task);
     write_block(&json, call, plain, task, working);
-    pseudo_answer(
-        call, &(struct pseudo_result){.text = buffer_str(&text),
+    compat_answer(
+        call, &(struct compat_result){.text = buffer_str(&text),
                                       .json = buffer_str(&json),
                                       .structured = promises_other ? STR_EMPTY : buffer_str(&json),
                                       .is_error = promises_other,

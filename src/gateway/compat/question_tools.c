@@ -10,31 +10,31 @@
 
 /* ---- listing ---- */
 
-static void answer_list(struct call *call, enum question_kind kind, const char *member,
+static void answer_list(struct call *call, enum input_kind kind, const char *member,
                         struct str words)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, structured = {0};
     client_key_of_call(call, key);
-    size_t count = questions_write_list(call->worker->gateway, str_from(key), kind, &list);
+    size_t count = input_write_list(call->worker->gateway, str_from(key), kind, &list);
     buffer_append_format(&structured, "{\"%s\":", member);
     buffer_append(&structured, buffer_str(&list));
     buffer_append_char(&structured, '}');
-    pseudo_answer(call, &(struct pseudo_result){.text = count > 0 ? STR_EMPTY : words,
+    compat_answer(call, &(struct compat_result){.text = count > 0 ? STR_EMPTY : words,
                                                 .json = count > 0 ? buffer_str(&list) : STR_EMPTY,
                                                 .structured = buffer_str(&structured)});
     buffer_finish(&structured);
     buffer_finish(&list);
 }
 
-void pseudo_get_elicitations(struct call *call, struct str arguments)
+void pseudo_tool_get_elicitations(struct call *call, struct str arguments)
 {
-    answer_list(call, QUESTION_ELICITATION, "elicitations", STR("No pending elicitation requests"));
+    answer_list(call, INPUT_ELICITATION, "elicitations", STR("No pending elicitation requests"));
 }
 
-void pseudo_get_sampling_requests(struct call *call, struct str arguments)
+void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments)
 {
-    answer_list(call, QUESTION_SAMPLING, "sampling_requests", STR("No pending sampling requests"));
+    answer_list(call, INPUT_SAMPLING, "sampling_requests", STR("No pending sampling requests"));
 }
 
 /* ---- answering ---- */
@@ -47,21 +47,21 @@ static void answer_done(struct call *call, const char *what, struct str id, cons
     buffer_append_text(&structured, "{\"requestId\":");
     buffer_append_json_string(&structured, id);
     buffer_append_format(&structured, ",\"outcome\":\"%s\"}", outcome);
-    pseudo_answer(call, &(struct pseudo_result){.text = buffer_str(&text),
+    compat_answer(call, &(struct compat_result){.text = buffer_str(&text),
                                                 .structured = buffer_str(&structured)});
     buffer_finish(&structured);
     buffer_finish(&text);
 }
 
 static void answer_problem(struct call *call, const char *what, struct str id,
-                           enum questions_verdict verdict, const struct error *error)
+                           enum input_verdict verdict, const struct error *error)
 {
     struct buffer text = {0};
-    if (verdict == QUESTIONS_NOT_OPEN)
+    if (verdict == INPUT_NOT_OPEN)
         buffer_append_format(&text, "%s '%.*s' not found or already completed", what, STR_ARGS(id));
     else
         buffer_append_format(&text, "Failed to respond: %s", error->message);
-    pseudo_answer_text(call, buffer_str(&text), true);
+    compat_answer_text(call, buffer_str(&text), true);
     buffer_finish(&text);
 }
 
@@ -82,23 +82,23 @@ static void respond_to_elicitation(struct call *call, struct str arguments, stru
     if (json_type(content) == JSON_NULL)
         content = STR_EMPTY;
     client_key_of_call(call, key);
-    pseudo_argument_text(arguments, "request_id", &id);
-    enum questions_verdict verdict = questions_answer_elicitation(
-        call->worker, str_from(key), buffer_str(&id), action, content, &error);
-    if (verdict == QUESTIONS_ANSWERED)
+    compat_argument_text(arguments, "request_id", &id);
+    enum input_verdict verdict = input_answer_elicitation(call->worker, str_from(key),
+                                                          buffer_str(&id), action, content, &error);
+    if (verdict == INPUT_ANSWERED)
         answer_done(call, "Elicitation request", buffer_str(&id), outcome_of(action));
     else
         answer_problem(call, "Elicitation request", buffer_str(&id), verdict, &error);
     buffer_finish(&id);
 }
 
-void pseudo_respond_to_elicitation(struct call *call, struct str arguments)
+void pseudo_tool_respond_to_elicitation(struct call *call, struct str arguments)
 {
     respond_to_elicitation(call, arguments, json_member(arguments, "action"));
 }
 
 /* To the server it is a form that was closed without a choice. */
-void pseudo_cancel_elicitation_request(struct call *call, struct str arguments)
+void pseudo_tool_cancel_elicitation_request(struct call *call, struct str arguments)
 {
     respond_to_elicitation(call, arguments, STR("\"cancel\""));
 }
@@ -110,10 +110,10 @@ static void respond_to_sampling(struct call *call, struct str arguments, struct 
     struct error error = {""};
     struct buffer id = {0};
     client_key_of_call(call, key);
-    pseudo_argument_text(arguments, "request_id", &id);
-    enum questions_verdict verdict =
-        questions_answer_sampling(call->worker, str_from(key), buffer_str(&id), result, reason);
-    if (verdict == QUESTIONS_ANSWERED)
+    compat_argument_text(arguments, "request_id", &id);
+    enum input_verdict verdict =
+        input_answer_sampling(call->worker, str_from(key), buffer_str(&id), result, reason);
+    if (verdict == INPUT_ANSWERED)
         answer_done(call, "Sampling request", buffer_str(&id),
                     result.length > 0 ? "completed" : "rejected");
     else
@@ -123,7 +123,7 @@ static void respond_to_sampling(struct call *call, struct str arguments, struct 
     buffer_finish(&id);
 }
 
-void pseudo_respond_to_sampling(struct call *call, struct str arguments)
+void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
 {
     struct buffer result = {0};
     struct str stop_reason = json_member(arguments, "stop_reason");
@@ -142,10 +142,10 @@ void pseudo_respond_to_sampling(struct call *call, struct str arguments)
     buffer_finish(&result);
 }
 
-void pseudo_cancel_sampling_request(struct call *call, struct str arguments)
+void pseudo_tool_cancel_sampling_request(struct call *call, struct str arguments)
 {
     struct buffer reason = {0};
-    bool is_given = pseudo_argument_text(arguments, "reason", &reason);
+    bool is_given = compat_argument_text(arguments, "reason", &reason);
     respond_to_sampling(call, arguments, STR_EMPTY,
                         is_given ? buffer_str(&reason) : DEFAULT_REASON);
     buffer_finish(&reason);

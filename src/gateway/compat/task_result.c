@@ -19,7 +19,7 @@
 static struct str asked_id(const struct call *call, struct buffer *id)
 {
     buffer_clear(id);
-    pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
+    compat_argument_text(call->envelope.arguments.raw, "task_id", id);
     return buffer_str(id);
 }
 
@@ -35,7 +35,7 @@ static void answer_error(struct call *call, struct str message)
     buffer_append_text(&json, "{\"error\":");
     buffer_append_json_string(&json, message);
     buffer_append_char(&json, '}');
-    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
+    compat_answer(call, &(struct compat_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
                                                 .is_error = true});
     buffer_finish(&json);
@@ -57,9 +57,9 @@ static void answer_failure(struct call *call, const struct task *task)
 {
     struct buffer text = {0}, why = {0};
     const char *verb = task->state == TASK_CANCELLED ? "was" : "";
-    pseudo_write_error(&why, task);
+    task_summary_write_error(&why, task);
     buffer_append_format(&text, "Task '%s' %s%s%s", task->id, verb, *verb ? " " : "",
-                         pseudo_status(task->state));
+                         task_summary_status(task->state));
     if (task->state != TASK_CANCELLED && why.length > 0)
         buffer_append_format(&text, ": %.*s", STR_ARGS(buffer_str(&why)));
     answer_error(call, buffer_str(&text));
@@ -75,9 +75,9 @@ static void answer_ended(struct call *call, struct task *task)
     char key[CLIENT_KEY_BYTES];
     count_wait("ended");
     inbox_key_of_call(call, key);
-    pseudo_join_forget_task(call->worker->gateway, str_from(key), task->id);
+    repeated_call_forget_task(call->worker->gateway, str_from(key), task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
-        pseudo_answer_result(call, outcome);
+        compat_answer_result(call, outcome);
     } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {
         struct buffer message = {0};
         jsonrpc_write_error_text(&message, call->envelope.id, outcome);
@@ -103,7 +103,7 @@ static int64_t patience_ms(const struct call *call, const struct task *task)
 {
     int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();
     int64_t usual_ms = call->snapshot->config->pseudo.wait_ms;
-    return pseudo_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
+    return compat_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
                                   remaining_ms > 0 ? remaining_ms : usual_ms);
 }
 
@@ -117,25 +117,25 @@ static void on_read(void *context, const struct store_reply *reply)
     }
     if (reply->status == STORE_FAILED) {
         answer_error(call, STR("The task store is not available, try again in a moment"));
-    } else if (!pseudo_owns(call, reply, asked_id(call, &id))) {
+    } else if (!task_summary_owns(call, reply, asked_id(call, &id))) {
         answer_about(call, "not found");
     } else if (task_state_is_terminal(reply->task->state)) {
         answer_ended(call, reply->task);
     } else {
         execution_offer(call, reply->task, true);
-        waiting_set_patience(call, patience_ms(call, reply->task));
-        waiting_open(call);
+        result_wait_set_patience(call, patience_ms(call, reply->task));
+        result_wait_open(call);
     }
     buffer_finish(&id);
     call_unref(call);
 }
 
-void pseudo_get_task_result(struct call *call, struct str arguments)
+void pseudo_tool_get_task_result(struct call *call, struct str arguments)
 {
-    static const struct waiting_options options = {
+    static const struct result_wait_options options = {
         .ended = answer_ended, .timed_out = answer_timed_out, .opens_late = true};
     struct buffer id = {0};
-    waiting_begin_with(call, asked_id(call, &id), &options);
+    result_wait_begin_with(call, asked_id(call, &id), &options);
     store_task_get(call->worker->gateway->store, buffer_str(&id), call_to_store(call, on_read));
     buffer_finish(&id);
 }

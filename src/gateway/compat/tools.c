@@ -10,11 +10,11 @@
 static const struct pseudo_tool tools[] = {
 #define PARAMETER(parameter, kind, required, text, ...)                                            \
     {                                                                                              \
-        .name = parameter, .type = PSEUDO_##kind, .is_required = required, .description = text,    \
-        __VA_ARGS__                                                                                \
+        .name = parameter, .type = PSEUDO_TOOL_##kind, .is_required = required,                    \
+        .description = text, __VA_ARGS__                                                           \
     }
 #define TOOL(symbol, title, effect, handler, description, ...)                                     \
-    {PSEUDO_TOOL_##symbol, title, description, PSEUDO_##effect, handler, {__VA_ARGS__}},
+    {PSEUDO_TOOL_##symbol, title, description, PSEUDO_TOOL_##effect, handler, {__VA_ARGS__}},
 #include "tools_table.h"
 #undef PARAMETER
 #undef TOOL
@@ -63,15 +63,16 @@ static bool needs_human(const struct policy_decision *decision)
            decision->action == ACTION_APPROVE || decision->force_required;
 }
 
-bool pseudo_hides_output(const struct call *call, const struct policy_decision *decision)
+bool pseudo_tools_hide_output(const struct call *call, const struct policy_decision *decision)
 {
     return needs_human(decision) && (client_is_shown_tools(call) || !client_knows_tasks(call));
 }
 
-bool pseudo_promises_output(const struct call *call, const struct policy_decision *decision,
-                            const struct catalog_tool *tool)
+bool pseudo_tools_promise_output(const struct call *call, const struct policy_decision *decision,
+                                 const struct catalog_tool *tool)
 {
-    return tool->has_output_schema && !call->is_executed && !pseudo_hides_output(call, decision);
+    return tool->has_output_schema && !call->is_executed &&
+           !pseudo_tools_hide_output(call, decision);
 }
 
 /* ---- listing ---- */
@@ -96,7 +97,7 @@ bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
     return false;
 }
 
-void pseudo_write_alternative(const struct call *call, struct buffer *out)
+void pseudo_tools_write_alternative(const struct call *call, struct buffer *out)
 {
     static const enum config_pseudo_tool others[] = {
         PSEUDO_TOOL_GET_TASK_RESULT, PSEUDO_TOOL_AWAIT_ACTIVITY, PSEUDO_TOOL_LIST_TASKS};
@@ -123,7 +124,7 @@ void pseudo_write_alternative(const struct call *call, struct buffer *out)
 
 static void write_tool(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
 {
-    const char *calls = tool->effect == PSEUDO_CALLS ? "true" : "false";
+    const char *calls = tool->effect == PSEUDO_TOOL_CALLS ? "true" : "false";
     struct buffer name;
     buffer_init(&name);
     write_name(call, tool, &name);
@@ -132,13 +133,13 @@ static void write_tool(const struct call *call, const struct pseudo_tool *tool, 
     json_add_text(out, "title", tool->title);
     json_add_text(out, "description", tool->description);
     json_add_key(out, "inputSchema");
-    pseudo_write_schema(out, tool->parameters);
+    compat_write_schema(out, tool->parameters);
     buffer_append_format(out,
                          ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
                          "\"destructiveHint\":%s,\"openWorldHint\":%s,"
                          "\"taskSupport\":\"forbidden\"},"
                          "\"execution\":{\"taskSupport\":\"forbidden\"}}",
-                         tool->title, tool->effect == PSEUDO_READS ? "true" : "false", calls,
+                         tool->title, tool->effect == PSEUDO_TOOL_READS ? "true" : "false", calls,
                          calls);
     buffer_finish(&name);
 }
@@ -147,7 +148,7 @@ static void write_tool(const struct call *call, const struct pseudo_tool *tool, 
 static void warn_of_collisions(const struct call *call, struct str names)
 {
     if (names.length > 0 &&
-        pseudo_clients_warn_once(call->worker->gateway->pseudo_clients, str_from(call->source->id)))
+        inbox_table_warn_once(call->worker->gateway->inbox_table, str_from(call->source->id)))
         log_warn("Tools of the gateway's own are offered under another name: upstream has tools of "
                  "the same name",
                  LOG_TEXT("source", call->source->id), LOG_STR("tools", names),
@@ -186,16 +187,16 @@ static void run(struct call *call)
     buffer_init(&problem);
     buffer_init(&text);
     inbox_key_of_call(call, key);
-    pseudo_client_touch(call->worker->gateway, str_from(key));
+    inbox_touch(call->worker->gateway, str_from(key));
     if (!tool) {
-        pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),
+        compat_answer_text(call, STR("This tool is now the server's own: list the tools again"),
                            true); /* its list has come meanwhile */
-    } else if (pseudo_check_arguments(arguments, tool->parameters, &problem)) {
+    } else if (compat_check_arguments(arguments, tool->parameters, &problem)) {
         tool->handle(call, arguments);
     } else {
         buffer_append_format(&text, "Invalid arguments for %s: %.*s",
                              config_pseudo_tool_name(tool->id), STR_ARGS(buffer_str(&problem)));
-        pseudo_answer_text(call, buffer_str(&text), true);
+        compat_answer_text(call, buffer_str(&text), true);
     }
     buffer_finish(&text);
     buffer_finish(&problem);
@@ -204,5 +205,5 @@ static void run(struct call *call)
 void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)
 {
     metrics_count(METRIC_PSEUDO_CALLS, str_from(config_pseudo_tool_name(tool->id)));
-    verify_then(call, run);
+    credential_check_then(call, run);
 }

@@ -8,24 +8,24 @@
 #include "arguments.h"
 #include "internal.h"
 
-#define PSEUDO_MOST_PARAMETERS 6
+#define PSEUDO_TOOL_MOST_PARAMETERS 6
 
 /* `arguments` is JSON text that fits the table; may be empty. Answers the call. */
-typedef void (*pseudo_handler)(struct call *call, struct str arguments);
+typedef void (*pseudo_tool_handler)(struct call *call, struct str arguments);
 
 /* What hosts may conclude before they ask their human. */
-enum pseudo_effect {
-    PSEUDO_READS,
-    PSEUDO_CHANGES, /* what the gateway keeps for this client, or what it was asked */
-    PSEUDO_CALLS,   /* does whatever upstream's tools do */
+enum pseudo_tool_effect {
+    PSEUDO_TOOL_READS,
+    PSEUDO_TOOL_CHANGES, /* what the gateway keeps for this client, or what it was asked */
+    PSEUDO_TOOL_CALLS,   /* does whatever upstream's tools do */
 };
 
 struct pseudo_tool {
     enum config_pseudo_tool id;
     const char *title, *description;
-    enum pseudo_effect effect;
-    pseudo_handler handle;
-    struct pseudo_parameter parameters[PSEUDO_MOST_PARAMETERS + 1];
+    enum pseudo_tool_effect effect;
+    pseudo_tool_handler handle;
+    struct compat_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
 
 /* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
@@ -43,29 +43,29 @@ bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
 /* Official clients refuse a result without the structured content that the tool's definition
  * promises, unless it is an error. A client whose plain calls may be answered with what is pending
  * is therefore not told of the output schema of a tool that needs a human by its rule. */
-bool pseudo_hides_output(const struct call *call, const struct policy_decision *decision);
+bool pseudo_tools_hide_output(const struct call *call, const struct policy_decision *decision);
 /* Whether the client of this call was told of an output schema. */
-bool pseudo_promises_output(const struct call *call, const struct policy_decision *decision,
-                            const struct catalog_tool *tool);
+bool pseudo_tools_promise_output(const struct call *call, const struct policy_decision *decision,
+                                 const struct catalog_tool *tool);
 
 /* A JSON object for an error about the task field: which of our tools makes the same call, and
  * which others go with it. Nothing where they are not offered. */
-void pseudo_write_alternative(const struct call *call, struct buffer *out);
+void pseudo_tools_write_alternative(const struct call *call, struct buffer *out);
 
 /* ---- the handlers, one file for what belongs together ---- */
-void pseudo_list_tasks(struct call *call, struct str arguments);
-void pseudo_get_task(struct call *call, struct str arguments);
-void pseudo_get_task_result(struct call *call, struct str arguments);
-void pseudo_cancel_task(struct call *call, struct str arguments);
-void pseudo_await_activity(struct call *call, struct str arguments);
-void pseudo_execute_tool(struct call *call, struct str arguments);
-void pseudo_get_elicitations(struct call *call, struct str arguments);
-void pseudo_respond_to_elicitation(struct call *call, struct str arguments);
-void pseudo_cancel_elicitation_request(struct call *call, struct str arguments);
-void pseudo_get_sampling_requests(struct call *call, struct str arguments);
-void pseudo_respond_to_sampling(struct call *call, struct str arguments);
-void pseudo_cancel_sampling_request(struct call *call, struct str arguments);
-void pseudo_get_notifications(struct call *call, struct str arguments);
-void pseudo_get_logs(struct call *call, struct str arguments);
-void pseudo_list_servers(struct call *call, struct str arguments);
-void pseudo_list_tools(struct call *call, struct str arguments);
+void pseudo_tool_list_tasks(struct call *call, struct str arguments);
+void pseudo_tool_get_task(struct call *call, struct str arguments);
+void pseudo_tool_get_task_result(struct call *call, struct str arguments);
+void pseudo_tool_cancel_task(struct call *call, struct str arguments);
+void pseudo_tool_await_activity(struct call *call, struct str arguments);
+void pseudo_tool_execute_tool(struct call *call, struct str arguments);
+void pseudo_tool_get_elicitations(struct call *call, struct str arguments);
+void pseudo_tool_respond_to_elicitation(struct call *call, struct str arguments);
+void pseudo_tool_cancel_elicitation_request(struct call *call, struct str arguments);
+void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments);
+void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments);
+void pseudo_tool_cancel_sampling_request(struct call *call, struct str arguments);
+void pseudo_tool_get_notifications(struct call *call, struct str arguments);
+void pseudo_tool_get_logs(struct call *call, struct str arguments);
+void pseudo_tool_list_servers(struct call *call, struct str arguments);
+void pseudo_tool_list_tools(struct call *call, struct str arguments);

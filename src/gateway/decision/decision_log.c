@@ -16,21 +16,21 @@
 #define RULE_FIELDS 6
 #define FIELDS_MAX 10
 
-static enum verdict_outcome outcome_of(const struct decided *decided)
+static enum verdict_outcome outcome_of(const struct decision_log_entry *entry)
 {
-    return decided->decision ? verdict_outcome_of(decided->decision) : VERDICT_HIDE;
+    return entry->decision ? verdict_outcome_of(entry->decision) : VERDICT_HIDE;
 }
 
 /* What any call of this kind has in common; `tool` as recorded_name() has it. */
-static void name_rule(const struct decided *decided, struct str tool,
+static void name_rule(const struct decision_log_entry *entry, struct str tool,
                       struct log_field fields[FIELDS_MAX])
 {
     static const struct policy_decision hidden = {.action = ACTION_DENY};
-    const struct policy_decision *decision = decided->decision ? decided->decision : &hidden;
-    enum verdict_outcome outcome = outcome_of(decided);
+    const struct policy_decision *decision = entry->decision ? entry->decision : &hidden;
+    enum verdict_outcome outcome = outcome_of(entry);
     const struct config_rule *rule = decision->rule;
     fields[0] = LOG_STR("tool", tool);
-    fields[1] = LOG_TEXT("source", decided->request->source->id);
+    fields[1] = LOG_TEXT("source", entry->request->source->id);
     fields[2] = LOG_TEXT("outcome", verdict_outcome_name(outcome));
     fields[3] = LOG_TEXT("rule", rule ? rule->match : "");
     fields[4] = LOG_NUMBER("rule_index", rule ? (int64_t)decision->rule_index : -1);
@@ -55,14 +55,14 @@ static void name_caller(const struct policy_facts *facts, struct buffer *annotat
     fields[9] = LOG_JSON("annotations", buffer_str(annotations));
 }
 
-void decided_write(struct buffer *out, const struct decided *decided)
+void decision_log_write_json(struct buffer *out, const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];
     struct buffer annotations;
     char name[RECORDED_NAME_BYTES];
     buffer_init(&annotations);
-    name_rule(decided, recorded_name(decided->request->name, name), fields);
-    name_caller(decided->facts, &annotations, fields);
+    name_rule(entry, recorded_name(entry->request->name, name), fields);
+    name_caller(entry->facts, &annotations, fields);
     buffer_append_char(out, '{');
     for (unsigned i = 0; i < FIELDS_MAX; i++) {
         json_add_key(out, fields[i].name);
@@ -82,90 +82,91 @@ void decided_write(struct buffer *out, const struct decided *decided)
 static void on_flush(void *context)
 {
     struct gateway_worker *worker = context;
-    if (tally_flush(worker->tally))
-        loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
+    if (log_aggregate_flush(worker->aggregate))
+        loop_timer_start(&worker->log_aggregate_timer, LOG_AGGREGATE_FLUSH_MS);
 }
 
 /* What a rule alone decides is the same for every call of its kind, and summed up. */
-static void begin_kind(struct gateway_worker *worker, const struct decided *decided,
+static void begin_kind(struct gateway_worker *worker, const struct decision_log_entry *entry,
                        struct str tool, struct str key)
 {
     struct log_field fields[FIELDS_MAX];
-    name_rule(decided, tool, fields);
-    tally_begin(worker->tally, key, LOG_LEVEL_INFO, "Calls decided", fields, RULE_FIELDS);
-    if (!loop_timer_is_running(&worker->tally_timer))
-        loop_timer_start(&worker->tally_timer, TALLY_FLUSH_MS);
+    name_rule(entry, tool, fields);
+    log_aggregate_begin(worker->aggregate, key, LOG_LEVEL_INFO, "Calls decided", fields,
+                        RULE_FIELDS);
+    if (!loop_timer_is_running(&worker->log_aggregate_timer))
+        loop_timer_start(&worker->log_aggregate_timer, LOG_AGGREGATE_FLUSH_MS);
 }
 
 /* On the way of every forwarded call: the line is made when it is to be written. */
-static void count(struct gateway_worker *worker, const struct decided *decided)
+static void count(struct gateway_worker *worker, const struct decision_log_entry *entry)
 {
-    const struct policy_decision *decision = decided->decision;
-    const struct snapshot *snapshot = decided->snapshot;
+    const struct policy_decision *decision = entry->decision;
+    const struct snapshot *snapshot = entry->snapshot;
     char name[RECORDED_NAME_BYTES];
-    struct str tool = recorded_name(decided->request->name, name);
+    struct str tool = recorded_name(entry->request->name, name);
     struct {
         uint64_t snapshot, source, rule;
         char tool[RECORDED_NAME_BYTES];
     } key;
-    if (!worker->tally) {
-        worker->tally = tally_create();
-        loop_timer_init(&worker->tally_timer, worker->loop, on_flush, worker);
+    if (!worker->aggregate) {
+        worker->aggregate = log_aggregate_create();
+        loop_timer_init(&worker->log_aggregate_timer, worker->loop, on_flush, worker);
     }
     key.snapshot = snapshot->number;
-    key.source = (uint64_t)(decided->request->source - snapshot->config->sources);
+    key.source = (uint64_t)(entry->request->source - snapshot->config->sources);
     key.rule = !decision ? UINT64_MAX : decision->rule ? decision->rule_index : UINT64_MAX - 1;
     memcpy(key.tool, tool.bytes, tool.length);
     struct str text = str_slice((const char *)&key, offsetof(__typeof__(key), tool) + tool.length);
-    if (!tally_repeat(worker->tally, text))
-        begin_kind(worker, decided, tool, text);
+    if (!log_aggregate_repeat(worker->aggregate, text))
+        begin_kind(worker, entry, tool, text);
 }
 
 /* What policies decide hangs on who calls and when. */
-static void tell(const struct decided *decided)
+static void tell(const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];
     struct buffer annotations;
     char name[RECORDED_NAME_BYTES];
     buffer_init(&annotations);
-    name_rule(decided, recorded_name(decided->request->name, name), fields);
-    name_caller(decided->facts, &annotations, fields);
+    name_rule(entry, recorded_name(entry->request->name, name), fields);
+    name_caller(entry->facts, &annotations, fields);
     log_write(LOG_LEVEL_INFO, "Call decided", fields, FIELDS_MAX);
     buffer_finish(&annotations);
 }
 
-static void record(struct gateway_worker *worker, const struct decided *decided)
+static void record(struct gateway_worker *worker, const struct decision_log_entry *entry)
 {
-    if (decided->becomes_task || !decided->snapshot->config->record)
+    if (entry->becomes_task || !entry->snapshot->config->record)
         return;
-    if (decided->decision && decided->decision->by_policies && decided->facts)
-        tell(decided);
+    if (entry->decision && entry->decision->by_policies && entry->facts)
+        tell(entry);
     else
-        count(worker, decided);
+        count(worker, entry);
 }
 
-void decided_finish(struct gateway_worker *worker)
+void decision_log_finish(struct gateway_worker *worker)
 {
-    if (!worker->tally)
+    if (!worker->aggregate)
         return;
-    loop_timer_stop(&worker->tally_timer);
-    tally_destroy(worker->tally);
-    worker->tally = NULL;
+    loop_timer_stop(&worker->log_aggregate_timer);
+    log_aggregate_destroy(worker->aggregate);
+    worker->aggregate = NULL;
 }
 
 /* ---- the shadow ---- */
 
-static struct shadow_call describe(const struct decided *decided)
+static struct shadow_call describe(const struct decision_log_entry *entry)
 {
     struct shadow_call call = {
-        .snapshot = decided->snapshot,
-        .request = *decided->request,
-        .outcome = outcome_of(decided),
+        .snapshot = entry->snapshot,
+        .request = *entry->request,
+        .outcome = outcome_of(entry),
     };
-    if (decided->decision)
-        call.decision = *decided->decision;
-    if (decided->facts)
-        call.facts = *decided->facts;
+    if (entry->decision)
+        call.decision = *entry->decision;
+    if (entry->facts)
+        call.facts = *entry->facts;
     return call;
 }
 
@@ -196,7 +197,7 @@ static void on_session(void *context, const struct store_reply *reply)
 }
 
 /* Keeps what the call is told by until the store has answered. */
-static void ask_store(struct call *call, const struct shadow_call *shadowed)
+static void rpc_call_store(struct call *call, const struct shadow_call *shadowed)
 {
     struct gateway *gateway = call->worker->gateway;
     struct late *late = memory_alloc(sizeof *late);
@@ -217,11 +218,11 @@ static void ask_store(struct call *call, const struct shadow_call *shadowed)
 }
 
 /* Finds out who calls, as nobody had to so far. */
-static void compare_unidentified(struct call *call, const struct shadow_call *decided)
+static void compare_unidentified(struct call *call, const struct shadow_call *entry)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id);
-    struct shadow_call shadowed = *decided;
+    struct shadow_call shadowed = *entry;
     struct catalog_tool tool;
     struct session_facts session = {0};
     call_find_tool(call, shadowed.request.name, &tool);
@@ -230,7 +231,7 @@ static void compare_unidentified(struct call *call, const struct shadow_call *de
     bool is_known = !call->session[0] ||
                     sessions_get(gateway->sessions, source, str_from(call->session), &session);
     if (!is_known) {
-        ask_store(call, &shadowed);
+        rpc_call_store(call, &shadowed);
         return;
     }
     shadowed.facts.principal.client_name = str_from(session.client_name);
@@ -238,22 +239,22 @@ static void compare_unidentified(struct call *call, const struct shadow_call *de
     shadow_compare_later(gateway->shadow, &shadowed);
 }
 
-void decided_tell(struct gateway_worker *worker, const struct decided *decided)
+void decision_log_write(struct gateway_worker *worker, const struct decision_log_entry *entry)
 {
-    record(worker, decided);
-    if (!decided->snapshot->shadow)
+    record(worker, entry);
+    if (!entry->snapshot->shadow)
         return;
-    struct shadow_call shadowed = describe(decided);
+    struct shadow_call shadowed = describe(entry);
     if (!shadow_compare_rules(worker->gateway->shadow, &shadowed))
         shadow_compare_later(worker->gateway->shadow, &shadowed);
 }
 
-void decided_tell_unidentified(struct call *call, const struct decided *decided)
+void decision_log_write_unidentified(struct call *call, const struct decision_log_entry *entry)
 {
-    record(call->worker, decided);
-    if (!decided->snapshot->shadow)
+    record(call->worker, entry);
+    if (!entry->snapshot->shadow)
         return;
-    struct shadow_call shadowed = describe(decided);
+    struct shadow_call shadowed = describe(entry);
     if (!shadow_compare_rules(call->worker->gateway->shadow, &shadowed))
         compare_unidentified(call, &shadowed);
 }

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-struct decided {
+struct decision_log_entry {
     struct snapshot *snapshot; /* that it was decided by */
     const struct policy_request *request;
     const struct policy_decision *decision; /* NULL: the name is hidden */
@@ -16,10 +16,10 @@ struct decided {
 };
 
 /* On the worker's loop. */
-void decided_tell(struct gateway_worker *worker, const struct decided *decided);
+void decision_log_write(struct gateway_worker *worker, const struct decision_log_entry *entry);
 /* Without `facts`: who calls is found out only if the shadow must know it. */
-void decided_tell_unidentified(struct call *call, const struct decided *decided);
+void decision_log_write_unidentified(struct call *call, const struct decision_log_entry *entry);
 /* The same as a JSON object, for task.decision; names that are too long to keep are "". */
-void decided_write(struct buffer *out, const struct decided *decided);
+void decision_log_write_json(struct buffer *out, const struct decision_log_entry *entry);
 /* Says what was summed up; at the end of a worker. */
-void decided_finish(struct gateway_worker *worker);
+void decision_log_finish(struct gateway_worker *worker);

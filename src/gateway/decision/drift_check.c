@@ -36,7 +36,7 @@ static bool request_is_intact(const struct task *task)
 static void find_tool(const struct execution *execution, struct str owner,
                       struct catalog_tool *tool)
 {
-    bool is_own = str_starts_with(owner, STR(TASK_BIND_ADMIN));
+    bool is_own = str_starts_with(owner, STR(TASK_BINDING_ADMIN));
     catalog_find_tool(execution->worker->gateway->catalog, str_from(execution->task->source),
                       is_own ? CATALOG_GATEWAY : owner, str_from(execution->task->tool), tool);
 }
@@ -104,7 +104,7 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     if (policy_refuses_arguments(&request, &decision, NULL))
         return false; /* the rule that allowed it has gone */
     facts.hints = tool.hints;
-    consult(execution->snapshot, &request, &facts, &decision);
+    policy_check(execution->snapshot, &request, &facts, &decision);
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
     if (decision.action != ACTION_FORWARD && !same_workflow)

@@ -12,24 +12,24 @@
 struct kind {
     enum log_level level;
     const char *message;
-    struct log_field fields[TALLY_FIELDS_MAX + 1]; /* and the number of calls */
+    struct log_field fields[LOG_AGGREGATE_FIELDS_MAX + 1]; /* and the number of calls */
     unsigned count;
     char *texts; /* what the fields point to */
     int64_t calls;
 };
 
-struct tally {
+struct log_aggregate {
     pthread_mutex_t lock;
     struct map *kinds;
     int64_t others; /* beyond the limits */
 };
 
-struct tally *tally_create(void)
+struct log_aggregate *log_aggregate_create(void)
 {
-    struct tally *tally = memory_alloc(sizeof *tally);
-    pthread_mutex_init(&tally->lock, NULL);
-    tally->kinds = map_create();
-    return tally;
+    struct log_aggregate *aggregate = memory_alloc(sizeof *aggregate);
+    pthread_mutex_init(&aggregate->lock, NULL);
+    aggregate->kinds = map_create();
+    return aggregate;
 }
 
 static void destroy_kind(void *value)
@@ -39,14 +39,14 @@ static void destroy_kind(void *value)
     free(kind);
 }
 
-void tally_destroy(struct tally *tally)
+void log_aggregate_destroy(struct log_aggregate *aggregate)
 {
-    if (!tally)
+    if (!aggregate)
         return;
-    tally_flush(tally);
-    map_destroy(tally->kinds, destroy_kind);
-    pthread_mutex_destroy(&tally->lock);
-    free(tally);
+    log_aggregate_flush(aggregate);
+    map_destroy(aggregate->kinds, destroy_kind);
+    pthread_mutex_destroy(&aggregate->lock);
+    free(aggregate);
 }
 
 /* The texts with their lengths, so that no two kinds share a key. */
@@ -95,42 +95,43 @@ static void tell(struct kind *kind, int64_t calls)
 }
 
 /* Under the lock. */
-static bool repeat(struct tally *tally, struct str key)
+static bool repeat(struct log_aggregate *aggregate, struct str key)
 {
-    struct kind *kind = map_get(tally->kinds, key);
+    struct kind *kind = map_get(aggregate->kinds, key);
     if (kind)
         kind->calls++;
     return kind != NULL;
 }
 
-bool tally_repeat(struct tally *tally, struct str key)
+bool log_aggregate_repeat(struct log_aggregate *aggregate, struct str key)
 {
-    pthread_mutex_lock(&tally->lock);
-    bool is_known = repeat(tally, key);
-    pthread_mutex_unlock(&tally->lock);
+    pthread_mutex_lock(&aggregate->lock);
+    bool is_known = repeat(aggregate, key);
+    pthread_mutex_unlock(&aggregate->lock);
     return is_known;
 }
 
 /* Under the lock. False when the kind is beyond the limits, or another thread was faster. */
-static bool begin(struct tally *tally, struct str key, enum log_level level, const char *message,
-                  const struct log_field *fields, unsigned count)
+static bool begin(struct log_aggregate *aggregate, struct str key, enum log_level level,
+                  const char *message, const struct log_field *fields, unsigned count)
 {
-    if (repeat(tally, key))
+    if (repeat(aggregate, key))
         return false;
-    if (map_count(tally->kinds) >= TALLY_KINDS_MAX || text_length(fields, count) > TALLY_TEXT_MAX) {
-        tally->others++;
+    if (map_count(aggregate->kinds) >= LOG_AGGREGATE_KINDS_MAX ||
+        text_length(fields, count) > LOG_AGGREGATE_TEXT_MAX) {
+        aggregate->others++;
         return false;
     }
-    map_put(tally->kinds, key, create_kind(level, message, fields, count));
+    map_put(aggregate->kinds, key, create_kind(level, message, fields, count));
     return true;
 }
 
-void tally_begin(struct tally *tally, struct str key, enum log_level level, const char *message,
-                 const struct log_field *fields, unsigned count)
+void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum log_level level,
+                         const char *message, const struct log_field *fields, unsigned count)
 {
-    pthread_mutex_lock(&tally->lock);
-    bool is_first = begin(tally, key, level, message, fields, count);
-    pthread_mutex_unlock(&tally->lock);
+    pthread_mutex_lock(&aggregate->lock);
+    bool is_first = begin(aggregate, key, level, message, fields, count);
+    pthread_mutex_unlock(&aggregate->lock);
     if (!is_first)
         return;
     struct kind *kind = create_kind(level, message, fields, count);
@@ -138,26 +139,26 @@ void tally_begin(struct tally *tally, struct str key, enum log_level level, cons
     destroy_kind(kind);
 }
 
-void tally_count(struct tally *tally, enum log_level level, const char *message,
-                 const struct log_field *fields, unsigned count)
+void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, const char *message,
+                         const struct log_field *fields, unsigned count)
 {
     struct buffer key;
     buffer_init(&key);
     write_key(&key, message, fields, count);
-    if (!tally_repeat(tally, buffer_str(&key)))
-        tally_begin(tally, buffer_str(&key), level, message, fields, count);
+    if (!log_aggregate_repeat(aggregate, buffer_str(&key)))
+        log_aggregate_begin(aggregate, buffer_str(&key), level, message, fields, count);
     buffer_finish(&key);
 }
 
-bool tally_flush(struct tally *tally)
+bool log_aggregate_flush(struct log_aggregate *aggregate)
 {
     struct map *fresh = map_create();
-    pthread_mutex_lock(&tally->lock);
-    struct map *kinds = tally->kinds;
-    int64_t others = tally->others;
-    tally->kinds = fresh;
-    tally->others = 0;
-    pthread_mutex_unlock(&tally->lock);
+    pthread_mutex_lock(&aggregate->lock);
+    struct map *kinds = aggregate->kinds;
+    int64_t others = aggregate->others;
+    aggregate->kinds = fresh;
+    aggregate->others = 0;
+    pthread_mutex_unlock(&aggregate->lock);
     size_t position = 0;
     struct str key;
     void *value;

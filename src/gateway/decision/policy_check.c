@@ -29,8 +29,8 @@ static void tell(const struct policy_request *request, const struct policy_decis
     buffer_finish(&reasons);
 }
 
-void consult(const struct snapshot *snapshot, const struct policy_request *request,
-             const struct policy_facts *facts, struct policy_decision *decision)
+void policy_check(const struct snapshot *snapshot, const struct policy_request *request,
+                  const struct policy_facts *facts, struct policy_decision *decision)
 {
     struct policy_trace trace = {0};
     if (decision->action != ACTION_POLICY)

@@ -7,5 +7,5 @@
 
 /* Makes of ACTION_POLICY what the policies say, counts and logs it; does nothing for any other
  * action. */
-void consult(const struct snapshot *snapshot, const struct policy_request *request,
-             const struct policy_facts *facts, struct policy_decision *decision);
+void policy_check(const struct snapshot *snapshot, const struct policy_request *request,
+                  const struct policy_facts *facts, struct policy_decision *decision);

@@ -30,7 +30,7 @@ struct shadow {
     bool is_started, has_thread, stopping;
     struct list queue; /* struct job.node */
     size_t queued, queued_bytes;
-    struct tally *tally;
+    struct log_aggregate *aggregate;
 };
 
 /* ---- what is said ---- */
@@ -53,8 +53,8 @@ static void tell_difference(struct shadow *shadow, const struct shadow_call *cal
     };
     metrics_count(METRIC_SHADOW_DIFFERENCES, str_from(verdict_outcome_name(call->outcome)),
                   str_from(verdict_outcome_name(other->outcome)));
-    tally_count(shadow->tally, LOG_LEVEL_INFO, "The shadow decides differently", fields,
-                sizeof fields / sizeof *fields);
+    log_aggregate_count(shadow->aggregate, LOG_LEVEL_INFO, "The shadow decides differently", fields,
+                        sizeof fields / sizeof *fields);
 }
 
 /* The policy and the place, nothing of the call but its tool. */
@@ -71,8 +71,9 @@ static void tell_error(struct shadow *shadow, const struct shadow_call *call,
         LOG_NUMBER("column", finding ? finding->column : 0),
         LOG_TEXT("error", finding ? finding->error : failure),
     };
-    tally_count(shadow->tally, LOG_LEVEL_WARN, "A policy of the shadow could not be evaluated",
-                fields, sizeof fields / sizeof *fields);
+    log_aggregate_count(shadow->aggregate, LOG_LEVEL_WARN,
+                        "A policy of the shadow could not be evaluated", fields,
+                        sizeof fields / sizeof *fields);
 }
 
 static bool tell_errors(struct shadow *shadow, const struct shadow_call *call,
@@ -160,16 +161,16 @@ static struct job *take_job(struct shadow *shadow)
 /* What was summed up is said every minute, however busy the queue is. */
 static void flush_in_time(struct shadow *shadow, int64_t *flushed_ms)
 {
-    if (clock_monotonic_ms() - *flushed_ms < TALLY_FLUSH_MS)
+    if (clock_monotonic_ms() - *flushed_ms < LOG_AGGREGATE_FLUSH_MS)
         return;
-    tally_flush(shadow->tally);
+    log_aggregate_flush(shadow->aggregate);
     *flushed_ms = clock_monotonic_ms();
 }
 
 /* Under the lock; NULL when it is time to flush, or to stop. */
 static struct job *await_job(struct shadow *shadow)
 {
-    struct timespec until = clock_monotonic_until(clock_monotonic_ms() + TALLY_FLUSH_MS);
+    struct timespec until = clock_monotonic_until(clock_monotonic_ms() + LOG_AGGREGATE_FLUSH_MS);
     int code = 0;
     while (list_is_empty(&shadow->queue) && !shadow->stopping && code != ETIMEDOUT)
         code = pthread_cond_timedwait(&shadow->wake, &shadow->lock, &until);
@@ -246,7 +247,7 @@ struct shadow *shadow_create(void)
     pthread_mutex_init(&shadow->lock, NULL);
     clock_condition_init(&shadow->wake);
     list_init(&shadow->queue);
-    shadow->tally = tally_create();
+    shadow->aggregate = log_aggregate_create();
     return shadow;
 }
 
@@ -262,7 +263,7 @@ void shadow_destroy(struct shadow *shadow)
         pthread_join(shadow->thread, NULL);
     LIST_FOR_EACH_SAFE (node, next, &shadow->queue)
         destroy_job(LIST_ENTRY(node, struct job, node));
-    tally_destroy(shadow->tally);
+    log_aggregate_destroy(shadow->aggregate);
     pthread_cond_destroy(&shadow->wake);
     pthread_mutex_destroy(&shadow->lock);
     free(shadow);

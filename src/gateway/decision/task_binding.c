@@ -65,10 +65,11 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
                       str_from(origin->client_version)},
         .hints = tool->hints,
     };
-    const struct decided decided = {.request = &request, .decision = decision, .facts = &facts};
+    const struct decision_log_entry entry = {
+        .request = &request, .decision = decision, .facts = &facts};
     struct buffer text;
     buffer_init(&text);
-    decided_write(&text, &decided);
+    decision_log_write_json(&text, &entry);
     task_set_text(&task->decision, buffer_str(&text));
     buffer_finish(&text);
 }
@@ -102,8 +103,9 @@ static void set_clocks(struct task *task, const struct task_origin *origin,
         interval_ms < POLL_INTERVAL_MAX_MS ? interval_ms : POLL_INTERVAL_MAX_MS;
 }
 
-struct task *task_bind(const struct task_origin *origin, const struct policy_decision *decision,
-                       const struct catalog_tool *tool, bool accelerated)
+struct task *task_binding_create(const struct task_origin *origin,
+                                 const struct policy_decision *decision,
+                                 const struct catalog_tool *tool, bool accelerated)
 {
     struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
     task->accelerated = accelerated;
@@ -127,7 +129,7 @@ static void keep_forwarding(struct task *task, const struct task_origin *origin,
     keep_decision(task, origin, &decision, tool);
 }
 
-struct task *task_bind_promoted(const struct call *call)
+struct task *task_binding_create_promoted(const struct call *call)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     struct task *task = task_create_promoted();
@@ -158,7 +160,7 @@ struct task *task_bind_promoted(const struct call *call)
     return task;
 }
 
-void task_bind_announce(const struct task *task)
+void task_binding_announce(const struct task *task)
 {
     /* What was promoted has been told of when it was forwarded. */
     bool is_told = task->promoted || !*task->decision;

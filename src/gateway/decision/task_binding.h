@@ -11,20 +11,21 @@ struct task_origin {
     const struct snapshot *snapshot;
     const struct config_source *source;
     const struct envelope *envelope; /* of a tools/call */
-    const char *owner;     /* contract "Sessions, owners", or TASK_BIND_ADMIN and a name */
+    const char *owner;     /* contract "Sessions, owners", or TASK_BINDING_ADMIN and a name */
     const char *session;   /* digest, or "" */
     const char *principal; /* what operators see */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
 };
 
 /* Owners that are tokens of the admin endpoint: the gateway itself executes for them. */
-#define TASK_BIND_ADMIN "admin:"
+#define TASK_BINDING_ADMIN "admin:"
 
 /* Accelerated: approved from the start. The task's ttl has been checked before. */
-struct task *task_bind(const struct task_origin *origin, const struct policy_decision *decision,
-                       const struct catalog_tool *tool, bool accelerated);
+struct task *task_binding_create(const struct task_origin *origin,
+                                 const struct policy_decision *decision,
+                                 const struct catalog_tool *tool, bool accelerated);
 /* For a call that upstream already works on. The client's bytes are not kept: nobody sends them
  * again. */
-struct task *task_bind_promoted(const struct call *call);
+struct task *task_binding_create_promoted(const struct call *call);
 /* Counts and logs a task that is now stored. */
-void task_bind_announce(const struct task *task);
+void task_binding_announce(const struct task *task);

@@ -22,28 +22,28 @@
 static const struct {
     const char *name;
     bool wakes;
-} event_rows[PSEUDO_EVENT_COUNT] = {
-    [PSEUDO_ELICITATION_REQUEST] = {"elicitation_request", true},
-    [PSEUDO_SAMPLING_REQUEST] = {"sampling_request", true},
-    [PSEUDO_ELICITATION_EXPIRED] = {"elicitation_expired", true},
-    [PSEUDO_SAMPLING_EXPIRED] = {"sampling_expired", true},
-    [PSEUDO_TASK_CREATED] = {"task_created", false},
-    [PSEUDO_TASK_COMPLETED] = {"task_completed", true},
-    [PSEUDO_TASK_FAILED] = {"task_failed", true},
-    [PSEUDO_TASK_CANCELLED] = {"task_cancelled", true},
-    [PSEUDO_TASK_EXPIRED] = {"task_expired", true},
-    [PSEUDO_NOTIFICATION] = {"notification", true},
-    [PSEUDO_SERVER_CONNECTED] = {"server_connected", true},
-    [PSEUDO_SERVER_DISCONNECTED] = {"server_disconnected", true},
-    [PSEUDO_SERVER_RECONNECTED] = {"server_reconnected", true},
+} event_rows[INBOX_EVENT_COUNT] = {
+    [INBOX_ELICITATION_REQUEST] = {"elicitation_request", true},
+    [INBOX_SAMPLING_REQUEST] = {"sampling_request", true},
+    [INBOX_ELICITATION_EXPIRED] = {"elicitation_expired", true},
+    [INBOX_SAMPLING_EXPIRED] = {"sampling_expired", true},
+    [INBOX_TASK_CREATED] = {"task_created", false},
+    [INBOX_TASK_COMPLETED] = {"task_completed", true},
+    [INBOX_TASK_FAILED] = {"task_failed", true},
+    [INBOX_TASK_CANCELLED] = {"task_cancelled", true},
+    [INBOX_TASK_EXPIRED] = {"task_expired", true},
+    [INBOX_NOTIFICATION] = {"notification", true},
+    [INBOX_SERVER_CONNECTED] = {"server_connected", true},
+    [INBOX_SERVER_DISCONNECTED] = {"server_disconnected", true},
+    [INBOX_SERVER_RECONNECTED] = {"server_reconnected", true},
 };
 
-const char *pseudo_event_name(enum pseudo_event type)
+const char *inbox_event_name(enum inbox_event type)
 {
     return event_rows[type].name;
 }
 
-bool pseudo_event_wakes(enum pseudo_event type)
+bool inbox_event_wakes(enum inbox_event type)
 {
     return event_rows[type].wakes;
 }
@@ -84,9 +84,9 @@ static struct str session_of_key(const char *key)
 
 /* ---- life ---- */
 
-struct pseudo_clients *pseudo_clients_create(void)
+struct inbox_table *inbox_table_create(void)
 {
-    struct pseudo_clients *clients = memory_alloc(sizeof *clients);
+    struct inbox_table *clients = memory_alloc(sizeof *clients);
     pthread_mutex_init(&clients->lock, NULL);
     clients->by_key = map_create();
     clients->warned = map_create();
@@ -97,17 +97,17 @@ struct pseudo_clients *pseudo_clients_create(void)
 
 static void client_destroy(void *context)
 {
-    struct pseudo_client *client = context;
-    pseudo_waiters_end(client);
-    pseudo_joins_finish(client);
-    pseudo_ring_finish(&client->events);
-    pseudo_ring_finish(&client->logs);
-    pseudo_ring_finish(&client->notifications);
+    struct inbox *client = context;
+    inbox_waiters_end(client);
+    repeated_calls_finish(client);
+    inbox_ring_finish(&client->events);
+    inbox_ring_finish(&client->logs);
+    inbox_ring_finish(&client->notifications);
     free(client->key);
     free(client);
 }
 
-void pseudo_clients_destroy(struct pseudo_clients *clients)
+void inbox_table_destroy(struct inbox_table *clients)
 {
     if (!clients)
         return;
@@ -117,24 +117,24 @@ void pseudo_clients_destroy(struct pseudo_clients *clients)
     free(clients);
 }
 
-struct pseudo_client *pseudo_client_find(struct pseudo_clients *clients, struct str key)
+struct inbox *inbox_find(struct inbox_table *clients, struct str key)
 {
     return key.length > 0 ? map_get(clients->by_key, key) : NULL;
 }
 
-void pseudo_client_used(struct pseudo_clients *clients, struct pseudo_client *client)
+void inbox_used(struct inbox_table *clients, struct inbox *client)
 {
     client->touched_ms = clock_monotonic_ms();
     list_remove(&client->node);
     list_append(client->waiter_count > 0 ? &clients->busy : &clients->idle, &client->node);
 }
 
-static void publish_count(const struct pseudo_clients *clients)
+static void publish_count(const struct inbox_table *clients)
 {
     metrics_set(METRIC_PSEUDO_CLIENTS, (double)map_count(clients->by_key), NULL);
 }
 
-static void remove_client(struct pseudo_clients *clients, struct pseudo_client *client)
+static void remove_client(struct inbox_table *clients, struct inbox *client)
 {
     list_remove(&client->node);
     map_remove(clients->by_key, str_from(client->key));
@@ -142,7 +142,7 @@ static void remove_client(struct pseudo_clients *clients, struct pseudo_client *
     publish_count(clients);
 }
 
-static bool holds_anything(const struct pseudo_client *client)
+static bool holds_anything(const struct inbox *client)
 {
     return client->events.count + client->logs.count + client->notifications.count +
                client->join_count >
@@ -151,12 +151,12 @@ static bool holds_anything(const struct pseudo_client *client)
 
 /* The one that is idle for longest and holds nothing goes. False when there is none: what is kept
  * for others is not dropped for a newcomer. */
-static bool make_room(struct pseudo_clients *clients, size_t most)
+static bool make_room(struct inbox_table *clients, size_t most)
 {
     if (map_count(clients->by_key) < most)
         return true;
     LIST_FOR_EACH_SAFE (node, next, &clients->idle) {
-        struct pseudo_client *client = LIST_ENTRY(node, struct pseudo_client, node);
+        struct inbox *client = LIST_ENTRY(node, struct inbox, node);
         if (holds_anything(client))
             continue;
         remove_client(clients, client);
@@ -173,50 +173,50 @@ static size_t most_clients(void)
     return most;
 }
 
-void pseudo_client_touch(struct gateway *gateway, struct str key)
+void inbox_touch(struct gateway *gateway, struct str key)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     if (key.length == 0)
         return;
     size_t most = most_clients();
     pthread_mutex_lock(&clients->lock);
     clients->most = most;
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (!client && make_room(clients, most)) {
         client = memory_alloc(sizeof *client);
         client->key = memory_copy_str(key);
         list_init(&client->node);
         list_init(&client->waiters);
         list_init(&client->joins);
-        pseudo_ring_init(&client->events, &clients->bytes);
-        pseudo_ring_init(&client->logs, &clients->bytes);
-        pseudo_ring_init(&client->notifications, &clients->bytes);
+        inbox_ring_init(&client->events, &clients->bytes);
+        inbox_ring_init(&client->logs, &clients->bytes);
+        inbox_ring_init(&client->notifications, &clients->bytes);
         map_put(clients->by_key, key, client);
         publish_count(clients);
     }
     if (client)
-        pseudo_client_used(clients, client);
+        inbox_used(clients, client);
     pthread_mutex_unlock(&clients->lock);
 }
 
-void pseudo_client_end(struct gateway *gateway, struct str key)
+void inbox_end(struct gateway *gateway, struct str key)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client)
         remove_client(clients, client);
     pthread_mutex_unlock(&clients->lock);
 }
 
-void pseudo_session_end(struct gateway *gateway, struct str key)
+void inbox_end_session(struct gateway *gateway, struct str key)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     struct list *lists[] = {&clients->idle, &clients->busy};
     pthread_mutex_lock(&clients->lock);
     for (size_t i = 0; i < 2; i++) {
         LIST_FOR_EACH_SAFE (node, next, lists[i]) {
-            struct pseudo_client *client = LIST_ENTRY(node, struct pseudo_client, node);
+            struct inbox *client = LIST_ENTRY(node, struct inbox, node);
             if (str_equal(session_of_key(client->key), key))
                 remove_client(clients, client);
         }
@@ -224,27 +224,27 @@ void pseudo_session_end(struct gateway *gateway, struct str key)
     pthread_mutex_unlock(&clients->lock);
 }
 
-void pseudo_clients_sweep(struct pseudo_clients *clients, int64_t monotonic_ms)
+void inbox_table_sweep(struct inbox_table *clients, int64_t monotonic_ms)
 {
     int64_t before_ms = clock_now_ms() - EVENT_RETENTION_MS;
     size_t position = 0;
     void *value;
     pthread_mutex_lock(&clients->lock);
     LIST_FOR_EACH_SAFE (node, next, &clients->idle) {
-        struct pseudo_client *client = LIST_ENTRY(node, struct pseudo_client, node);
+        struct inbox *client = LIST_ENTRY(node, struct inbox, node);
         if (monotonic_ms - client->touched_ms < IDLE_MS)
             break;
         remove_client(clients, client);
     }
     while (map_next(clients->by_key, &position, NULL, &value)) {
-        struct pseudo_client *client = value;
-        pseudo_ring_expire(&client->events, before_ms);
+        struct inbox *client = value;
+        inbox_ring_expire(&client->events, before_ms);
         client->has_news = client->has_news && client->events.count > 0;
     }
     pthread_mutex_unlock(&clients->lock);
 }
 
-bool pseudo_clients_warn_once(struct pseudo_clients *clients, struct str source)
+bool inbox_table_warn_once(struct inbox_table *clients, struct str source)
 {
     pthread_mutex_lock(&clients->lock);
     bool is_first = map_put(clients->warned, source, clients) == NULL;
@@ -252,7 +252,7 @@ bool pseudo_clients_warn_once(struct pseudo_clients *clients, struct str source)
     return is_first;
 }
 
-size_t pseudo_clients_count(struct pseudo_clients *clients)
+size_t inbox_table_count(struct inbox_table *clients)
 {
     pthread_mutex_lock(&clients->lock);
     size_t count = map_count(clients->by_key);
@@ -263,7 +263,7 @@ size_t pseudo_clients_count(struct pseudo_clients *clients)
 /* ---- what comes for them ---- */
 
 /* For one of its lines, of which `parts` are as large as all together. */
-static size_t allowance(const struct pseudo_clients *clients, const struct pseudo_ring *ring,
+static size_t allowance(const struct inbox_table *clients, const struct inbox_ring *ring,
                         size_t parts)
 {
     size_t certain = ALL_CLIENTS_BYTES / (clients->most + 1) / parts;
@@ -275,47 +275,47 @@ static size_t allowance(const struct pseudo_clients *clients, const struct pseud
     return certain < most ? certain : most;
 }
 
-static void push_event(struct pseudo_clients *clients, struct pseudo_client *client,
-                       enum pseudo_event type, struct str server, struct str data)
+static void push_event(struct inbox_table *clients, struct inbox *client, enum inbox_event type,
+                       struct str server, struct str data)
 {
-    pseudo_ring_push(&client->events, pseudo_entry_create(type, server, STR_EMPTY, data),
-                     PSEUDO_MOST_EVENTS, allowance(clients, &client->events, 2));
-    if (!pseudo_event_wakes(type))
+    inbox_ring_push(&client->events, inbox_entry_create(type, server, STR_EMPTY, data),
+                    INBOX_MOST_EVENTS, allowance(clients, &client->events, 2));
+    if (!inbox_event_wakes(type))
         return;
     client->has_news = true;
-    pseudo_waiters_wake(client, type);
+    inbox_waiters_wake(client, type);
 }
 
-void pseudo_client_event(struct gateway *gateway, struct str key, enum pseudo_event type,
-                         struct str server, struct str data)
+void inbox_add_event(struct gateway *gateway, struct str key, enum inbox_event type,
+                     struct str server, struct str data)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client)
         push_event(clients, client, type, server, data);
     pthread_mutex_unlock(&clients->lock);
 }
 
-void pseudo_session_event(struct gateway *gateway, struct str key, enum pseudo_event type,
-                          struct str server, struct str data)
+void inbox_add_session_event(struct gateway *gateway, struct str key, enum inbox_event type,
+                             struct str server, struct str data)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     size_t position = 0;
     void *value;
     pthread_mutex_lock(&clients->lock);
     while (key.length > 0 && map_next(clients->by_key, &position, NULL, &value)) {
-        struct pseudo_client *client = value;
+        struct inbox *client = value;
         if (str_equal(session_of_key(client->key), key))
             push_event(clients, client, type, server, data);
     }
     pthread_mutex_unlock(&clients->lock);
 }
 
-void pseudo_source_event(struct gateway *gateway, enum pseudo_event type, struct str server,
-                         struct str data)
+void inbox_add_source_event(struct gateway *gateway, enum inbox_event type, struct str server,
+                            struct str data)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     char *id = memory_copy_str(server), prefix[CLIENT_KEY_BYTES];
     size_t position = 0;
     struct str key;
@@ -330,34 +330,33 @@ void pseudo_source_event(struct gateway *gateway, enum pseudo_event type, struct
     free(id);
 }
 
-void pseudo_client_log(struct gateway *gateway, struct str key, struct str server,
-                       struct str params)
+void inbox_add_log(struct gateway *gateway, struct str key, struct str server, struct str params)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client)
-        pseudo_ring_push(&client->logs, pseudo_entry_create(0, server, STR_EMPTY, params),
-                         PSEUDO_MOST_LOGS, allowance(clients, &client->logs, 4));
+        inbox_ring_push(&client->logs, inbox_entry_create(0, server, STR_EMPTY, params),
+                        INBOX_MOST_LOGS, allowance(clients, &client->logs, 4));
     pthread_mutex_unlock(&clients->lock);
 }
 
-void pseudo_client_notification(struct gateway *gateway, struct str key, struct str server,
-                                struct str method, struct str params)
+void inbox_add_notification(struct gateway *gateway, struct str key, struct str server,
+                            struct str method, struct str params)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client) {
         struct buffer data = {0};
-        pseudo_ring_push(&client->notifications, pseudo_entry_create(0, server, method, params),
-                         PSEUDO_MOST_NOTIFICATIONS, allowance(clients, &client->notifications, 4));
+        inbox_ring_push(&client->notifications, inbox_entry_create(0, server, method, params),
+                        INBOX_MOST_NOTIFICATIONS, allowance(clients, &client->notifications, 4));
         buffer_append_text(&data, "{\"method\":");
         buffer_append_json_string(&data, method);
         if (params.length > 0)
             buffer_append_format(&data, ",\"params\":%.*s", STR_ARGS(params));
         buffer_append_char(&data, '}');
-        push_event(clients, client, PSEUDO_NOTIFICATION, server, buffer_str(&data));
+        push_event(clients, client, INBOX_NOTIFICATION, server, buffer_str(&data));
         buffer_finish(&data);
     }
     pthread_mutex_unlock(&clients->lock);

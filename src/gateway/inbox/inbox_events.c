@@ -12,74 +12,74 @@
 /* A longer result or argument is left out: the task can be asked for. */
 #define MOST_BYTES ((size_t)16 * 1024)
 
-static bool event_of(const struct task *task, bool created, enum pseudo_event *type)
+static bool event_of(const struct task *task, bool created, enum inbox_event *type)
 {
-    *type = PSEUDO_TASK_CREATED;
+    *type = INBOX_TASK_CREATED;
     switch (task->state) {
     case TASK_PENDING:
     case TASK_APPROVED:
     case TASK_EXECUTING:
         return created;
     case TASK_COMPLETED:
-        *type = PSEUDO_TASK_COMPLETED;
+        *type = INBOX_TASK_COMPLETED;
         break;
     case TASK_FAILED:
     case TASK_REJECTED:
-        *type = PSEUDO_TASK_FAILED;
+        *type = INBOX_TASK_FAILED;
         break;
     case TASK_CANCELLED:
-        *type = PSEUDO_TASK_CANCELLED;
+        *type = INBOX_TASK_CANCELLED;
         break;
     case TASK_EXPIRED:
-        *type = PSEUDO_TASK_EXPIRED;
+        *type = INBOX_TASK_EXPIRED;
         break;
     }
     return true;
 }
 
-static void write_data(struct buffer *out, const struct task *task, enum pseudo_event type)
+static void write_data(struct buffer *out, const struct task *task, enum inbox_event type)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "taskId", task->id);
     json_add_text(out, "toolName", task->tool);
-    if (type == PSEUDO_TASK_CREATED && strlen(task->arguments) <= MOST_BYTES)
+    if (type == INBOX_TASK_CREATED && strlen(task->arguments) <= MOST_BYTES)
         buffer_append_format(out, ",\"args\":%s", task->arguments);
     if (task->outcome == TASK_OUTCOME_RESULT && task->outcome_text &&
         task->outcome_length <= MOST_BYTES) {
         json_add_key(out, "result");
         buffer_append(out, str_slice(task->outcome_text, task->outcome_length));
     }
-    if (type == PSEUDO_TASK_FAILED || type == PSEUDO_TASK_EXPIRED) {
+    if (type == INBOX_TASK_FAILED || type == INBOX_TASK_EXPIRED) {
         struct buffer error = {0};
-        pseudo_write_error(&error, task);
+        task_summary_write_error(&error, task);
         json_add_key(out, "error");
         buffer_append_json_string(out, buffer_str(&error));
         buffer_finish(&error);
     }
-    if (type == PSEUDO_TASK_EXPIRED)
+    if (type == INBOX_TASK_EXPIRED)
         buffer_append_format(out, ",\"ttl\":%" PRId64, task->ttl_ms);
     buffer_append_char(out, '}');
 }
 
-void pseudo_tell(struct gateway *gateway, const struct task *task, bool created)
+void inbox_note_task(struct gateway *gateway, const struct task *task, bool created)
 {
-    enum pseudo_event type;
+    enum inbox_event type;
     char key[CLIENT_KEY_BYTES];
     struct buffer data = {0};
     if (!event_of(task, created, &type))
         return;
     inbox_key_of_task(task, key);
     write_data(&data, task, type);
-    pseudo_client_event(gateway, str_from(key), type, str_from(task->source), buffer_str(&data));
+    inbox_add_event(gateway, str_from(key), type, str_from(task->source), buffer_str(&data));
     buffer_finish(&data);
 }
 
-void pseudo_tell_server(struct gateway *gateway, struct str source, enum catalog_change change)
+void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change)
 {
-    static const enum pseudo_event events[] = {
-        [CATALOG_CONNECTED] = PSEUDO_SERVER_CONNECTED,
-        [CATALOG_DISCONNECTED] = PSEUDO_SERVER_DISCONNECTED,
-        [CATALOG_RECONNECTED] = PSEUDO_SERVER_RECONNECTED,
+    static const enum inbox_event events[] = {
+        [CATALOG_CONNECTED] = INBOX_SERVER_CONNECTED,
+        [CATALOG_DISCONNECTED] = INBOX_SERVER_DISCONNECTED,
+        [CATALOG_RECONNECTED] = INBOX_SERVER_RECONNECTED,
     };
-    pseudo_source_event(gateway, events[change], source, STR("{}"));
+    inbox_add_source_event(gateway, events[change], source, STR("{}"));
 }

@@ -6,6 +6,6 @@
 #include "internal.h"
 
 /* A task was created or has moved; once for the process. */
-void pseudo_tell(struct gateway *gateway, const struct task *task, bool created);
+void inbox_note_task(struct gateway *gateway, const struct task *task, bool created);
 /* Whether the source's server answers has changed; not with CATALOG_UNCHANGED. */
-void pseudo_tell_server(struct gateway *gateway, struct str source, enum catalog_change change);
+void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change);

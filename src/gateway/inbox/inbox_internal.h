@@ -6,19 +6,19 @@
 #include "inbox.h"
 #include "ring.h"
 
-struct pseudo_client {
+struct inbox {
     struct list node; /* in clients.idle or clients.busy: the longest untouched first */
     char *key;
     int64_t touched_ms; /* monotonic */
-    struct pseudo_ring events, logs, notifications;
+    struct inbox_ring events, logs, notifications;
     struct list joins; /* struct join.node of repeated_calls.c, the oldest first */
     size_t join_count;
     bool has_news;       /* an event that wakes has come since the events were last taken */
-    struct list waiters; /* struct pseudo_waiter.node */
+    struct list waiters; /* struct inbox_waiter.node */
     size_t waiter_count;
 };
 
-struct pseudo_clients {
+struct inbox_table {
     pthread_mutex_t lock;
     struct map *by_key;
     struct list idle; /* without a waiter */
@@ -30,11 +30,11 @@ struct pseudo_clients {
 };
 
 /* Under the lock, all of these. */
-struct pseudo_client *pseudo_client_find(struct pseudo_clients *clients, struct str key);
+struct inbox *inbox_find(struct inbox_table *clients, struct str key);
 /* It has been used, or its waiters have come or gone. */
-void pseudo_client_used(struct pseudo_clients *clients, struct pseudo_client *client);
+void inbox_used(struct inbox_table *clients, struct inbox *client);
 /* An event has come, or the client has ended. */
-void pseudo_waiters_wake(struct pseudo_client *client, enum pseudo_event type);
-void pseudo_waiters_end(struct pseudo_client *client);
-void pseudo_joins_finish(struct pseudo_client *client);
-bool pseudo_event_wakes(enum pseudo_event type);
+void inbox_waiters_wake(struct inbox *client, enum inbox_event type);
+void inbox_waiters_end(struct inbox *client);
+void repeated_calls_finish(struct inbox *client);
+bool inbox_event_wakes(enum inbox_event type);

@@ -21,16 +21,16 @@ static void add_str(struct buffer *out, const char *key, struct str text)
     buffer_append_json_string(out, text);
 }
 
-static void write_event(struct buffer *out, const struct pseudo_entry *entry)
+static void write_event(struct buffer *out, const struct inbox_entry *entry)
 {
     json_add_text(out, "id", entry->id);
-    json_add_text(out, "type", pseudo_event_name((enum pseudo_event)entry->kind));
+    json_add_text(out, "type", inbox_event_name((enum inbox_event)entry->kind));
     add_str(out, "server", entry->server);
     add_json(out, "data", entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
     json_add_time(out, "createdAt", entry->at_ms);
 }
 
-static void write_notification(struct buffer *out, const struct pseudo_entry *entry)
+static void write_notification(struct buffer *out, const struct inbox_entry *entry)
 {
     add_str(out, "server", entry->server);
     add_str(out, "method", entry->name);
@@ -38,7 +38,7 @@ static void write_notification(struct buffer *out, const struct pseudo_entry *en
     add_json(out, "params", entry->json);
 }
 
-static void write_log(struct buffer *out, const struct pseudo_entry *entry)
+static void write_log(struct buffer *out, const struct inbox_entry *entry)
 {
     add_str(out, "server", entry->server);
     add_json(out, "level", json_member(entry->json, "level"));
@@ -49,12 +49,12 @@ static void write_log(struct buffer *out, const struct pseudo_entry *entry)
 
 /* Writes and frees what was taken. */
 static size_t write_all(struct buffer *out, struct list *entries,
-                        void (*write)(struct buffer *, const struct pseudo_entry *))
+                        void (*write)(struct buffer *, const struct inbox_entry *))
 {
     size_t count = 0;
     buffer_append_char(out, '[');
     LIST_FOR_EACH_SAFE (node, next, entries) {
-        struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+        struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
         buffer_append_text(out, count++ > 0 ? ",{" : "{");
         write(out, entry);
         buffer_append_char(out, '}');
@@ -64,16 +64,16 @@ static size_t write_all(struct buffer *out, struct list *entries,
     return count;
 }
 
-static bool is_creation_of(const struct pseudo_entry *entry, struct str task)
+static bool is_creation_of(const struct inbox_entry *entry, struct str task)
 {
-    return entry->kind == PSEUDO_TASK_CREATED && task.length > 0 &&
+    return entry->kind == INBOX_TASK_CREATED && task.length > 0 &&
            json_string_equals(json_member(entry->json, "taskId"), task);
 }
 
 static void drop_creation(struct list *entries, struct str task)
 {
     LIST_FOR_EACH_SAFE (node, next, entries) {
-        struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+        struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
         if (is_creation_of(entry, task)) {
             list_remove(&entry->node);
             free(entry);
@@ -81,16 +81,16 @@ static void drop_creation(struct list *entries, struct str task)
     }
 }
 
-size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct str announced,
-                                 struct buffer *out)
+size_t inbox_take_events(struct gateway *gateway, struct str key, struct str announced,
+                         struct buffer *out)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     struct list taken;
     list_init(&taken);
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client) {
-        pseudo_ring_take(&client->events, &taken);
+        inbox_ring_take(&client->events, &taken);
         client->has_news = false;
     }
     pthread_mutex_unlock(&clients->lock);
@@ -98,15 +98,15 @@ size_t pseudo_client_take_events(struct gateway *gateway, struct str key, struct
     return write_all(out, &taken, write_event);
 }
 
-size_t pseudo_client_take_notifications(struct gateway *gateway, struct str key, struct buffer *out)
+size_t inbox_take_notifications(struct gateway *gateway, struct str key, struct buffer *out)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     struct list taken;
     list_init(&taken);
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client)
-        pseudo_ring_take(&client->notifications, &taken);
+        inbox_ring_take(&client->notifications, &taken);
     pthread_mutex_unlock(&clients->lock);
     return write_all(out, &taken, write_notification);
 }
@@ -125,7 +125,7 @@ static int severity(struct str level)
     return 0;
 }
 
-static bool is_as_grave(const struct pseudo_entry *entry, int least)
+static bool is_as_grave(const struct inbox_entry *entry, int least)
 {
     struct buffer level = {0};
     json_decode_string(json_member(entry->json, "level"), &level);
@@ -134,24 +134,24 @@ static bool is_as_grave(const struct pseudo_entry *entry, int least)
     return is;
 }
 
-size_t pseudo_client_take_logs(struct gateway *gateway, struct str key, struct str level,
-                               size_t limit, struct buffer *out)
+size_t inbox_take_logs(struct gateway *gateway, struct str key, struct str level, size_t limit,
+                       struct buffer *out)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
+    struct inbox_table *clients = gateway->inbox_table;
     int least = severity(level);
     size_t fitting = 0;
     struct list taken;
     list_init(&taken);
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (client) {
         LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
-            fitting += is_as_grave(LIST_ENTRY(node, struct pseudo_entry, node), least);
+            fitting += is_as_grave(LIST_ENTRY(node, struct inbox_entry, node), least);
         }
         LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
-            struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+            struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
             if (is_as_grave(entry, least) && fitting-- <= limit)
-                pseudo_ring_take_one(&client->logs, entry, &taken);
+                inbox_ring_take_one(&client->logs, entry, &taken);
         }
     }
     pthread_mutex_unlock(&clients->lock);

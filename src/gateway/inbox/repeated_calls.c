@@ -19,8 +19,8 @@ struct join {
     atomic_size_t *counted; /* where it is counted while it is there, or NULL */
 };
 
-void pseudo_join_digest(struct str tool, const char *definition_digest,
-                        const char *arguments_digest, char digest[DIGEST_HEX_BYTES])
+void repeated_call_digest(struct str tool, const char *definition_digest,
+                          const char *arguments_digest, char digest[DIGEST_HEX_BYTES])
 {
     struct buffer text;
     buffer_init(&text);
@@ -30,14 +30,14 @@ void pseudo_join_digest(struct str tool, const char *definition_digest,
     buffer_finish(&text);
 }
 
-void pseudo_join_digest_left(struct str tool, struct str arguments, char digest[DIGEST_HEX_BYTES])
+void repeated_call_digest_left(struct str tool, struct str arguments, char digest[DIGEST_HEX_BYTES])
 {
     char arguments_digest[DIGEST_HEX_BYTES];
     canonical_digest(arguments, arguments_digest);
-    pseudo_join_digest(tool, "left", arguments_digest, digest);
+    repeated_call_digest(tool, "left", arguments_digest, digest);
 }
 
-static void drop(struct pseudo_client *client, struct join *join)
+static void drop(struct inbox *client, struct join *join)
 {
     list_remove(&join->node);
     client->join_count--;
@@ -46,7 +46,7 @@ static void drop(struct pseudo_client *client, struct join *join)
     free(join);
 }
 
-void pseudo_joins_finish(struct pseudo_client *client)
+void repeated_calls_finish(struct inbox *client)
 {
     LIST_FOR_EACH_SAFE (node, next, &client->joins) {
         drop(client, LIST_ENTRY(node, struct join, node));
@@ -55,18 +55,18 @@ void pseudo_joins_finish(struct pseudo_client *client)
 
 /* ---- under the lock ---- */
 
-static struct pseudo_client *lock(struct gateway *gateway, struct str key)
+static struct inbox *lock(struct gateway *gateway, struct str key)
 {
-    pthread_mutex_lock(&gateway->pseudo_clients->lock);
-    return pseudo_client_find(gateway->pseudo_clients, key);
+    pthread_mutex_lock(&gateway->inbox_table->lock);
+    return inbox_find(gateway->inbox_table, key);
 }
 
 static void unlock(struct gateway *gateway)
 {
-    pthread_mutex_unlock(&gateway->pseudo_clients->lock);
+    pthread_mutex_unlock(&gateway->inbox_table->lock);
 }
 
-static struct join *find(struct pseudo_client *client, const char *digest)
+static struct join *find(struct inbox *client, const char *digest)
 {
     if (!client)
         return NULL;
@@ -78,13 +78,13 @@ static struct join *find(struct pseudo_client *client, const char *digest)
     return NULL;
 }
 
-static struct join *find_same(struct pseudo_client *client, const struct pseudo_join *join)
+static struct join *find_same(struct inbox *client, const struct repeated_call *join)
 {
     struct join *found = find(client, join->digest);
     return found && strcmp(found->id, join->id) == 0 ? found : NULL;
 }
 
-static struct join *add(struct pseudo_client *client, const struct pseudo_join *join)
+static struct join *add(struct inbox *client, const struct repeated_call *join)
 {
     struct join *added = memory_alloc(sizeof *added);
     snprintf(added->digest, sizeof added->digest, "%s", join->digest);
@@ -97,25 +97,25 @@ static struct join *add(struct pseudo_client *client, const struct pseudo_join *
 
 /* ---- for callers ---- */
 
-bool pseudo_joins_any_left(const struct gateway *gateway)
+bool repeated_calls_any_left(const struct gateway *gateway)
 {
-    return atomic_load(&gateway->pseudo_clients->left_calls) > 0;
+    return atomic_load(&gateway->inbox_table->left_calls) > 0;
 }
 
-void pseudo_join_leave(struct gateway *gateway, const struct pseudo_join *join)
+void repeated_call_leave(struct gateway *gateway, const struct repeated_call *join)
 {
-    struct pseudo_client *client = lock(gateway, join->key);
+    struct inbox *client = lock(gateway, join->key);
     if (client && !find(client, join->digest)) {
         struct join *added = add(client, join);
         added->is_undelivered = true;
-        added->counted = &gateway->pseudo_clients->left_calls;
+        added->counted = &gateway->inbox_table->left_calls;
         atomic_fetch_add(added->counted, 1);
     }
     unlock(gateway);
 }
 
-bool pseudo_join_find(struct gateway *gateway, struct str key, const char *digest,
-                      char id[TASK_ID_BYTES], bool *is_undelivered)
+bool repeated_call_find(struct gateway *gateway, struct str key, const char *digest,
+                        char id[TASK_ID_BYTES], bool *is_undelivered)
 {
     const struct join *found = find(lock(gateway, key), digest);
     if (found) {
@@ -126,10 +126,10 @@ bool pseudo_join_find(struct gateway *gateway, struct str key, const char *diges
     return found != NULL;
 }
 
-bool pseudo_join_claim(struct gateway *gateway, const struct pseudo_join *join,
-                       loop_callback commit, void *context, char other[TASK_ID_BYTES])
+bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *join,
+                         loop_callback commit, void *context, char other[TASK_ID_BYTES])
 {
-    struct pseudo_client *client = lock(gateway, join->key);
+    struct inbox *client = lock(gateway, join->key);
     const struct join *found = find(client, join->digest);
     if (found)
         memcpy(other, found->id, sizeof found->id);
@@ -141,16 +141,16 @@ bool pseudo_join_claim(struct gateway *gateway, const struct pseudo_join *join,
     return !found;
 }
 
-void pseudo_join_forget(struct gateway *gateway, const struct pseudo_join *join)
+void repeated_call_forget(struct gateway *gateway, const struct repeated_call *join)
 {
-    struct pseudo_client *client = lock(gateway, join->key);
+    struct inbox *client = lock(gateway, join->key);
     struct join *found = find_same(client, join);
     if (found)
         drop(client, found);
     unlock(gateway);
 }
 
-void pseudo_join_set_undelivered(struct gateway *gateway, const struct pseudo_join *join)
+void repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join)
 {
     struct join *found = find_same(lock(gateway, join->key), join);
     if (found)
@@ -158,9 +158,9 @@ void pseudo_join_set_undelivered(struct gateway *gateway, const struct pseudo_jo
     unlock(gateway);
 }
 
-bool pseudo_join_take(struct gateway *gateway, const struct pseudo_join *join)
+bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join)
 {
-    struct pseudo_client *client = lock(gateway, join->key);
+    struct inbox *client = lock(gateway, join->key);
     struct join *found = find_same(client, join);
     bool may_tell = found && found->is_undelivered;
     if (may_tell)
@@ -169,9 +169,9 @@ bool pseudo_join_take(struct gateway *gateway, const struct pseudo_join *join)
     return may_tell;
 }
 
-void pseudo_join_forget_task(struct gateway *gateway, struct str key, const char *id)
+void repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id)
 {
-    struct pseudo_client *client = lock(gateway, key);
+    struct inbox *client = lock(gateway, key);
     if (client) {
         LIST_FOR_EACH_SAFE (node, next, &client->joins) {
             struct join *join = LIST_ENTRY(node, struct join, node);

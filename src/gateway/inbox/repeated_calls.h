@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-struct pseudo_join {
+struct repeated_call {
     struct str key;     /* of the client */
     const char *digest; /* of the call */
     const char *id;     /* of the task */
@@ -16,29 +16,30 @@ struct pseudo_join {
 
 /* What makes two calls the same: tool, its definition, and arguments in their canonical form, in
  * which numbers stay as they were written. */
-void pseudo_join_digest(struct str tool, const char *definition_digest,
-                        const char *arguments_digest, char digest[DIGEST_HEX_BYTES]);
+void repeated_call_digest(struct str tool, const char *definition_digest,
+                          const char *arguments_digest, char digest[DIGEST_HEX_BYTES]);
 /* The same of a forwarded call whose client left: of its tool and arguments (JSON text) alone. */
-void pseudo_join_digest_left(struct str tool, struct str arguments, char digest[DIGEST_HEX_BYTES]);
+void repeated_call_digest_left(struct str tool, struct str arguments,
+                               char digest[DIGEST_HEX_BYTES]);
 /* Whether there is any such call, of anybody; needs no lock. */
-bool pseudo_joins_any_left(const struct gateway *gateway);
-/* As pseudo_join_claim() for such a call; its outcome is told to the next one. */
-void pseudo_join_leave(struct gateway *gateway, const struct pseudo_join *join);
+bool repeated_calls_any_left(const struct gateway *gateway);
+/* As repeated_call_claim() for such a call; its outcome is told to the next one. */
+void repeated_call_leave(struct gateway *gateway, const struct repeated_call *join);
 /* The task of such a call; false when there is none. */
-bool pseudo_join_find(struct gateway *gateway, struct str key, const char *digest,
-                      char id[TASK_ID_BYTES], bool *is_undelivered);
+bool repeated_call_find(struct gateway *gateway, struct str key, const char *digest,
+                        char id[TASK_ID_BYTES], bool *is_undelivered);
 /* From now on such a call joins the task, unless one does already: then that one's id goes to
  * `other`, and false is returned. Else `commit` (may be NULL) runs in between, so that whoever
  * finds the task here finds it in the store. */
-bool pseudo_join_claim(struct gateway *gateway, const struct pseudo_join *join,
-                       loop_callback commit, void *context, char other[TASK_ID_BYTES]);
+bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *join,
+                         loop_callback commit, void *context, char other[TASK_ID_BYTES]);
 
 /* Each of these does nothing when the call is another task's meanwhile. */
-void pseudo_join_forget(struct gateway *gateway, const struct pseudo_join *join);
+void repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
 /* A wait has ended without the outcome. */
-void pseudo_join_set_undelivered(struct gateway *gateway, const struct pseudo_join *join);
+void repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);
 /* True for the one that may tell an outcome that was not told; such a call is a new one from then
  * on. */
-bool pseudo_join_take(struct gateway *gateway, const struct pseudo_join *join);
+bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join);
 /* The client has been told the outcome by other means. */
-void pseudo_join_forget_task(struct gateway *gateway, struct str key, const char *id);
+void repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id);

@@ -19,12 +19,12 @@ static struct str copy(char **at, struct str text)
     return str_slice(to, text.length);
 }
 
-struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struct str name,
-                                         struct str json)
+struct inbox_entry *inbox_entry_create(unsigned kind, struct str server, struct str name,
+                                       struct str json)
 {
     struct str kept = json.length <= MOST_JSON_BYTES ? json : STR_EMPTY;
-    size_t size = sizeof(struct pseudo_entry) + server.length + name.length + kept.length;
-    struct pseudo_entry *entry = memory_alloc(size);
+    size_t size = sizeof(struct inbox_entry) + server.length + name.length + kept.length;
+    struct inbox_entry *entry = memory_alloc(size);
     char *at = entry->bytes;
     list_init(&entry->node);
     entry->kind = kind;
@@ -37,14 +37,14 @@ struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struc
     return entry;
 }
 
-void pseudo_ring_init(struct pseudo_ring *ring, size_t *total)
+void inbox_ring_init(struct inbox_ring *ring, size_t *total)
 {
     list_init(&ring->entries);
     ring->count = ring->bytes = 0;
     ring->total = total;
 }
 
-static void remove_entry(struct pseudo_ring *ring, struct pseudo_entry *entry)
+static void remove_entry(struct inbox_ring *ring, struct inbox_entry *entry)
 {
     list_remove(&entry->node);
     ring->count--;
@@ -52,21 +52,21 @@ static void remove_entry(struct pseudo_ring *ring, struct pseudo_entry *entry)
     *ring->total -= entry->size;
 }
 
-static void drop(struct pseudo_ring *ring, struct pseudo_entry *entry)
+static void drop(struct inbox_ring *ring, struct inbox_entry *entry)
 {
     remove_entry(ring, entry);
     free(entry);
 }
 
-void pseudo_ring_finish(struct pseudo_ring *ring)
+void inbox_ring_finish(struct inbox_ring *ring)
 {
     LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
-        drop(ring, LIST_ENTRY(node, struct pseudo_entry, node));
+        drop(ring, LIST_ENTRY(node, struct inbox_entry, node));
     }
 }
 
-void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size_t most,
-                      size_t most_bytes)
+void inbox_ring_push(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
+                     size_t most_bytes)
 {
     list_append(&ring->entries, &entry->node);
     ring->count++;
@@ -75,30 +75,29 @@ void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size
     LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
         if (ring->count <= most && (ring->bytes <= most_bytes || ring->count == 1))
             return;
-        drop(ring, LIST_ENTRY(node, struct pseudo_entry, node));
+        drop(ring, LIST_ENTRY(node, struct inbox_entry, node));
     }
 }
 
-void pseudo_ring_expire(struct pseudo_ring *ring, int64_t before_ms)
+void inbox_ring_expire(struct inbox_ring *ring, int64_t before_ms)
 {
     LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
-        struct pseudo_entry *entry = LIST_ENTRY(node, struct pseudo_entry, node);
+        struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
         if (entry->at_ms >= before_ms)
             return;
         drop(ring, entry);
     }
 }
 
-void pseudo_ring_take_one(struct pseudo_ring *ring, struct pseudo_entry *entry,
-                          struct list *entries)
+void inbox_ring_take_one(struct inbox_ring *ring, struct inbox_entry *entry, struct list *entries)
 {
     remove_entry(ring, entry);
     list_append(entries, &entry->node);
 }
 
-void pseudo_ring_take(struct pseudo_ring *ring, struct list *entries)
+void inbox_ring_take(struct inbox_ring *ring, struct list *entries)
 {
     LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
-        pseudo_ring_take_one(ring, LIST_ENTRY(node, struct pseudo_entry, node), entries);
+        inbox_ring_take_one(ring, LIST_ENTRY(node, struct inbox_entry, node), entries);
     }
 }

@@ -9,7 +9,7 @@
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
 
-struct pseudo_entry {
+struct inbox_entry {
     struct list node;
     int64_t at_ms; /* wall clock */
     char id[RANDOM_ULID_BYTES];
@@ -20,24 +20,23 @@ struct pseudo_entry {
     char bytes[];
 };
 
-struct pseudo_ring {
+struct inbox_ring {
     struct list entries;
     size_t count, bytes;
     size_t *total; /* of several lines, `bytes` of this one among them */
 };
 
-struct pseudo_entry *pseudo_entry_create(unsigned kind, struct str server, struct str name,
-                                         struct str json);
+struct inbox_entry *inbox_entry_create(unsigned kind, struct str server, struct str name,
+                                       struct str json);
 
-void pseudo_ring_init(struct pseudo_ring *ring, size_t *total);
-void pseudo_ring_finish(struct pseudo_ring *ring);
+void inbox_ring_init(struct inbox_ring *ring, size_t *total);
+void inbox_ring_finish(struct inbox_ring *ring);
 /* Takes the entry over; the oldest make room until there are at most `most` in `most_bytes`. */
-void pseudo_ring_push(struct pseudo_ring *ring, struct pseudo_entry *entry, size_t most,
-                      size_t most_bytes);
+void inbox_ring_push(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
+                     size_t most_bytes);
 /* Drops what is older than `before_ms`. */
-void pseudo_ring_expire(struct pseudo_ring *ring, int64_t before_ms);
+void inbox_ring_expire(struct inbox_ring *ring, int64_t before_ms);
 /* Moves everything to `entries`, which becomes the caller's to free. */
-void pseudo_ring_take(struct pseudo_ring *ring, struct list *entries);
+void inbox_ring_take(struct inbox_ring *ring, struct list *entries);
 /* Moves one entry. */
-void pseudo_ring_take_one(struct pseudo_ring *ring, struct pseudo_entry *entry,
-                          struct list *entries);
+void inbox_ring_take_one(struct inbox_ring *ring, struct inbox_entry *entry, struct list *entries);

@@ -15,12 +15,12 @@ static const char *const statuses[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "failed",     [TASK_EXPIRED] = "expired",
 };
 
-const char *pseudo_status(enum task_state state)
+const char *task_summary_status(enum task_state state)
 {
     return statuses[state];
 }
 
-unsigned pseudo_status_states(struct str status)
+unsigned compat_status_states(struct str status)
 {
     unsigned states = 0;
     for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {
@@ -42,7 +42,7 @@ static void add_status_message(struct buffer *out, const char *key, const struct
     buffer_finish(&message);
 }
 
-void pseudo_write_error(struct buffer *out, const struct task *task)
+void task_summary_write_error(struct buffer *out, const struct task *task)
 {
     bool is_failure = task_state_is_terminal(task->state) && task->state != TASK_COMPLETED;
     if (is_failure)
@@ -53,7 +53,7 @@ static void add_error(struct buffer *out, const struct task *task)
 {
     struct buffer error;
     buffer_init(&error);
-    pseudo_write_error(&error, task);
+    task_summary_write_error(&error, task);
     if (error.length > 0) {
         json_add_key(out, "error");
         buffer_append_json_string(out, buffer_str(&error));
@@ -61,7 +61,7 @@ static void add_error(struct buffer *out, const struct task *task)
     buffer_finish(&error);
 }
 
-void pseudo_write_task(struct buffer *out, const struct task *task)
+void task_summary_write(struct buffer *out, const struct task *task)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "taskId", task->id);
@@ -71,18 +71,18 @@ void pseudo_write_task(struct buffer *out, const struct task *task)
     json_add_text(out, "toolName", task->tool);
     if (task->arguments[0] && strlen(task->arguments) <= MOST_ARGUMENT_BYTES)
         buffer_append_format(out, ",\"toolArgs\":%s", task->arguments);
-    json_add_text(out, "status", pseudo_status(task->state));
+    json_add_text(out, "status", task_summary_status(task->state));
     add_status_message(out, "statusMessage", task);
     add_error(out, task);
     buffer_append_format(out, ",\"hasResult\":%s,\"ttl\":%" PRId64 "}",
                          task->outcome == TASK_OUTCOME_RESULT ? "true" : "false", task->ttl_ms);
 }
 
-void pseudo_write_proxy_task(struct buffer *out, const struct task *task)
+void task_summary_write_proxy(struct buffer *out, const struct task *task)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "task_id", task->id);
-    json_add_text(out, "status", pseudo_status(task->state));
+    json_add_text(out, "status", task_summary_status(task->state));
     add_status_message(out, "status_message", task);
     json_add_time(out, "created_at", task->created_ms);
     json_add_time(out, "last_updated_at", task->updated_ms);
@@ -92,16 +92,16 @@ void pseudo_write_proxy_task(struct buffer *out, const struct task *task)
     buffer_append_format(out, ",\"ttl\":%" PRId64 "}", task->ttl_ms);
 }
 
-void pseudo_write_working_task(struct buffer *out, const struct task *task)
+void task_summary_write_working(struct buffer *out, const struct task *task)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "taskId", task->id);
     json_add_text(out, "toolName", task->tool);
-    json_add_text(out, "status", pseudo_status(task->state));
+    json_add_text(out, "status", task_summary_status(task->state));
     buffer_append_char(out, '}');
 }
 
-void pseudo_list(struct call *call, unsigned states, store_callback callback)
+void task_summary_list(struct call *call, unsigned states, store_callback callback)
 {
     bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
     struct store_task_query query = {
@@ -109,7 +109,7 @@ void pseudo_list(struct call *call, unsigned states, store_callback callback)
         .session = str_from(call->session),
         .source = str_from(call->source->id),
         .states = states,
-        .limit = PSEUDO_MOST_LISTED,
+        .limit = TASK_SUMMARY_MOST_LISTED,
         .most_argument_bytes = MOST_ARGUMENT_BYTES,
     };
     struct store_reply nothing = {.status = STORE_OK};
@@ -119,7 +119,7 @@ void pseudo_list(struct call *call, unsigned states, store_callback callback)
         store_task_list(call->worker->gateway->store, &query, call_to_store(call, callback));
 }
 
-bool pseudo_owns(const struct call *call, const struct store_reply *reply, struct str id)
+bool task_summary_owns(const struct call *call, const struct store_reply *reply, struct str id)
 {
     return reply->status != STORE_FAILED && reply->task &&
            str_equal(str_from(reply->task->id), id) && call_owns(call, reply->task);

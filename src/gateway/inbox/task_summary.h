@@ -6,24 +6,24 @@
 
 #include "internal.h"
 
-#define PSEUDO_WORKING (1U << TASK_PENDING | 1U << TASK_APPROVED | 1U << TASK_EXECUTING)
+#define TASK_SUMMARY_WORKING (1U << TASK_PENDING | 1U << TASK_APPROVED | 1U << TASK_EXECUTING)
 
 /* "working", "completed", "failed", "cancelled", "expired". */
-const char *pseudo_status(enum task_state state);
+const char *task_summary_status(enum task_state state);
 /* The states that look like it; 0 for another word. */
-unsigned pseudo_status_states(struct str status);
+unsigned compat_status_states(struct str status);
 
 /* {taskId, createdAt, lastUpdatedAt, server, toolName, toolArgs, status, …, hasResult} */
-void pseudo_write_task(struct buffer *out, const struct task *task);
+void task_summary_write(struct buffer *out, const struct task *task);
 /* {task_id, status, status_message, created_at, last_updated_at, server, tool, ttl, error} */
-void pseudo_write_proxy_task(struct buffer *out, const struct task *task);
+void task_summary_write_proxy(struct buffer *out, const struct task *task);
 /* {taskId, toolName, status} */
-void pseudo_write_working_task(struct buffer *out, const struct task *task);
+void task_summary_write_working(struct buffer *out, const struct task *task);
 /* What went wrong, in words; nothing for a task that has not failed. Appended raw. */
-void pseudo_write_error(struct buffer *out, const struct task *task);
+void task_summary_write_error(struct buffer *out, const struct task *task);
 
-/* The tasks of this client in these states, the newest first, at most PSEUDO_MOST_LISTED. */
-#define PSEUDO_MOST_LISTED 200
-void pseudo_list(struct call *call, unsigned states, store_callback callback);
+/* The tasks of this client in these states, the newest first, at most TASK_SUMMARY_MOST_LISTED. */
+#define TASK_SUMMARY_MOST_LISTED 200
+void task_summary_list(struct call *call, unsigned states, store_callback callback);
 /* Whether the store's reply holds the task that was asked for, and it is this client's. */
-bool pseudo_owns(const struct call *call, const struct store_reply *reply, struct str id);
+bool task_summary_owns(const struct call *call, const struct store_reply *reply, struct str id);

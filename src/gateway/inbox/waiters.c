@@ -5,19 +5,19 @@
 #include "inbox_internal.h"
 #include "taskgate/core/memory.h"
 
-struct pseudo_waiter {
+struct inbox_waiter {
     struct list node; /* in its client's, under the lock; alone once that has ended */
-    struct pseudo_clients *clients;
-    struct pseudo_client *client; /* NULL once it has ended */
-    atomic_int references;        /* its call's, and the post's that wakes it */
-    unsigned triggers;            /* bits of pseudo_event, under the lock */
+    struct inbox_table *clients;
+    struct inbox *client;  /* NULL once it has ended */
+    atomic_int references; /* its call's, and the post's that wakes it */
+    unsigned triggers;     /* bits of inbox_event, under the lock */
     bool is_posted;
     struct loop *loop;
     loop_callback woken; /* NULL once it has run, or must not; its loop's alone */
     void *context;
 };
 
-static void unref(struct pseudo_waiter *waiter)
+static void unref(struct inbox_waiter *waiter)
 {
     if (atomic_fetch_sub(&waiter->references, 1) == 1)
         free(waiter);
@@ -26,7 +26,7 @@ static void unref(struct pseudo_waiter *waiter)
 /* On its loop. */
 static void run(void *context)
 {
-    struct pseudo_waiter *waiter = context;
+    struct inbox_waiter *waiter = context;
     loop_callback woken = waiter->woken;
     waiter->woken = NULL;
     if (woken)
@@ -34,7 +34,7 @@ static void run(void *context)
     unref(waiter);
 }
 
-static void post(struct pseudo_waiter *waiter)
+static void post(struct inbox_waiter *waiter)
 {
     if (waiter->is_posted)
         return;
@@ -43,43 +43,42 @@ static void post(struct pseudo_waiter *waiter)
     loop_post(waiter->loop, run, waiter);
 }
 
-void pseudo_waiters_wake(struct pseudo_client *client, enum pseudo_event type)
+void inbox_waiters_wake(struct inbox *client, enum inbox_event type)
 {
     LIST_FOR_EACH_SAFE (node, next, &client->waiters) {
-        struct pseudo_waiter *waiter = LIST_ENTRY(node, struct pseudo_waiter, node);
+        struct inbox_waiter *waiter = LIST_ENTRY(node, struct inbox_waiter, node);
         waiter->triggers |= 1U << type;
         post(waiter);
     }
 }
 
-void pseudo_waiters_end(struct pseudo_client *client)
+void inbox_waiters_end(struct inbox *client)
 {
     LIST_FOR_EACH_SAFE (node, next, &client->waiters) {
-        struct pseudo_waiter *waiter = LIST_ENTRY(node, struct pseudo_waiter, node);
+        struct inbox_waiter *waiter = LIST_ENTRY(node, struct inbox_waiter, node);
         list_remove(&waiter->node);
         waiter->client = NULL;
         post(waiter);
     }
 }
 
-enum pseudo_wait pseudo_waiter_begin(struct gateway *gateway, struct str key, struct loop *loop,
-                                     loop_callback woken, void *context,
-                                     struct pseudo_waiter **waiter)
+enum inbox_wait inbox_waiter_begin(struct gateway *gateway, struct str key, struct loop *loop,
+                                   loop_callback woken, void *context, struct inbox_waiter **waiter)
 {
-    struct pseudo_clients *clients = gateway->pseudo_clients;
-    enum pseudo_wait status = PSEUDO_WAIT_BEGUN;
+    struct inbox_table *clients = gateway->inbox_table;
+    enum inbox_wait status = INBOX_WAIT_BEGUN;
     *waiter = NULL;
     pthread_mutex_lock(&clients->lock);
-    struct pseudo_client *client = pseudo_client_find(clients, key);
+    struct inbox *client = inbox_find(clients, key);
     if (!client) {
-        status = PSEUDO_WAIT_NO_CLIENT;
+        status = INBOX_WAIT_NO_CLIENT;
     } else if (client->has_news) {
-        status = PSEUDO_WAIT_IMMEDIATE;
-    } else if (client->waiter_count >= PSEUDO_MOST_WAITERS) {
-        status = PSEUDO_WAIT_TOO_MANY;
+        status = INBOX_WAIT_IMMEDIATE;
+    } else if (client->waiter_count >= INBOX_MOST_WAITERS) {
+        status = INBOX_WAIT_TOO_MANY;
     } else {
         *waiter = memory_alloc(sizeof **waiter);
-        **waiter = (struct pseudo_waiter){
+        **waiter = (struct inbox_waiter){
             .clients = clients,
             .client = client,
             .loop = loop,
@@ -89,22 +88,22 @@ enum pseudo_wait pseudo_waiter_begin(struct gateway *gateway, struct str key, st
         atomic_init(&(*waiter)->references, 1);
         list_append(&client->waiters, &(*waiter)->node);
         client->waiter_count++;
-        pseudo_client_used(clients, client);
+        inbox_used(clients, client);
     }
     pthread_mutex_unlock(&clients->lock);
     return status;
 }
 
-size_t pseudo_waiter_write_triggers(struct pseudo_waiter *waiter, struct str server,
-                                    struct buffer *out)
+size_t inbox_waiter_write_triggers(struct inbox_waiter *waiter, struct str server,
+                                   struct buffer *out)
 {
     size_t count = 0;
     pthread_mutex_lock(&waiter->clients->lock);
     unsigned triggers = waiter->triggers;
     pthread_mutex_unlock(&waiter->clients->lock);
     buffer_append_char(out, '[');
-    for (unsigned type = 0; type < PSEUDO_EVENT_COUNT; type++) {
-        bool is_end = type == PSEUDO_SERVER_DISCONNECTED;
+    for (unsigned type = 0; type < INBOX_EVENT_COUNT; type++) {
+        bool is_end = type == INBOX_SERVER_DISCONNECTED;
         if (!(triggers & 1U << type))
             continue;
         buffer_append_format(out, "%s{\"type\":\"%s\",\"server\":", count++ > 0 ? "," : "",
@@ -112,14 +111,14 @@ size_t pseudo_waiter_write_triggers(struct pseudo_waiter *waiter, struct str ser
         buffer_append_json_string(out, server);
         if (!is_end)
             buffer_append_format(out, ",\"eventType\":\"%s\"",
-                                 pseudo_event_name((enum pseudo_event)type));
+                                 inbox_event_name((enum inbox_event)type));
         buffer_append_char(out, '}');
     }
     buffer_append_char(out, ']');
     return count;
 }
 
-bool pseudo_waiter_client_ended(struct pseudo_waiter *waiter)
+bool inbox_waiter_client_ended(struct inbox_waiter *waiter)
 {
     pthread_mutex_lock(&waiter->clients->lock);
     bool ended = !waiter->client;
@@ -127,14 +126,14 @@ bool pseudo_waiter_client_ended(struct pseudo_waiter *waiter)
     return ended;
 }
 
-void pseudo_waiter_end(struct pseudo_waiter *waiter)
+void inbox_waiter_end(struct inbox_waiter *waiter)
 {
     pthread_mutex_lock(&waiter->clients->lock);
-    struct pseudo_client *client = waiter->client;
+    struct inbox *client = waiter->client;
     if (client) {
         list_remove(&waiter->node);
         client->waiter_count--;
-        pseudo_client_used(waiter->clients, client);
+        inbox_used(waiter->clients, client);
     }
     pthread_mutex_unlock(&waiter->clients->lock);
     waiter->woken = NULL;

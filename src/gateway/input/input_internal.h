@@ -3,8 +3,8 @@
 
 #include "input_request.h"
 
-struct kept_question {
-    struct question question;
+struct kept_input {
+    struct input_request input;
     struct gateway_worker *worker; /* whose loop it belongs to */
     struct snapshot *snapshot;
     const struct config_source *source;
@@ -15,22 +15,21 @@ struct kept_question {
 };
 
 /* The id under which a client got the request, JSON text. */
-void question_write_sent_id(const struct question *question, struct buffer *out);
+void input_write_sent_id(const struct input_request *input, struct buffer *out);
 
 /* Sends a response to upstream's request `id`; from any worker. `result` and `error` are JSON
  * text; without both it is an error of the gateway's own. */
-struct question_response {
+struct input_response {
     struct str result;
     struct str error;
     int error_code;
     struct str error_message;
 };
-void question_respond(struct gateway_worker *worker, const struct kept_question *kept,
-                      const struct question_response *response);
+void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
+                   const struct input_response *response);
 /* The one who closed it has sent what was to be sent: whoever sees the task is told, and its own
  * loop frees it. The pointer may not be used any more. */
-void question_settle(struct gateway_worker *worker, struct kept_question *kept);
-/* Closes the oldest open one that matches; as question_table_close(). */
-struct kept_question *question_close(struct gateway *gateway, struct str key,
-                                     const struct question_match *match,
-                                     struct question_closing *closing);
+void input_settle(struct gateway_worker *worker, struct kept_input *kept);
+/* Closes the oldest open one that matches; as input_table_close(). */
+struct kept_input *input_close(struct gateway *gateway, struct str key,
+                               const struct input_match *match, struct input_closing *closing);

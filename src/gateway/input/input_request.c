@@ -25,21 +25,21 @@
 /* So long a closed one is remembered, so that whoever answers late is told. */
 #define CLOSED_KEPT_MS 60000
 
-static const char *const methods[QUESTION_KIND_COUNT] = {"elicitation/create",
-                                                         "sampling/createMessage"};
+static const char *const methods[INPUT_KIND_COUNT] = {"elicitation/create",
+                                                      "sampling/createMessage"};
 
-bool questions_are_asked_by(struct str method, enum question_kind *kind)
+bool input_is_asked_by(struct str method, enum input_kind *kind)
 {
-    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
+    for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
         if (str_equal(method, str_from(methods[i]))) {
-            *kind = (enum question_kind)i;
+            *kind = (enum input_kind)i;
             return true;
         }
     }
     return false;
 }
 
-uint64_t questions_number(void)
+uint64_t inputs_number(void)
 {
     static atomic_uint_fast64_t last;
     return atomic_fetch_add(&last, 1) + 1;
@@ -47,28 +47,27 @@ uint64_t questions_number(void)
 
 /* ---- whose they are ---- */
 
-bool questions_have_tools(const struct call *call, enum question_kind kind)
+bool input_has_tools(const struct call *call, enum input_kind kind)
 {
-    static const enum config_pseudo_tool needed[QUESTION_KIND_COUNT][2] = {
-        [QUESTION_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
-        [QUESTION_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
+    static const enum config_pseudo_tool needed[INPUT_KIND_COUNT][2] = {
+        [INPUT_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
+        [INPUT_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
     };
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     return client_is_shown_tools(call) && config_pseudo_offers(pseudo, needed[kind][0]) &&
            config_pseudo_offers(pseudo, needed[kind][1]);
 }
 
-void questions_audience(const struct call *call, struct question_audience *audience)
+void input_audience(const struct call *call, struct input_audience *audience)
 {
     const struct session_facts *facts = &call->facts;
     bool can_any = false;
     client_key_of_call(call, audience->key);
-    audience->can[QUESTION_ELICITATION] = facts->declares_elicitation;
-    audience->can[QUESTION_SAMPLING] = facts->declares_sampling;
-    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
+    audience->can[INPUT_ELICITATION] = facts->declares_elicitation;
+    audience->can[INPUT_SAMPLING] = facts->declares_sampling;
+    for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
         if (!audience->can[i])
-            audience->can[i] =
-                audience->key[0] && questions_have_tools(call, (enum question_kind)i);
+            audience->can[i] = audience->key[0] && input_has_tools(call, (enum input_kind)i);
         can_any = can_any || audience->can[i];
     }
     audience->is_closed = facts->known && facts->declares_tasks && !can_any;
@@ -76,8 +75,8 @@ void questions_audience(const struct call *call, struct question_audience *audie
 
 /* ---- responses to upstream ---- */
 
-static void respond(struct gateway_worker *worker, const struct question_origin *origin,
-                    struct str id, const struct question_response *response)
+static void respond(struct gateway_worker *worker, const struct input_origin *origin, struct str id,
+                    const struct input_response *response)
 {
     struct buffer body;
     buffer_init(&body);
@@ -94,31 +93,31 @@ static void respond(struct gateway_worker *worker, const struct question_origin 
         jsonrpc_write_error_text(&body, id, buffer_str(&error));
         buffer_finish(&error);
     }
-    const struct ask_options options = {.source = origin->source,
-                                        .snapshot = origin->snapshot,
-                                        .headers = origin->headers,
-                                        .body = buffer_str(&body)};
-    ask_tell(worker, &options);
+    const struct rpc_call_options options = {.source = origin->source,
+                                             .snapshot = origin->snapshot,
+                                             .headers = origin->headers,
+                                             .body = buffer_str(&body)};
+    rpc_call_notify(worker, &options);
     buffer_finish(&body);
 }
 
-void question_respond(struct gateway_worker *worker, const struct kept_question *kept,
-                      const struct question_response *response)
+void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
+                   const struct input_response *response)
 {
-    const struct question_origin origin = {
+    const struct input_origin origin = {
         .snapshot = kept->snapshot, .source = kept->source, .headers = &kept->headers};
-    respond(worker, &origin, str_from(kept->question.upstream_id), response);
+    respond(worker, &origin, str_from(kept->input.upstream_id), response);
 }
 
 /* Upstream must not hang: a person who is not there declines, a model that is not there is an
  * error, and so is everything where the capability was never offered. */
-static void decline(const struct question_origin *origin, enum question_kind kind, struct str id)
+static void decline(const struct input_origin *origin, enum input_kind kind, struct str id)
 {
-    struct question_response response = {.error_code = -32601,
-                                         .error_message = STR("Method not found")};
-    if (kind == QUESTION_ELICITATION && !origin->audience->is_closed)
+    struct input_response response = {.error_code = -32601,
+                                      .error_message = STR("Method not found")};
+    if (kind == INPUT_ELICITATION && !origin->audience->is_closed)
         response.result = STR("{\"action\":\"decline\"}");
-    else if (kind == QUESTION_SAMPLING)
+    else if (kind == INPUT_SAMPLING)
         response.error_message = STR("Method not found: nobody can sample for this client");
     log_info("A question of upstream's is declined: nobody can answer it",
              LOG_TEXT("source", origin->source->id), LOG_TEXT("method", methods[kind]));
@@ -127,59 +126,59 @@ static void decline(const struct question_origin *origin, enum question_kind kin
 
 /* ---- freeing ---- */
 
-static void destroy(struct kept_question *kept)
+static void destroy(struct kept_input *kept)
 {
     loop_timer_stop(&kept->timer);
     headers_finish(&kept->headers);
     snapshot_unref(kept->snapshot);
     task_unref(kept->task);
-    free(kept->question.source);
-    free(kept->question.task);
-    free(kept->question.upstream_id);
-    free(kept->question.message);
+    free(kept->input.source);
+    free(kept->input.task);
+    free(kept->input.upstream_id);
+    free(kept->input.message);
     free(kept);
 }
 
-static void forget(struct kept_question *kept)
+static void forget(struct kept_input *kept)
 {
-    question_table_remove(kept->worker->gateway->questions, &kept->question);
+    input_table_remove(kept->worker->gateway->inputs, &kept->input);
     destroy(kept);
 }
 
-static bool is_of_worker(const void *worker, const struct question *question)
+static bool is_of_worker(const void *worker, const struct input_request *input)
 {
-    const struct kept_question *kept = question->owner;
+    const struct kept_input *kept = input->owner;
     return kept->worker == worker;
 }
 
-void questions_drop(struct gateway_worker *worker)
+void input_drop(struct gateway_worker *worker)
 {
-    struct question *question;
-    while ((question = question_table_take(worker->gateway->questions, is_of_worker, worker)))
-        destroy(question->owner);
+    struct input_request *input;
+    while ((input = input_table_take(worker->gateway->inputs, is_of_worker, worker)))
+        destroy(input->owner);
 }
 
 /* ---- telling ---- */
 
-void questions_offer(struct gateway_worker *worker, struct task *task, struct str none)
+void input_offer(struct gateway_worker *worker, struct task *task, struct str none)
 {
-    if (!questions_are_open(worker->gateway, task))
+    if (!input_is_open(worker->gateway, task))
         return;
-    waiting_offer(worker, task);
-    stream_offer(worker, task);
+    result_wait_offer(worker, task);
+    notification_stream_offer(worker, task);
 }
 
-void questions_offer_client(struct gateway_worker *worker, struct task *none, struct str key)
+void input_offer_client(struct gateway_worker *worker, struct task *none, struct str key)
 {
-    stream_offer_client(worker, key);
+    notification_stream_offer_client(worker, key);
 }
 
 /* On every worker: the task looks different now, and may have something to ask. */
 static void tell_worker(struct gateway_worker *worker, struct task *task, struct str none)
 {
-    execution_questions_changed(worker, task);
-    stream_tell_status(worker, task);
-    questions_offer(worker, task, none);
+    execution_input_changed(worker, task);
+    notification_stream_send_status(worker, task);
+    input_offer(worker, task, none);
 }
 
 /* On every worker: the stream numbered by the first word has a request that is answered now. */
@@ -191,15 +190,15 @@ static void withdraw_from_worker(struct gateway_worker *worker, struct task *tas
     str_cut(message, ' ', &number, &text);
     if (!str_to_u64(number, &claimant))
         return;
-    if (!task || !waiting_send(worker, task, claimant, text))
-        stream_send(worker, claimant, text);
+    if (!task || !result_wait_send(worker, task, claimant, text))
+        notification_stream_send(worker, claimant, text);
 }
 
 /* The client may be showing a form for what is answered already. */
-static void withdraw(struct gateway_worker *worker, struct kept_question *kept)
+static void withdraw(struct gateway_worker *worker, struct kept_input *kept)
 {
-    const struct question *question = &kept->question;
-    if (question->claimant == 0 || question->state == QUESTION_ANSWERED_ON_STREAM)
+    const struct input_request *input = &kept->input;
+    if (input->claimant == 0 || input->state == INPUT_ANSWERED_ON_STREAM)
         return;
     struct buffer message, related, text;
     buffer_init(&message);
@@ -207,14 +206,14 @@ static void withdraw(struct gateway_worker *worker, struct kept_question *kept)
     buffer_init(&text);
     buffer_append_text(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                                  "\"params\":{\"requestId\":");
-    question_write_sent_id(question, &message);
-    buffer_append_format(&message, ",\"reason\":\"%s\"}}", question_end_name(question->state));
-    if (question->task[0])
+    input_write_sent_id(input, &message);
+    buffer_append_format(&message, ",\"reason\":\"%s\"}}", input_end_name(input->state));
+    if (input->task[0])
         dialect_write_related_message(&related, buffer_str(&message), STR_EMPTY,
-                                      str_from(question->task));
+                                      str_from(input->task));
     else
         buffer_append(&related, buffer_str(&message));
-    buffer_append_format(&text, "%llu ", (unsigned long long)question->claimant);
+    buffer_append_format(&text, "%llu ", (unsigned long long)input->claimant);
     buffer_append(&text, buffer_str(&related));
     workers_broadcast(worker->gateway, withdraw_from_worker, kept->task, buffer_str(&text));
     buffer_finish(&text);
@@ -224,81 +223,80 @@ static void withdraw(struct gateway_worker *worker, struct kept_question *kept)
 
 /* ---- closing ---- */
 
-struct kept_question *question_close(struct gateway *gateway, struct str key,
-                                     const struct question_match *match,
-                                     struct question_closing *closing)
+struct kept_input *input_close(struct gateway *gateway, struct str key,
+                               const struct input_match *match, struct input_closing *closing)
 {
     closing->now_ms = clock_now_ms();
-    struct question *question = question_table_close(gateway->questions, key, match, closing);
-    return question ? question->owner : NULL;
+    struct input_request *input = input_table_close(gateway->inputs, key, match, closing);
+    return input ? input->owner : NULL;
 }
 
 /* On its own loop. Who has seen the request, in a task or on a stream, may answer late. */
 static void on_settled(void *context)
 {
-    struct kept_question *kept = context;
+    struct kept_input *kept = context;
     kept->is_settled = true;
     if (kept->task)
-        execution_questions_changed(kept->worker, kept->task);
-    if (kept->task || kept->question.claimant != 0)
+        execution_input_changed(kept->worker, kept->task);
+    if (kept->task || kept->input.claimant != 0)
         loop_timer_start(&kept->timer, CLOSED_KEPT_MS);
     else
         forget(kept);
 }
 
-void question_settle(struct gateway_worker *worker, struct kept_question *kept)
+void input_settle(struct gateway_worker *worker, struct kept_input *kept)
 {
-    log_info("A question of upstream's is closed", LOG_TEXT("source", kept->question.source),
-             LOG_TEXT("question", kept->question.id),
-             LOG_TEXT("outcome", question_end_name(kept->question.state)));
+    log_info("A question of upstream's is closed", LOG_TEXT("source", kept->input.source),
+             LOG_TEXT("question", kept->input.id),
+             LOG_TEXT("outcome", input_end_name(kept->input.state)));
     withdraw(worker, kept);
-    if (kept->task && kept->question.state != QUESTION_REJECTED)
+    if (kept->task && kept->input.state != INPUT_REJECTED)
         workers_broadcast(worker->gateway, tell_worker, kept->task, STR_EMPTY);
     loop_post(kept->worker->loop, on_settled, kept);
 }
 
 /* Tells a client that knows no tasks. */
-static void tell_event(const struct kept_question *kept, enum pseudo_event type, struct str params)
+static void tell_event(const struct kept_input *kept, enum inbox_event type, struct str params)
 {
-    const struct question *question = &kept->question;
+    const struct input_request *input = &kept->input;
     struct buffer data;
     buffer_init(&data);
-    buffer_append_format(&data, "{\"requestId\":\"%s\"", question->id);
+    buffer_append_format(&data, "{\"requestId\":\"%s\"", input->id);
     if (params.length > 0) {
         buffer_append_text(&data, ",\"params\":");
         buffer_append(&data, params);
     }
     buffer_append_char(&data, '}');
-    pseudo_session_event(kept->worker->gateway, str_from(question->key), type,
-                         str_from(question->source), buffer_str(&data));
+    inbox_add_session_event(kept->worker->gateway, str_from(input->key), type,
+                            str_from(input->source), buffer_str(&data));
     buffer_finish(&data);
 }
 
-static void expire(struct kept_question *kept)
+static void expire(struct kept_input *kept)
 {
-    struct question_closing closing = {.state = QUESTION_EXPIRED};
-    const struct question_match self = {.id = str_from(kept->question.id)};
-    struct str key = str_from(kept->question.key);
+    struct input_closing closing = {.state = INPUT_EXPIRED};
+    const struct input_match self = {.id = str_from(kept->input.id)};
+    struct str key = str_from(kept->input.key);
     int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
-    if (question_close(kept->worker->gateway, key, &self, &closing) != kept)
+    if (input_close(kept->worker->gateway, key, &self, &closing) != kept)
         return; /* somebody was faster, and settles it */
     struct buffer text;
-    bool is_elicitation = kept->question.kind == QUESTION_ELICITATION;
+    bool is_elicitation = kept->input.kind == INPUT_ELICITATION;
     buffer_init(&text);
     buffer_append_format(&text, "%s request timed out after %lldms",
                          is_elicitation ? "Elicitation" : "Sampling", (long long)timeout_ms);
-    question_respond(
+    input_respond(
         kept->worker, kept,
-        &(struct question_response){.error_code = -32001, .error_message = buffer_str(&text)});
+        &(struct input_response){.error_code = -32001, .error_message = buffer_str(&text)});
     buffer_finish(&text);
-    tell_event(kept, is_elicitation ? PSEUDO_ELICITATION_EXPIRED : PSEUDO_SAMPLING_EXPIRED,
+    tell_event(kept, is_elicitation ? INBOX_ELICITATION_EXPIRED : INBOX_SAMPLING_EXPIRED,
                STR_EMPTY);
-    question_settle(kept->worker, kept);
+    input_settle(kept->worker, kept);
 }
 
 static void on_time(void *context)
 {
-    struct kept_question *kept = context;
+    struct kept_input *kept = context;
     if (kept->is_settled)
         forget(kept);
     else
@@ -321,11 +319,11 @@ static char *copy_without_task(struct str message)
     return buffer_take(&whole, NULL);
 }
 
-static struct kept_question *keep(const struct question_origin *origin, enum question_kind kind,
-                                  struct str message)
+static struct kept_input *keep(const struct input_origin *origin, enum input_kind kind,
+                               struct str message)
 {
-    struct kept_question *kept = memory_alloc(sizeof *kept);
-    struct question *question = &kept->question;
+    struct kept_input *kept = memory_alloc(sizeof *kept);
+    struct input_request *input = &kept->input;
     kept->worker = origin->worker;
     kept->snapshot = snapshot_ref(origin->snapshot);
     kept->source = origin->source;
@@ -335,83 +333,83 @@ static struct kept_question *keep(const struct question_origin *origin, enum que
         headers_add(&kept->headers, origin->headers->items[i].name,
                     origin->headers->items[i].value);
     loop_timer_init(&kept->timer, origin->worker->loop, on_time, kept);
-    list_init(&question->node);
-    random_ulid(question->id);
-    question->owner = kept;
-    question->kind = kind;
+    list_init(&input->node);
+    random_ulid(input->id);
+    input->owner = kept;
+    input->kind = kind;
     if (origin->task)
-        client_key_or_id_of_task(origin->task, question->key);
+        client_key_or_id_of_task(origin->task, input->key);
     else
-        memcpy(question->key, origin->audience->key, sizeof question->key);
-    snprintf(question->session, sizeof question->session, "%s", origin->session);
-    question->source = memory_copy_text(origin->source->id);
-    question->task = memory_copy_text(origin->task ? origin->task->id : "");
-    question->upstream_id = memory_copy_str(json_member(message, "id"));
-    question->message = copy_without_task(message);
-    question->call = origin->call;
-    question->asked_ms = clock_now_ms();
+        memcpy(input->key, origin->audience->key, sizeof input->key);
+    snprintf(input->session, sizeof input->session, "%s", origin->session);
+    input->source = memory_copy_text(origin->source->id);
+    input->task = memory_copy_text(origin->task ? origin->task->id : "");
+    input->upstream_id = memory_copy_str(json_member(message, "id"));
+    input->message = copy_without_task(message);
+    input->call = origin->call;
+    input->asked_ms = clock_now_ms();
     return kept;
 }
 
-static void announce(struct kept_question *kept)
+static void announce(struct kept_input *kept)
 {
-    bool is_elicitation = kept->question.kind == QUESTION_ELICITATION;
-    tell_event(kept, is_elicitation ? PSEUDO_ELICITATION_REQUEST : PSEUDO_SAMPLING_REQUEST,
-               json_member(str_from(kept->question.message), "params"));
+    bool is_elicitation = kept->input.kind == INPUT_ELICITATION;
+    tell_event(kept, is_elicitation ? INBOX_ELICITATION_REQUEST : INBOX_SAMPLING_REQUEST,
+               json_member(str_from(kept->input.message), "params"));
     if (!kept->task) {
-        workers_broadcast(kept->worker->gateway, questions_offer_client, NULL,
-                          str_from(kept->question.key));
+        workers_broadcast(kept->worker->gateway, input_offer_client, NULL,
+                          str_from(kept->input.key));
         return;
     }
-    execution_questions_changed(kept->worker, kept->task);
+    execution_input_changed(kept->worker, kept->task);
     workers_broadcast(kept->worker->gateway, tell_worker, kept->task, STR_EMPTY);
 }
 
-static void take(const struct question_origin *origin, enum question_kind kind, struct str message)
+static void take(const struct input_origin *origin, enum input_kind kind, struct str message)
 {
-    struct kept_question *kept = keep(origin, kind, message);
-    switch (question_table_add(origin->worker->gateway->questions, &kept->question)) {
-    case QUESTION_ADDED:
+    struct kept_input *kept = keep(origin, kind, message);
+    switch (input_table_add(origin->worker->gateway->inputs, &kept->input)) {
+    case INPUT_ADDED:
         log_info("Upstream asks", LOG_TEXT("source", origin->source->id),
-                 LOG_TEXT("method", methods[kind]), LOG_TEXT("question", kept->question.id),
-                 LOG_TEXT("task", kept->question.task));
+                 LOG_TEXT("method", methods[kind]), LOG_TEXT("question", kept->input.id),
+                 LOG_TEXT("task", kept->input.task));
         loop_timer_start(&kept->timer, origin->snapshot->config->pseudo.elicitation_timeout_ms);
         announce(kept);
         return;
-    case QUESTION_TOO_MANY:
-        question_respond(origin->worker, kept,
-                         &(struct question_response){
-                             .error_code = jsonrpc_error_code(JSONRPC_RATE_LIMITED),
-                             .error_message = STR("Too many requests wait for this client")});
+    case INPUT_TOO_MANY:
+        input_respond(origin->worker, kept,
+                      &(struct input_response){
+                          .error_code = jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+                          .error_message = STR("Too many requests wait for this client")});
         break;
-    case QUESTION_REPEATED: /* a stream was opened again: the first still waits */
+    case INPUT_REPEATED: /* a stream was opened again: the first still waits */
         break;
     }
     destroy(kept);
 }
 
-static bool is_well_formed(enum question_kind kind, struct str params, struct error *error)
+static bool is_well_formed(enum input_kind kind, struct str params, struct error *error)
 {
-    return kind == QUESTION_ELICITATION ? elicitation_check_request(params, error)
-                                        : sampling_check_request(params, error);
+    return kind == INPUT_ELICITATION ? elicitation_check_request(params, error)
+                                     : sampling_check_request(params, error);
 }
 
-static void refuse(const struct question_origin *origin, struct str id, struct str why)
+static void refuse(const struct input_origin *origin, struct str id, struct str why)
 {
     respond(origin->worker, origin, id,
-            &(struct question_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
-                                        .error_message = why});
+            &(struct input_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
+                                     .error_message = why});
 }
 
-void questions_take(const struct question_origin *origin, struct str message)
+void input_take(const struct input_origin *origin, struct str message)
 {
     struct error error = {""};
-    enum question_kind kind = QUESTION_ELICITATION;
+    enum input_kind kind = INPUT_ELICITATION;
     struct str id = json_member(message, "id");
     char *method = json_string_text(json_member(message, "method"), NULL);
-    questions_are_asked_by(str_from(method), &kind);
+    input_is_asked_by(str_from(method), &kind);
     free(method);
-    size_t most = kind == QUESTION_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
+    size_t most = kind == INPUT_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
     bool has_key = origin->task || origin->audience->key[0];
     if (!origin->audience->can[kind] || !has_key)
         decline(origin, kind, id);
@@ -427,55 +425,55 @@ void questions_take(const struct question_origin *origin, struct str message)
 
 /* Closes all that match. */
 static void close_all(struct gateway_worker *worker, struct str key,
-                      const struct question_match *match, enum question_state state)
+                      const struct input_match *match, enum input_state state)
 {
-    struct kept_question *kept;
-    struct question_closing closing = {.state = state};
-    if (question_table_count(worker->gateway->questions) == 0)
+    struct kept_input *kept;
+    struct input_closing closing = {.state = state};
+    if (input_table_count(worker->gateway->inputs) == 0)
         return;
-    while ((kept = question_close(worker->gateway, key, match, &closing)))
-        question_settle(worker, kept);
+    while ((kept = input_close(worker->gateway, key, match, &closing)))
+        input_settle(worker, kept);
 }
 
-bool questions_take_cancel(const struct question_origin *origin, struct str message)
+bool input_take_cancel(const struct input_origin *origin, struct str message)
 {
-    char key[QUESTION_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     struct gateway *gateway = origin->worker->gateway;
-    const struct question_match match = {
+    const struct input_match match = {
         .upstream_id = json_path(message, "params", "requestId"),
         .session = str_from(origin->session),
     };
-    struct question_closing closing = {.state = QUESTION_WITHDRAWN};
-    if (match.upstream_id.length == 0 || question_table_count(gateway->questions) == 0)
+    struct input_closing closing = {.state = INPUT_WITHDRAWN};
+    if (match.upstream_id.length == 0 || input_table_count(gateway->inputs) == 0)
         return false;
     if (origin->task)
         client_key_or_id_of_task(origin->task, key);
     else
         memcpy(key, origin->audience->key, sizeof key);
-    struct kept_question *kept = question_close(gateway, str_from(key), &match, &closing);
+    struct kept_input *kept = input_close(gateway, str_from(key), &match, &closing);
     if (kept)
-        question_settle(origin->worker, kept);
-    return kept || closing.was != QUESTION_OPEN;
+        input_settle(origin->worker, kept);
+    return kept || closing.was != INPUT_OPEN;
 }
 
-void questions_end_task(struct gateway_worker *worker, const struct task *task)
+void input_end_task(struct gateway_worker *worker, const struct task *task)
 {
-    char key[QUESTION_KEY_BYTES];
-    const struct question_match match = {.task = str_from(task->id)};
+    char key[INPUT_KEY_BYTES];
+    const struct input_match match = {.task = str_from(task->id)};
     client_key_or_id_of_task(task, key);
-    close_all(worker, str_from(key), &match, QUESTION_REJECTED);
+    close_all(worker, str_from(key), &match, INPUT_REJECTED);
 }
 
-void questions_end_call(struct gateway_worker *worker, struct str key, uint64_t call)
+void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call)
 {
-    const struct question_match match = {.call = call};
+    const struct input_match match = {.call = call};
     if (call != 0)
-        close_all(worker, key, &match, QUESTION_REJECTED);
+        close_all(worker, key, &match, INPUT_REJECTED);
 }
 
-void questions_end_key(struct gateway_worker *worker, struct str key)
+void input_end_key(struct gateway_worker *worker, struct str key)
 {
-    const struct question_match any = {0};
+    const struct input_match any = {0};
     if (key.length > 0)
-        close_all(worker, key, &any, QUESTION_REJECTED);
+        close_all(worker, key, &any, INPUT_REJECTED);
 }

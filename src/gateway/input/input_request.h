@@ -13,102 +13,101 @@
 #include "request/headers.h"
 
 /* Who can answer, as far as a client's request tells. */
-struct question_audience {
-    char key[QUESTION_KEY_BYTES]; /* "": an owner without a name */
-    bool can[QUESTION_KIND_COUNT];
+struct input_audience {
+    char key[INPUT_KEY_BYTES]; /* "": an owner without a name */
+    bool can[INPUT_KIND_COUNT];
     /* The client said, by declaring tasks and not the capability, that it must not be asked; or
      * there is no client at all. */
     bool is_closed;
 };
 
 /* The request must have been identified and its facts loaded. */
-void questions_audience(const struct call *call, struct question_audience *audience);
+void input_audience(const struct call *call, struct input_audience *audience);
 
 /* Whether the client is shown tools that can answer: what is added to its `initialize`, too. */
-bool questions_have_tools(const struct call *call, enum question_kind kind);
+bool input_has_tools(const struct call *call, enum input_kind kind);
 
 /* Where a question comes from; borrowed. */
-struct question_origin {
+struct input_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot */
     const struct headers *headers;      /* with which the answer goes up */
     const char *session;                /* digest of upstream's session, or "" */
-    const struct question_audience *audience;
+    const struct input_audience *audience;
     struct task *task; /* whose execution asks; NULL: a client's own stream */
-    uint64_t call;     /* questions_end_call() ends it; 0: the session does */
+    uint64_t call;     /* input_end_call() ends it; 0: the session does */
 };
 
 /* Whether the method is one of the two. */
-bool questions_are_asked_by(struct str method, enum question_kind *kind);
+bool input_is_asked_by(struct str method, enum input_kind *kind);
 /* Takes a request of upstream's: asks the audience or, when nobody can answer, declines at
  * once. `message` is whole and json_check() has accepted it. */
-void questions_take(const struct question_origin *origin, struct str message);
+void input_take(const struct input_origin *origin, struct str message);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */
-bool questions_take_cancel(const struct question_origin *origin, struct str message);
+bool input_take_cancel(const struct input_origin *origin, struct str message);
 
 /* A message of upstream's on a stream of the client's own: true when it is taken out of it. For
  * relay_options.take_message. */
-bool questions_take_from_stream(struct call *call, struct str message);
+bool input_take_from_stream(struct call *call, struct str message);
 
 /* ---- answers ---- */
 /* A JSON-RPC response of the client's: true when it answered a question that is no more, or was
  * not of the client's own session; the call is then answered. Else it is to be relayed. */
-bool questions_take_response(struct call *call);
+bool input_take_response(struct call *call);
 /* Seed 001's elicitation-response, a member of tasks/get's _meta. false: `error` says why not. */
-bool questions_answer_in_task(struct gateway_worker *worker, const struct task *task,
-                              struct str response, struct error *error);
-enum questions_verdict {
-    QUESTIONS_ANSWERED,
-    QUESTIONS_NOT_OPEN, /* no such question, or no longer */
-    QUESTIONS_UNFIT,    /* the answer is none to this question: `error` says why */
+bool input_answer_in_task(struct gateway_worker *worker, const struct task *task,
+                          struct str response, struct error *error);
+enum input_verdict {
+    INPUT_ANSWERED,
+    INPUT_NOT_OPEN, /* no such question, or no longer */
+    INPUT_UNFIT,    /* the answer is none to this question: `error` says why */
 };
 /* By the tools. `id` is the question's, `action` and `content` are JSON text. */
-enum questions_verdict questions_answer_elicitation(struct gateway_worker *worker, struct str key,
-                                                    struct str id, struct str action,
-                                                    struct str content, struct error *error);
+enum input_verdict input_answer_elicitation(struct gateway_worker *worker, struct str key,
+                                            struct str id, struct str action, struct str content,
+                                            struct error *error);
 /* `result` is the JSON text of a CreateMessageResult; empty: it is refused, with `reason`. */
-enum questions_verdict questions_answer_sampling(struct gateway_worker *worker, struct str key,
-                                                 struct str id, struct str result,
-                                                 struct str reason);
+enum input_verdict input_answer_sampling(struct gateway_worker *worker, struct str key,
+                                         struct str id, struct str result, struct str reason);
 
 /* ---- the end of what they belong to ---- */
-void questions_end_task(struct gateway_worker *worker, const struct task *task);
-void questions_end_call(struct gateway_worker *worker, struct str key, uint64_t call);
-void questions_end_key(struct gateway_worker *worker, struct str key);
+void input_end_task(struct gateway_worker *worker, const struct task *task);
+void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call);
+void input_end_key(struct gateway_worker *worker, struct str key);
 /* All that the worker took: for its end. */
-void questions_drop(struct gateway_worker *worker);
-/* A new number for question_origin.call. */
-uint64_t questions_number(void);
+void input_drop(struct gateway_worker *worker);
+/* A new number for input_origin.call. */
+uint64_t inputs_number(void);
 /* The number of what was asked in the call so far, which goes on without it: the call's end is no
  * longer the end of its questions. */
-uint64_t questions_take_number(struct call *call);
+uint64_t input_take_number(struct call *call);
 
 /* ---- how they are shown ---- */
 /* Fills what is known of an execution's questions; `elicitations` holds the text. */
-void questions_view(struct gateway *gateway, const struct task *task, struct dialect_view *view,
-                    struct buffer *elicitations);
+void input_view(struct gateway *gateway, const struct task *task, struct dialect_view *view,
+                struct buffer *elicitations);
 /* Whether the task's execution waits for an answer. */
-bool questions_are_open(struct gateway *gateway, const struct task *task);
+bool input_is_open(struct gateway *gateway, const struct task *task);
 /* JSON arrays: [{requestId, server, message}] and [{requestId, server}], of the client `key` and
  * the source `server` (empty: any). Returns how many there are. */
-size_t questions_write_pending(struct gateway *gateway, struct str key, struct str server,
-                               struct buffer *elicitations, struct buffer *samplings);
+size_t input_write_pending(struct gateway *gateway, struct str key, struct str server,
+                           struct buffer *elicitations, struct buffer *samplings);
 /* The JSON array that get_elicitations or get_sampling_requests answers. Returns its length. */
-size_t questions_write_list(struct gateway *gateway, struct str key, enum question_kind kind,
-                            struct buffer *out);
+size_t input_write_list(struct gateway *gateway, struct str key, enum input_kind kind,
+                        struct buffer *out);
 
 /* ---- on streams ---- */
 /* Writes, as SSE events, what the task's execution (NULL: any of this client's) asks and this
  * call's client can be sent on its open stream; from then on it is the stream's, which is numbered
  * by `claimant`. */
-void questions_claim(const struct call *call, const struct task *task, uint64_t *claimant,
-                     struct buffer *events);
+void input_claim(const struct call *call, const struct task *task, uint64_t *claimant,
+                 struct buffer *events);
 /* The stream has ended: others may get what it had. */
-void questions_release(struct gateway_worker *worker, uint64_t claimant);
-/* As questions_offer() for what a client (`key`) is asked in no task. A worker_callback. */
-void questions_offer_client(struct gateway_worker *worker, struct task *none, struct str key);
+void input_release(struct gateway_worker *worker, uint64_t claimant);
+/* As input_offer() for what a client (`key`) is asked in no task. A worker_callback. */
+void input_offer_client(struct gateway_worker *worker, struct task *none, struct str key);
 /* Offers what is open to the streams of this worker. A worker_callback. */
-void questions_offer(struct gateway_worker *worker, struct task *task, struct str none);
+void input_offer(struct gateway_worker *worker, struct task *task, struct str none);
 /* "answered in tasks/get", … */
-const char *question_end_name(enum question_state state);
+const char *input_end_name(enum input_state state);

@@ -11,21 +11,20 @@
 
 /* ---- what is asked ---- */
 
-static void copy_params(void *context, struct question *question)
+static void copy_params(void *context, struct input_request *input)
 {
     struct buffer *params = context;
-    if (params->length == 0 && question->state == QUESTION_OPEN)
-        buffer_append(params, json_member(str_from(question->message), "params"));
+    if (params->length == 0 && input->state == INPUT_OPEN)
+        buffer_append(params, json_member(str_from(input->message), "params"));
 }
 
 /* Whether `content` answers the form. Checked on a copy, for the question may go meanwhile. */
-static bool check_content(struct gateway *gateway, struct str key,
-                          const struct question_match *match, struct str content,
-                          struct error *error)
+static bool check_content(struct gateway *gateway, struct str key, const struct input_match *match,
+                          struct str content, struct error *error)
 {
     struct buffer params;
     buffer_init(&params);
-    question_table_visit(gateway->questions, key, match, copy_params, &params);
+    input_table_visit(gateway->inputs, key, match, copy_params, &params);
     struct str asked = buffer_str(&params);
     bool good = asked.length == 0 || elicitation_is_url(asked) ||
                 elicitation_check_content(json_member(asked, "requestedSchema"), content, error);
@@ -38,7 +37,7 @@ static bool check_content(struct gateway *gateway, struct str key,
 struct elicitation_answer {
     enum elicitation_action action;
     struct str content; /* JSON text; empty unless accepted, and then of a form only */
-    enum question_state way;
+    enum input_state way;
 };
 
 static void write_result(struct buffer *out, const struct elicitation_answer *answer, bool is_url)
@@ -62,52 +61,51 @@ static void digest_answer(const struct elicitation_answer *answer, char digest[]
 
 /* The same answer again, as after a lost connection, is no second one. */
 static bool is_repeated(const struct elicitation_answer *answer,
-                        const struct question_closing *closing)
+                        const struct input_closing *closing)
 {
-    return closing->was == answer->way && answer->way == QUESTION_ANSWERED_IN_TASK &&
+    return closing->was == answer->way && answer->way == INPUT_ANSWERED_IN_TASK &&
            strcmp(closing->was_answer, closing->answer) == 0;
 }
 
-static enum questions_verdict answer_elicitation(struct gateway_worker *worker, struct str key,
-                                                 const struct question_match *match,
-                                                 const struct elicitation_answer *answer,
-                                                 struct error *error)
+static enum input_verdict answer_elicitation(struct gateway_worker *worker, struct str key,
+                                             const struct input_match *match,
+                                             const struct elicitation_answer *answer,
+                                             struct error *error)
 {
     char digest[DIGEST_HEX_BYTES];
-    struct question_closing closing = {.state = answer->way, .answer = digest};
+    struct input_closing closing = {.state = answer->way, .answer = digest};
     if (answer->action == ELICITATION_ACCEPT &&
         !check_content(worker->gateway, key, match, answer->content, error))
-        return QUESTIONS_UNFIT;
+        return INPUT_UNFIT;
     digest_answer(answer, digest);
-    struct kept_question *kept = question_close(worker->gateway, key, match, &closing);
+    struct kept_input *kept = input_close(worker->gateway, key, match, &closing);
     if (!kept && is_repeated(answer, &closing))
-        return QUESTIONS_ANSWERED;
+        return INPUT_ANSWERED;
     if (!kept) {
-        if (closing.was == QUESTION_OPEN)
+        if (closing.was == INPUT_OPEN)
             error_set(error, "there is no such elicitation");
         else
-            error_set(error, "the elicitation is no longer open: %s",
-                      question_end_name(closing.was));
-        return QUESTIONS_NOT_OPEN;
+            error_set(error, "the elicitation is no longer open: %s", input_end_name(closing.was));
+        return INPUT_NOT_OPEN;
     }
     struct buffer result;
     buffer_init(&result);
     write_result(&result, answer,
-                 elicitation_is_url(json_member(str_from(kept->question.message), "params")));
-    question_respond(worker, kept, &(struct question_response){.result = buffer_str(&result)});
+                 elicitation_is_url(json_member(str_from(kept->input.message), "params")));
+    input_respond(worker, kept, &(struct input_response){.result = buffer_str(&result)});
     buffer_finish(&result);
-    question_settle(worker, kept);
-    return QUESTIONS_ANSWERED;
+    input_settle(worker, kept);
+    return INPUT_ANSWERED;
 }
 
 /* ---- in tasks/get ---- */
 
-bool questions_answer_in_task(struct gateway_worker *worker, const struct task *task,
-                              struct str response, struct error *error)
+bool input_answer_in_task(struct gateway_worker *worker, const struct task *task,
+                          struct str response, struct error *error)
 {
-    char key[QUESTION_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     struct elicitation_answer answer = {.content = json_member(response, "content"),
-                                        .way = QUESTION_ANSWERED_IN_TASK};
+                                        .way = INPUT_ANSWERED_IN_TASK};
     if (json_type(response) != JSON_OBJECT)
         return error_set(error, "elicitation-response must be an object");
     if (!elicitation_action_parse(json_member(response, "action"), &answer.action))
@@ -117,78 +115,76 @@ bool questions_answer_in_task(struct gateway_worker *worker, const struct task *
         free(id);
         return error_set(error, "elicitation-response.elicitationId must be a string");
     }
-    const struct question_match match = {
+    const struct input_match match = {
         .has_kind = true,
-        .kind = QUESTION_ELICITATION,
+        .kind = INPUT_ELICITATION,
         .id = str_from(id),
         .task = str_from(task->id),
     };
     client_key_or_id_of_task(task, key);
-    enum questions_verdict verdict =
-        answer_elicitation(worker, str_from(key), &match, &answer, error);
+    enum input_verdict verdict = answer_elicitation(worker, str_from(key), &match, &answer, error);
     free(id);
-    return verdict == QUESTIONS_ANSWERED;
+    return verdict == INPUT_ANSWERED;
 }
 
 /* ---- by the tools ---- */
 
-enum questions_verdict questions_answer_elicitation(struct gateway_worker *worker, struct str key,
-                                                    struct str id, struct str action,
-                                                    struct str content, struct error *error)
+enum input_verdict input_answer_elicitation(struct gateway_worker *worker, struct str key,
+                                            struct str id, struct str action, struct str content,
+                                            struct error *error)
 {
-    struct elicitation_answer answer = {.content = content, .way = QUESTION_ANSWERED_BY_TOOL};
-    const struct question_match match = {.has_kind = true, .kind = QUESTION_ELICITATION, .id = id};
+    struct elicitation_answer answer = {.content = content, .way = INPUT_ANSWERED_BY_TOOL};
+    const struct input_match match = {.has_kind = true, .kind = INPUT_ELICITATION, .id = id};
     if (!elicitation_action_parse(action, &answer.action)) {
         error_set(error, "action must be accept, decline or cancel");
-        return QUESTIONS_UNFIT;
+        return INPUT_UNFIT;
     }
     return key.length > 0 && id.length > 0 ? answer_elicitation(worker, key, &match, &answer, error)
-                                           : QUESTIONS_NOT_OPEN;
+                                           : INPUT_NOT_OPEN;
 }
 
-enum questions_verdict questions_answer_sampling(struct gateway_worker *worker, struct str key,
-                                                 struct str id, struct str result,
-                                                 struct str reason)
+enum input_verdict input_answer_sampling(struct gateway_worker *worker, struct str key,
+                                         struct str id, struct str result, struct str reason)
 {
-    const struct question_match match = {.has_kind = true, .kind = QUESTION_SAMPLING, .id = id};
-    struct question_closing closing = {.state = QUESTION_ANSWERED_BY_TOOL};
+    const struct input_match match = {.has_kind = true, .kind = INPUT_SAMPLING, .id = id};
+    struct input_closing closing = {.state = INPUT_ANSWERED_BY_TOOL};
     if (key.length == 0 || id.length == 0)
-        return QUESTIONS_NOT_OPEN;
-    struct kept_question *kept = question_close(worker->gateway, key, &match, &closing);
+        return INPUT_NOT_OPEN;
+    struct kept_input *kept = input_close(worker->gateway, key, &match, &closing);
     if (!kept)
-        return QUESTIONS_NOT_OPEN;
-    const struct question_response response = {
+        return INPUT_NOT_OPEN;
+    const struct input_response response = {
         .result = result,
         .error_code = -1, /* the protocol's example of a person who says no */
         .error_message = reason,
     };
-    question_respond(worker, kept, &response);
-    question_settle(worker, kept);
-    return QUESTIONS_ANSWERED;
+    input_respond(worker, kept, &response);
+    input_settle(worker, kept);
+    return INPUT_ANSWERED;
 }
 
 /* ---- the client's own JSON-RPC response ---- */
 
 struct response_search {
     const struct call *call;
-    char key[QUESTION_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     bool is_owned;
 };
 
-static void note_owner(void *context, struct question *question)
+static void note_owner(void *context, struct input_request *input)
 {
     struct response_search *search = context;
-    const struct kept_question *kept = question->owner;
-    char own_key[QUESTION_KEY_BYTES];
+    const struct kept_input *kept = input->owner;
+    char own_key[INPUT_KEY_BYTES];
     client_key_of_call(search->call, own_key);
     search->is_owned =
-        kept->task ? call_owns(search->call, kept->task) : strcmp(own_key, question->key) == 0;
-    memcpy(search->key, question->key, sizeof search->key);
+        kept->task ? call_owns(search->call, kept->task) : strcmp(own_key, input->key) == 0;
+    memcpy(search->key, input->key, sizeof search->key);
 }
 
 /* Which question the response's id means: upstream's own in the client's session, or ours. */
 static bool find_question(struct call *call, char **our_id, struct response_search *search,
-                          struct question_match *match)
+                          struct input_match *match)
 {
     struct str id = call->envelope.id;
     *our_id = NULL;
@@ -198,7 +194,7 @@ static bool find_question(struct call *call, char **our_id, struct response_sear
         *our_id = memory_copy_text(text + 3);
         free(text);
         match->id = str_from(*our_id);
-        question_table_visit_id(call->worker->gateway->questions, match->id, note_owner, search);
+        input_table_visit_id(call->worker->gateway->inputs, match->id, note_owner, search);
         return search->is_owned;
     }
     match->upstream_id = id;
@@ -207,25 +203,25 @@ static bool find_question(struct call *call, char **our_id, struct response_sear
     return search->key[0] && call->session[0];
 }
 
-static void answer_too_late(struct call *call, enum question_state was)
+static void answer_too_late(struct call *call, enum input_state was)
 {
     struct buffer message, text;
     buffer_init(&message);
     buffer_init(&text);
-    buffer_append_format(&text, "The request is no longer open: %s", question_end_name(was));
+    buffer_append_format(&text, "The request is no longer open: %s", input_end_name(was));
     jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, buffer_str(&text), NULL);
     call_answer_status(call, 400, buffer_str(&message));
     buffer_finish(&text);
     buffer_finish(&message);
 }
 
-static void respond_for(struct call *call, struct kept_question *kept)
+static void respond_for(struct call *call, struct kept_input *kept)
 {
-    const struct question_response response = {
+    const struct input_response response = {
         .result = call->envelope.result,
         .error = call->envelope.error,
     };
-    question_respond(call->worker, kept, &response);
+    input_respond(call->worker, kept, &response);
 }
 
 /* Whoever upstream has never accepted in the session closes nothing of it: upstream, to whom the
@@ -237,33 +233,32 @@ static bool is_stranger(const struct call *call)
                                     clock_monotonic_ms()) == INT64_MAX;
 }
 
-bool questions_take_response(struct call *call)
+bool input_take_response(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
     struct gateway *gateway = worker->gateway;
     struct response_search search = {0};
-    struct question_match match = {0};
-    struct question_closing closing = {.state = QUESTION_ANSWERED_ON_STREAM};
+    struct input_match match = {0};
+    struct input_closing closing = {.state = INPUT_ANSWERED_ON_STREAM};
     char *our_id;
     bool is_taken = false;
-    if (question_table_count(gateway->questions) == 0)
+    if (input_table_count(gateway->inputs) == 0)
         return false;
     call_identify(call);
     if (is_stranger(call))
         return false;
     if (find_question(call, &our_id, &search, &match)) {
-        struct kept_question *kept =
-            question_close(gateway, str_from(search.key), &match, &closing);
+        struct kept_input *kept = input_close(gateway, str_from(search.key), &match, &closing);
         if (kept && our_id) {
             respond_for(call, kept);
             call_answer_status(call, 202, STR_EMPTY);
             is_taken = true;
-        } else if (!kept && closing.was != QUESTION_OPEN) {
+        } else if (!kept && closing.was != INPUT_OPEN) {
             answer_too_late(call, closing.was);
             is_taken = true;
         }
         if (kept)
-            question_settle(worker, kept); /* the call may be gone */
+            input_settle(worker, kept); /* the call may be gone */
     }
     free(our_id);
     return is_taken;

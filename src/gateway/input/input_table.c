@@ -12,28 +12,28 @@
 #include "taskgate/mcp/elicitation.h"
 
 struct bucket {
-    struct list questions; /* oldest first */
+    struct list inputs; /* oldest first */
     size_t open, count, bytes;
 };
 
-struct question_table {
+struct input_table {
     pthread_mutex_t lock;
     struct map *buckets; /* key -> struct bucket */
-    struct map *ids;     /* id -> struct question */
+    struct map *ids;     /* id -> struct input_request */
     size_t bytes;        /* of all texts */
     atomic_size_t count;
 };
 
-struct question_table *question_table_create(void)
+struct input_table *input_table_create(void)
 {
-    struct question_table *table = memory_alloc(sizeof *table);
+    struct input_table *table = memory_alloc(sizeof *table);
     pthread_mutex_init(&table->lock, NULL);
     table->buckets = map_create();
     table->ids = map_create();
     return table;
 }
 
-void question_table_destroy(struct question_table *table)
+void input_table_destroy(struct input_table *table)
 {
     if (!table)
         return;
@@ -43,7 +43,7 @@ void question_table_destroy(struct question_table *table)
     free(table);
 }
 
-size_t question_table_count(const struct question_table *table)
+size_t input_table_count(const struct input_table *table)
 {
     return atomic_load_explicit(&table->count, memory_order_relaxed);
 }
@@ -51,100 +51,100 @@ size_t question_table_count(const struct question_table *table)
 /* ---- what is meant ---- */
 
 /* A visit to a URL has an id of upstream's own, by which its end is told. */
-static bool has_elicitation_id(const struct question *question, struct str id)
+static bool has_elicitation_id(const struct input_request *input, struct str id)
 {
-    struct str params = json_member(str_from(question->message), "params");
-    return question->kind == QUESTION_ELICITATION && elicitation_is_url(params) &&
+    struct str params = json_member(str_from(input->message), "params");
+    return input->kind == INPUT_ELICITATION && elicitation_is_url(params) &&
            json_string_equals(json_member(params, "elicitationId"), id);
 }
 
-static bool is_meant(const struct question *question, const struct question_match *match)
+static bool is_meant(const struct input_request *input, const struct input_match *match)
 {
     if (!match)
         return true;
-    if (match->has_kind && question->kind != match->kind)
+    if (match->has_kind && input->kind != match->kind)
         return false;
-    if (match->id.length > 0 && !str_equal(match->id, str_from(question->id)) &&
-        !has_elicitation_id(question, match->id))
+    if (match->id.length > 0 && !str_equal(match->id, str_from(input->id)) &&
+        !has_elicitation_id(input, match->id))
         return false;
     if (match->upstream_id.length > 0 &&
-        (!str_equal(match->upstream_id, str_from(question->upstream_id)) ||
-         !str_equal(match->session, str_from(question->session))))
+        (!str_equal(match->upstream_id, str_from(input->upstream_id)) ||
+         !str_equal(match->session, str_from(input->session))))
         return false;
-    if (match->task.length > 0 && !str_equal(match->task, str_from(question->task)))
+    if (match->task.length > 0 && !str_equal(match->task, str_from(input->task)))
         return false;
-    return match->call == 0 || match->call == question->call;
+    return match->call == 0 || match->call == input->call;
 }
 
-static struct question *find(struct bucket *bucket, const struct question_match *match,
-                             bool is_open)
+static struct input_request *find(struct bucket *bucket, const struct input_match *match,
+                                  bool is_open)
 {
     if (!bucket)
         return NULL;
-    LIST_FOR_EACH_SAFE (node, next, &bucket->questions) {
-        struct question *question = LIST_ENTRY(node, struct question, node);
-        if ((question->state == QUESTION_OPEN) == is_open && is_meant(question, match))
-            return question;
+    LIST_FOR_EACH_SAFE (node, next, &bucket->inputs) {
+        struct input_request *input = LIST_ENTRY(node, struct input_request, node);
+        if ((input->state == INPUT_OPEN) == is_open && is_meant(input, match))
+            return input;
     }
     return NULL;
 }
 
 /* ---- coming and going ---- */
 
-static bool has_room(const struct question_table *table, const struct bucket *bucket, size_t bytes)
+static bool has_room(const struct input_table *table, const struct bucket *bucket, size_t bytes)
 {
-    if (map_count(table->ids) >= QUESTIONS_MOST || table->bytes + bytes > QUESTION_BYTES_MOST)
+    if (map_count(table->ids) >= INPUTS_MOST || table->bytes + bytes > INPUT_BYTES_MOST)
         return false;
     return !bucket ||
-           (bucket->open < QUESTIONS_PER_KEY && bucket->count < (size_t)4 * QUESTIONS_PER_KEY &&
-            bucket->bytes + bytes <= QUESTION_BYTES_PER_KEY);
+           (bucket->open < INPUTS_PER_KEY && bucket->count < (size_t)4 * INPUTS_PER_KEY &&
+            bucket->bytes + bytes <= INPUT_BYTES_PER_KEY);
 }
 
-static enum question_added add(struct question_table *table, struct question *question)
+static enum input_added add(struct input_table *table, struct input_request *input)
 {
-    struct str key = str_from(question->key);
+    struct str key = str_from(input->key);
     struct bucket *bucket = map_get(table->buckets, key);
-    const struct question_match same = {.upstream_id = str_from(question->upstream_id),
-                                        .session = str_from(question->session)};
+    const struct input_match same = {.upstream_id = str_from(input->upstream_id),
+                                     .session = str_from(input->session)};
     if (find(bucket, &same, true))
-        return QUESTION_REPEATED;
-    size_t bytes = strlen(question->message);
+        return INPUT_REPEATED;
+    size_t bytes = strlen(input->message);
     if (!has_room(table, bucket, bytes))
-        return QUESTION_TOO_MANY;
+        return INPUT_TOO_MANY;
     if (!bucket) {
         bucket = memory_alloc(sizeof *bucket);
-        list_init(&bucket->questions);
+        list_init(&bucket->inputs);
         map_put(table->buckets, key, bucket);
     }
-    list_append(&bucket->questions, &question->node);
+    list_append(&bucket->inputs, &input->node);
     bucket->open++;
     bucket->count++;
     bucket->bytes += bytes;
     table->bytes += bytes;
-    map_put(table->ids, str_from(question->id), question);
+    map_put(table->ids, str_from(input->id), input);
     atomic_fetch_add(&table->count, 1);
-    return QUESTION_ADDED;
+    return INPUT_ADDED;
 }
 
-enum question_added question_table_add(struct question_table *table, struct question *question)
+enum input_added input_table_add(struct input_table *table, struct input_request *input)
 {
     pthread_mutex_lock(&table->lock);
-    enum question_added added = add(table, question);
+    enum input_added added = add(table, input);
     pthread_mutex_unlock(&table->lock);
     return added;
 }
 
-static void remove_locked(struct question_table *table, struct question *question)
+static void remove_locked(struct input_table *table, struct input_request *input)
 {
-    struct str key = str_from(question->key);
+    struct str key = str_from(input->key);
     struct bucket *bucket = map_get(table->buckets, key);
-    size_t bytes = strlen(question->message);
-    list_remove(&question->node);
+    size_t bytes = strlen(input->message);
+    list_remove(&input->node);
     bucket->bytes -= bytes;
     table->bytes -= bytes;
-    map_remove(table->ids, str_from(question->id));
+    map_remove(table->ids, str_from(input->id));
     atomic_fetch_sub(&table->count, 1);
-    if (question->state == QUESTION_OPEN)
+    if (input->state == INPUT_OPEN)
         bucket->open--;
     if (--bucket->count == 0) {
         map_remove(table->buckets, key);
@@ -152,20 +152,21 @@ static void remove_locked(struct question_table *table, struct question *questio
     }
 }
 
-void question_table_remove(struct question_table *table, struct question *question)
+void input_table_remove(struct input_table *table, struct input_request *input)
 {
     pthread_mutex_lock(&table->lock);
-    remove_locked(table, question);
+    remove_locked(table, input);
     pthread_mutex_unlock(&table->lock);
 }
 
-struct question *question_table_take(struct question_table *table,
-                                     bool (*is_own)(const void *context, const struct question *),
-                                     const void *context)
+struct input_request *input_table_take(struct input_table *table,
+                                       bool (*is_own)(const void *context,
+                                                      const struct input_request *),
+                                       const void *context)
 {
     size_t position = 0;
     void *value;
-    struct question *own = NULL;
+    struct input_request *own = NULL;
     pthread_mutex_lock(&table->lock);
     while (!own && map_next(table->ids, &position, NULL, &value)) {
         if (is_own(context, value))
@@ -179,66 +180,66 @@ struct question *question_table_take(struct question_table *table,
 
 /* ---- closing ---- */
 
-struct question *question_table_close(struct question_table *table, struct str key,
-                                      const struct question_match *match,
-                                      struct question_closing *closing)
+struct input_request *input_table_close(struct input_table *table, struct str key,
+                                        const struct input_match *match,
+                                        struct input_closing *closing)
 {
-    closing->was = QUESTION_OPEN;
+    closing->was = INPUT_OPEN;
     closing->was_answer[0] = '\0';
     pthread_mutex_lock(&table->lock);
     struct bucket *bucket = map_get(table->buckets, key);
-    struct question *question = find(bucket, match, true);
-    struct question *closed = question ? NULL : find(bucket, match, false);
-    if (question) {
-        question->state = closing->state;
-        question->closed_ms = closing->now_ms;
+    struct input_request *input = find(bucket, match, true);
+    struct input_request *closed = input ? NULL : find(bucket, match, false);
+    if (input) {
+        input->state = closing->state;
+        input->closed_ms = closing->now_ms;
         if (closing->answer)
-            memcpy(question->answer, closing->answer, DIGEST_HEX_BYTES);
+            memcpy(input->answer, closing->answer, DIGEST_HEX_BYTES);
         bucket->open--;
     } else if (closed) {
         closing->was = closed->state;
         memcpy(closing->was_answer, closed->answer, DIGEST_HEX_BYTES);
     }
     pthread_mutex_unlock(&table->lock);
-    return question;
+    return input;
 }
 
 /* ---- looking ---- */
 
-void question_table_visit(struct question_table *table, struct str key,
-                          const struct question_match *match, question_visit visit, void *context)
+void input_table_visit(struct input_table *table, struct str key, const struct input_match *match,
+                       input_visit visit, void *context)
 {
-    if (question_table_count(table) == 0)
+    if (input_table_count(table) == 0)
         return;
     pthread_mutex_lock(&table->lock);
     struct bucket *bucket = map_get(table->buckets, key);
     if (bucket) {
-        LIST_FOR_EACH_SAFE (node, next, &bucket->questions) {
-            struct question *question = LIST_ENTRY(node, struct question, node);
-            if (is_meant(question, match))
-                visit(context, question);
+        LIST_FOR_EACH_SAFE (node, next, &bucket->inputs) {
+            struct input_request *input = LIST_ENTRY(node, struct input_request, node);
+            if (is_meant(input, match))
+                visit(context, input);
         }
     }
     pthread_mutex_unlock(&table->lock);
 }
 
-void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
-                             void *context)
+void input_table_visit_id(struct input_table *table, struct str id, input_visit visit,
+                          void *context)
 {
-    if (question_table_count(table) == 0)
+    if (input_table_count(table) == 0)
         return;
     pthread_mutex_lock(&table->lock);
-    struct question *question = map_get(table->ids, id);
-    if (question)
-        visit(context, question);
+    struct input_request *input = map_get(table->ids, id);
+    if (input)
+        visit(context, input);
     pthread_mutex_unlock(&table->lock);
 }
 
-void question_table_visit_all(struct question_table *table, question_visit visit, void *context)
+void input_table_visit_all(struct input_table *table, input_visit visit, void *context)
 {
     size_t position = 0;
     void *value;
-    if (question_table_count(table) == 0)
+    if (input_table_count(table) == 0)
         return;
     pthread_mutex_lock(&table->lock);
     while (map_next(table->ids, &position, NULL, &value))

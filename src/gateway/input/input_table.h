@@ -19,32 +19,32 @@
 #include "taskgate/core/str.h"
 
 /* "<source>/session:<digest>", "<source>/<owner>", or an anonymous owner's task. */
-#define QUESTION_KEY_BYTES 256
-#define QUESTIONS_PER_KEY 100 /* open ones; those that are remembered, four times as many */
-#define QUESTIONS_MOST 10000
+#define INPUT_KEY_BYTES 256
+#define INPUTS_PER_KEY 100 /* open ones; those that are remembered, four times as many */
+#define INPUTS_MOST 10000
 /* Of their texts, until they are forgotten. */
-#define QUESTION_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
-#define QUESTION_BYTES_MOST ((size_t)128 * 1024 * 1024)
+#define INPUT_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
+#define INPUT_BYTES_MOST ((size_t)128 * 1024 * 1024)
 
-enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING };
-#define QUESTION_KIND_COUNT 2
+enum input_kind { INPUT_ELICITATION, INPUT_SAMPLING };
+#define INPUT_KIND_COUNT 2
 
-enum question_state {
-    QUESTION_OPEN,
-    QUESTION_ANSWERED_ON_STREAM, /* by the client's own JSON-RPC response */
-    QUESTION_ANSWERED_IN_TASK,   /* by elicitation-response in tasks/get */
-    QUESTION_ANSWERED_BY_TOOL,
-    QUESTION_EXPIRED,
-    QUESTION_WITHDRAWN, /* upstream wants no answer any more */
-    QUESTION_REJECTED,  /* the call has ended, or the server or the session has gone */
+enum input_state {
+    INPUT_OPEN,
+    INPUT_ANSWERED_ON_STREAM, /* by the client's own JSON-RPC response */
+    INPUT_ANSWERED_IN_TASK,   /* by elicitation-response in tasks/get */
+    INPUT_ANSWERED_BY_TOOL,
+    INPUT_EXPIRED,
+    INPUT_WITHDRAWN, /* upstream wants no answer any more */
+    INPUT_REJECTED,  /* the call has ended, or the server or the session has gone */
 };
 
-struct question {
+struct input_request {
     struct list node; /* in its bucket */
     /* Set before it is added, never changed. */
     char id[RANDOM_ULID_BYTES];
-    enum question_kind kind;
-    char key[QUESTION_KEY_BYTES];
+    enum input_kind kind;
+    char key[INPUT_KEY_BYTES];
     char session[DIGEST_HEX_BYTES]; /* upstream's session, or "" */
     char *source;                   /* id */
     char *task;                     /* id of the task whose execution asks, or "" */
@@ -54,7 +54,7 @@ struct question {
     int64_t asked_ms;               /* wall clock */
     void *owner;                    /* what the loop that took it keeps beside */
     /* Under the lock. */
-    enum question_state state;
+    enum input_state state;
     int64_t closed_ms;
     uint64_t claimant;    /* the stream that it was sent on; 0: none. Fixed once it is closed */
     bool sent_as_it_came; /* with upstream's own id, else with ours */
@@ -62,9 +62,9 @@ struct question {
 };
 
 /* Which questions are meant; what is empty or 0 is not compared. */
-struct question_match {
+struct input_match {
     bool has_kind;
-    enum question_kind kind;
+    enum input_kind kind;
     struct str id;          /* ours, or the elicitationId of a form that is a URL */
     struct str upstream_id; /* JSON text */
     struct str session;     /* with upstream_id */
@@ -72,45 +72,46 @@ struct question_match {
     uint64_t call;
 };
 
-struct question_table;
+struct input_table;
 
-struct question_table *question_table_create(void);
+struct input_table *input_table_create(void);
 /* Nothing may be in it. NULL is allowed. */
-void question_table_destroy(struct question_table *table);
+void input_table_destroy(struct input_table *table);
 /* Of all, also closed ones; needs no lock. */
-size_t question_table_count(const struct question_table *table);
+size_t input_table_count(const struct input_table *table);
 
-enum question_added { QUESTION_ADDED, QUESTION_REPEATED, QUESTION_TOO_MANY };
+enum input_added { INPUT_ADDED, INPUT_REPEATED, INPUT_TOO_MANY };
 /* Repeated: the same request of the same session waits already. */
-enum question_added question_table_add(struct question_table *table, struct question *question);
-void question_table_remove(struct question_table *table, struct question *question);
+enum input_added input_table_add(struct input_table *table, struct input_request *input);
+void input_table_remove(struct input_table *table, struct input_request *input);
 
 /* How one is closed, and what was found when none is open. */
-struct question_closing {
-    enum question_state state;
+struct input_closing {
+    enum input_state state;
     const char *answer; /* its digest, or NULL */
     int64_t now_ms;
-    /* Of the oldest closed one that matches: QUESTION_OPEN when there is none either. */
-    enum question_state was;
+    /* Of the oldest closed one that matches: INPUT_OPEN when there is none either. */
+    enum input_state was;
     char was_answer[DIGEST_HEX_BYTES];
 };
 /* Closes the oldest open question of `key` that matches, and returns it: the caller is the one
  * who closed it. NULL when none is open. */
-struct question *question_table_close(struct question_table *table, struct str key,
-                                      const struct question_match *match,
-                                      struct question_closing *closing);
+struct input_request *input_table_close(struct input_table *table, struct str key,
+                                        const struct input_match *match,
+                                        struct input_closing *closing);
 
 /* Calls `visit` under the lock for every question of `key` that matches (NULL: all), oldest
  * first; it may change what stands under the lock but must be short. */
-typedef void (*question_visit)(void *context, struct question *question);
-void question_table_visit(struct question_table *table, struct str key,
-                          const struct question_match *match, question_visit visit, void *context);
-/* As question_table_visit() for the one question of this id, whosever it is. */
-void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
-                             void *context);
+typedef void (*input_visit)(void *context, struct input_request *input);
+void input_table_visit(struct input_table *table, struct str key, const struct input_match *match,
+                       input_visit visit, void *context);
+/* As input_table_visit() for the one question of this id, whosever it is. */
+void input_table_visit_id(struct input_table *table, struct str id, input_visit visit,
+                          void *context);
 /* Calls `visit` under the lock for every question there is. */
-void question_table_visit_all(struct question_table *table, question_visit visit, void *context);
+void input_table_visit_all(struct input_table *table, input_visit visit, void *context);
 /* Takes out any one question that `owner` says is its own; NULL when there is none left. */
-struct question *question_table_take(struct question_table *table,
-                                     bool (*is_own)(const void *context, const struct question *),
-                                     const void *context);
+struct input_request *input_table_take(struct input_table *table,
+                                       bool (*is_own)(const void *context,
+                                                      const struct input_request *),
+                                       const void *context);

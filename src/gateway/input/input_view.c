@@ -11,9 +11,9 @@
 #include "taskgate/mcp/elicitation.h"
 #include "taskgate/mcp/sse.h"
 
-static struct str params_of(const struct question *question)
+static struct str params_of(const struct input_request *input)
 {
-    return json_member(str_from(question->message), "params");
+    return json_member(str_from(input->message), "params");
 }
 
 /* A member as upstream wrote it; left out when it is not there. */
@@ -34,9 +34,9 @@ static void separate(struct buffer *array)
 
 /* ---- in a task ---- */
 
-static void write_pending_elicitation(struct buffer *out, const struct question *question)
+static void write_pending_elicitation(struct buffer *out, const struct input_request *input)
 {
-    struct str params = params_of(question);
+    struct str params = params_of(input);
     bool is_url = elicitation_is_url(params);
     struct str own_id = json_member(params, "elicitationId");
     buffer_append_char(out, '{');
@@ -44,7 +44,7 @@ static void write_pending_elicitation(struct buffer *out, const struct question 
     if (is_url && json_type(own_id) == JSON_STRING)
         buffer_append(out, own_id);
     else
-        buffer_append_json_string(out, str_from(question->id));
+        buffer_append_json_string(out, str_from(input->id));
     json_add_text(out, "mode", is_url ? "url" : "form");
     copy_member(out, params, "message");
     copy_member(out, params, is_url ? "url" : "requestedSchema");
@@ -56,36 +56,35 @@ struct view_search {
     struct buffer *elicitations; /* may be NULL */
 };
 
-static void look_at(void *context, struct question *question)
+static void look_at(void *context, struct input_request *input)
 {
     struct view_search *search = context;
     struct dialect_view *view = search->view;
-    int64_t changed_ms =
-        question->state == QUESTION_OPEN ? question->asked_ms : question->closed_ms;
+    int64_t changed_ms = input->state == INPUT_OPEN ? input->asked_ms : input->closed_ms;
     if (changed_ms > view->changed_ms)
         view->changed_ms = changed_ms;
-    if (question->state != QUESTION_OPEN)
+    if (input->state != INPUT_OPEN)
         return;
     view->is_asking = true;
-    if (question->kind == QUESTION_ELICITATION && search->elicitations) {
+    if (input->kind == INPUT_ELICITATION && search->elicitations) {
         separate(search->elicitations);
-        write_pending_elicitation(search->elicitations, question);
+        write_pending_elicitation(search->elicitations, input);
     }
 }
 
 static void look_at_task(struct gateway *gateway, const struct task *task,
                          struct view_search *search)
 {
-    char key[QUESTION_KEY_BYTES];
-    const struct question_match match = {.task = str_from(task->id)};
-    if (question_table_count(gateway->questions) == 0)
+    char key[INPUT_KEY_BYTES];
+    const struct input_match match = {.task = str_from(task->id)};
+    if (input_table_count(gateway->inputs) == 0)
         return;
     client_key_or_id_of_task(task, key);
-    question_table_visit(gateway->questions, str_from(key), &match, look_at, search);
+    input_table_visit(gateway->inputs, str_from(key), &match, look_at, search);
 }
 
-void questions_view(struct gateway *gateway, const struct task *task, struct dialect_view *view,
-                    struct buffer *elicitations)
+void input_view(struct gateway *gateway, const struct task *task, struct dialect_view *view,
+                struct buffer *elicitations)
 {
     struct view_search search = {view, elicitations};
     buffer_append_char(elicitations, '[');
@@ -95,7 +94,7 @@ void questions_view(struct gateway *gateway, const struct task *task, struct dia
         view->pending_elicitations = buffer_str(elicitations);
 }
 
-bool questions_are_open(struct gateway *gateway, const struct task *task)
+bool input_is_open(struct gateway *gateway, const struct task *task)
 {
     struct dialect_view view = {0};
     struct view_search search = {&view, NULL};
@@ -111,31 +110,31 @@ struct pending_lists {
     size_t count;
 };
 
-static void write_pending(void *context, struct question *question)
+static void write_pending(void *context, struct input_request *input)
 {
     struct pending_lists *lists = context;
-    bool is_elicitation = question->kind == QUESTION_ELICITATION;
+    bool is_elicitation = input->kind == INPUT_ELICITATION;
     struct buffer *out = is_elicitation ? lists->elicitations : lists->samplings;
-    if (question->state != QUESTION_OPEN ||
-        (lists->server.length > 0 && !str_equal(lists->server, str_from(question->source))))
+    if (input->state != INPUT_OPEN ||
+        (lists->server.length > 0 && !str_equal(lists->server, str_from(input->source))))
         return;
     lists->count++;
     separate(out);
     buffer_append_char(out, '{');
-    json_add_text(out, "requestId", question->id);
-    json_add_text(out, "server", question->source);
+    json_add_text(out, "requestId", input->id);
+    json_add_text(out, "server", input->source);
     if (is_elicitation)
-        copy_member(out, params_of(question), "message");
+        copy_member(out, params_of(input), "message");
     buffer_append_char(out, '}');
 }
 
-size_t questions_write_pending(struct gateway *gateway, struct str key, struct str server,
-                               struct buffer *elicitations, struct buffer *samplings)
+size_t input_write_pending(struct gateway *gateway, struct str key, struct str server,
+                           struct buffer *elicitations, struct buffer *samplings)
 {
     struct pending_lists lists = {server, elicitations, samplings, 0};
     buffer_append_char(elicitations, '[');
     buffer_append_char(samplings, '[');
-    question_table_visit(gateway->questions, key, NULL, write_pending, &lists);
+    input_table_visit(gateway->inputs, key, NULL, write_pending, &lists);
     buffer_append_char(elicitations, ']');
     buffer_append_char(samplings, ']');
     return lists.count;
@@ -144,27 +143,27 @@ size_t questions_write_pending(struct gateway *gateway, struct str key, struct s
 /* ---- in full ---- */
 
 struct full_list {
-    enum question_kind kind;
+    enum input_kind kind;
     struct buffer *out;
     size_t count;
 };
 
-static void write_full(void *context, struct question *question)
+static void write_full(void *context, struct input_request *input)
 {
     static const char *const sampling_members[] = {
         "maxTokens", "systemPrompt",     "temperature", "stopSequences",
         "messages",  "modelPreferences", "tools",       "toolChoice"};
     struct full_list *list = context;
-    struct str params = params_of(question);
-    if (question->state != QUESTION_OPEN || question->kind != list->kind)
+    struct str params = params_of(input);
+    if (input->state != INPUT_OPEN || input->kind != list->kind)
         return;
     list->count++;
     separate(list->out);
     buffer_append_char(list->out, '{');
-    json_add_text(list->out, "requestId", question->id);
-    json_add_text(list->out, "server", question->source);
-    json_add_time(list->out, "timestamp", question->asked_ms);
-    if (list->kind == QUESTION_ELICITATION) {
+    json_add_text(list->out, "requestId", input->id);
+    json_add_text(list->out, "server", input->source);
+    json_add_time(list->out, "timestamp", input->asked_ms);
+    if (list->kind == INPUT_ELICITATION) {
         json_add_text(list->out, "mode", elicitation_is_url(params) ? "url" : "form");
         copy_member(list->out, params, "message");
         copy_member(list->out, params, "requestedSchema");
@@ -177,38 +176,38 @@ static void write_full(void *context, struct question *question)
     buffer_append_char(list->out, '}');
 }
 
-size_t questions_write_list(struct gateway *gateway, struct str key, enum question_kind kind,
-                            struct buffer *out)
+size_t input_write_list(struct gateway *gateway, struct str key, enum input_kind kind,
+                        struct buffer *out)
 {
     struct full_list list = {kind, out, 0};
     buffer_append_char(out, '[');
-    question_table_visit(gateway->questions, key, NULL, write_full, &list);
+    input_table_visit(gateway->inputs, key, NULL, write_full, &list);
     buffer_append_char(out, ']');
     return list.count;
 }
 
-const char *question_end_name(enum question_state state)
+const char *input_end_name(enum input_state state)
 {
     static const char *const names[] = {
-        [QUESTION_OPEN] = "",
-        [QUESTION_ANSWERED_ON_STREAM] = "answered by the client's response",
-        [QUESTION_ANSWERED_IN_TASK] = "answered in tasks/get",
-        [QUESTION_ANSWERED_BY_TOOL] = "answered by a tool",
-        [QUESTION_EXPIRED] = "not answered in time",
-        [QUESTION_WITHDRAWN] = "withdrawn by the server",
-        [QUESTION_REJECTED] = "the call has ended",
+        [INPUT_OPEN] = "",
+        [INPUT_ANSWERED_ON_STREAM] = "answered by the client's response",
+        [INPUT_ANSWERED_IN_TASK] = "answered in tasks/get",
+        [INPUT_ANSWERED_BY_TOOL] = "answered by a tool",
+        [INPUT_EXPIRED] = "not answered in time",
+        [INPUT_WITHDRAWN] = "withdrawn by the server",
+        [INPUT_REJECTED] = "the call has ended",
     };
     return names[state];
 }
 
 /* ---- on a client's stream ---- */
 
-void question_write_sent_id(const struct question *question, struct buffer *out)
+void input_write_sent_id(const struct input_request *input, struct buffer *out)
 {
-    if (question->sent_as_it_came)
-        buffer_append_text(out, question->upstream_id);
+    if (input->sent_as_it_came)
+        buffer_append_text(out, input->upstream_id);
     else
-        buffer_append_format(out, "\"tg:%s\"", question->id);
+        buffer_append_format(out, "\"tg:%s\"", input->id);
 }
 
 struct claiming {
@@ -218,62 +217,62 @@ struct claiming {
     bool any_task; /* a client that knows tasks waits in tasks/result for what its tasks ask */
 };
 
-static bool can_be_sent(const struct call *call, enum question_kind kind)
+static bool can_be_sent(const struct call *call, enum input_kind kind)
 {
-    return kind == QUESTION_ELICITATION ? call->facts.declares_elicitation
-                                        : call->facts.declares_sampling;
+    return kind == INPUT_ELICITATION ? call->facts.declares_elicitation
+                                     : call->facts.declares_sampling;
 }
 
 /* Upstream's own id means the request only in the session that upstream gave it in, and where
  * the response will be looked for. */
-static bool is_in_its_session(const struct call *call, const struct question *question)
+static bool is_in_its_session(const struct call *call, const struct input_request *input)
 {
-    char key[QUESTION_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     client_key_of_call(call, key);
-    return call->session[0] && strcmp(call->session, question->session) == 0 &&
-           strcmp(key, question->key) == 0;
+    return call->session[0] && strcmp(call->session, input->session) == 0 &&
+           strcmp(key, input->key) == 0;
 }
 
-static void claim(void *context, struct question *question)
+static void claim(void *context, struct input_request *input)
 {
     struct claiming *claiming = context;
     const struct call *call = claiming->call;
     struct buffer id, message;
-    bool waits_elsewhere = claiming->any_task && question->task[0] && call->facts.declares_tasks;
-    if (question->state != QUESTION_OPEN || question->claimant != 0 || waits_elsewhere ||
-        !can_be_sent(call, question->kind))
+    bool waits_elsewhere = claiming->any_task && input->task[0] && call->facts.declares_tasks;
+    if (input->state != INPUT_OPEN || input->claimant != 0 || waits_elsewhere ||
+        !can_be_sent(call, input->kind))
         return;
     if (*claiming->claimant == 0)
-        *claiming->claimant = questions_number();
-    question->claimant = *claiming->claimant;
-    question->sent_as_it_came = is_in_its_session(call, question);
+        *claiming->claimant = inputs_number();
+    input->claimant = *claiming->claimant;
+    input->sent_as_it_came = is_in_its_session(call, input);
     buffer_init(&id);
     buffer_init(&message);
-    question_write_sent_id(question, &id);
-    if (question->task[0])
-        dialect_write_related_message(&message, str_from(question->message), buffer_str(&id),
-                                      str_from(question->task));
+    input_write_sent_id(input, &id);
+    if (input->task[0])
+        dialect_write_related_message(&message, str_from(input->message), buffer_str(&id),
+                                      str_from(input->task));
     else
-        json_write_with_member(&message, str_from(question->message), "id", buffer_str(&id));
+        json_write_with_member(&message, str_from(input->message), "id", buffer_str(&id));
     sse_write_event(claiming->events, STR_EMPTY, STR_EMPTY, buffer_str(&message));
     buffer_finish(&message);
     buffer_finish(&id);
 }
 
-void questions_claim(const struct call *call, const struct task *task, uint64_t *claimant,
-                     struct buffer *events)
+void input_claim(const struct call *call, const struct task *task, uint64_t *claimant,
+                 struct buffer *events)
 {
-    char key[QUESTION_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
-    const struct question_match match = {.task = str_from(task ? task->id : NULL)};
+    const struct input_match match = {.task = str_from(task ? task->id : NULL)};
     struct claiming claiming = {call, claimant, events, !task};
-    if (question_table_count(gateway->questions) == 0)
+    if (input_table_count(gateway->inputs) == 0)
         return;
     if (task)
         client_key_or_id_of_task(task, key);
     else
         client_key_of_call(call, key);
-    question_table_visit(gateway->questions, str_from(key), &match, claim, &claiming);
+    input_table_visit(gateway->inputs, str_from(key), &match, claim, &claiming);
 }
 
 /* The open questions that a stream had, and the tasks that they are of. */
@@ -283,13 +282,13 @@ struct releasing {
     size_t count;
 };
 
-static void release(void *context, struct question *question)
+static void release(void *context, struct input_request *input)
 {
     struct releasing *releasing = context;
-    const struct kept_question *kept = question->owner;
-    if (question->state != QUESTION_OPEN || question->claimant != releasing->claimant)
+    const struct kept_input *kept = input->owner;
+    if (input->state != INPUT_OPEN || input->claimant != releasing->claimant)
         return;
-    question->claimant = 0;
+    input->claimant = 0;
     if (!kept->task)
         return; /* the next GET stream of the client gets it */
     releasing->tasks =
@@ -297,14 +296,14 @@ static void release(void *context, struct question *question)
     releasing->tasks[releasing->count++] = task_ref(kept->task);
 }
 
-void questions_release(struct gateway_worker *worker, uint64_t claimant)
+void input_release(struct gateway_worker *worker, uint64_t claimant)
 {
     struct releasing releasing = {.claimant = claimant};
     if (claimant == 0)
         return;
-    question_table_visit_all(worker->gateway->questions, release, &releasing);
+    input_table_visit_all(worker->gateway->inputs, release, &releasing);
     for (size_t i = 0; i < releasing.count; i++) {
-        workers_broadcast(worker->gateway, questions_offer, releasing.tasks[i], STR_EMPTY);
+        workers_broadcast(worker->gateway, input_offer, releasing.tasks[i], STR_EMPTY);
         task_unref(releasing.tasks[i]);
     }
     free(releasing.tasks);

@@ -14,7 +14,7 @@
 #define MOST_QUOTED_BYTES 500 /* of an error that a client is told */
 
 /* A refusal comes down as it is (401, 403, 404, …), with what tells the client how to log in. */
-static void answer_refusal(struct call *call, const struct ask_reply *reply)
+static void answer_refusal(struct call *call, const struct rpc_call_reply *reply)
 {
     struct http_exchange *exchange = call->exchange;
     call->outcome = "error";
@@ -41,7 +41,7 @@ static void on_known_pair(void *context, const struct store_reply *reply)
 
 /* Upstream has answered with HTTP 200 and an error, or with no answer to a ping at all: it has not
  * said that it knows this client. */
-static void answer_unvouched(struct call *call, const struct ask_reply *reply)
+static void answer_unvouched(struct call *call, const struct rpc_call_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
     struct buffer details;
@@ -63,13 +63,13 @@ static void answer_unvouched(struct call *call, const struct ask_reply *reply)
 struct verification {
     struct call_part part;
     struct call *call;
-    struct ask *ping;
+    struct rpc_call *ping;
 };
 
 static void drop(struct call *call, void *object)
 {
     struct verification *verification = object;
-    ask_cancel(verification->ping);
+    rpc_call_cancel(verification->ping);
     free(verification);
 }
 
@@ -84,7 +84,7 @@ static struct call *finish(struct verification *verification)
     return call;
 }
 
-static void on_pong(void *context, const struct ask_reply *reply)
+static void on_pong(void *context, const struct rpc_call_reply *reply)
 {
     struct call *call = finish(context);
     struct gateway *gateway = call->worker->gateway;
@@ -106,9 +106,9 @@ static void on_pong(void *context, const struct ask_reply *reply)
     }
 }
 
-void verify_then(struct call *call, call_step next)
+void credential_check_then(struct call *call, call_step next)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_pong};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_pong};
     int64_t ago = sessions_accepted_ago_ms(call->worker->gateway->sessions,
                                            str_from(call->source->id), str_from(call->session),
                                            str_from(call->token), clock_monotonic_ms());
@@ -120,8 +120,8 @@ void verify_then(struct call *call, call_step next)
     struct buffer body = {0}, id = {0};
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
-    ask_write_request(&body, &id, "ping", STR_EMPTY);
-    struct ask_options options = {
+    rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
+    struct rpc_call_options options = {
         .source = call->source,
         .snapshot = call->snapshot,
         .headers = &headers,
@@ -135,7 +135,7 @@ void verify_then(struct call *call, call_step next)
     struct verification *verification = memory_alloc(sizeof *verification);
     verification->call = call;
     call_part_add(call, &verification->part, &verification_kind);
-    verification->ping = ask_start(call->worker, &options, &callbacks, verification);
+    verification->ping = rpc_call_start(call->worker, &options, &callbacks, verification);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

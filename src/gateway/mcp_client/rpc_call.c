@@ -20,12 +20,12 @@
 #define RETRY_MOST_MS 60000
 #define MOST_FAILURES 3
 
-struct ask {
+struct rpc_call {
     struct list node; /* in worker.asks */
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
-    struct ask_callbacks callbacks;
+    struct rpc_call_callbacks callbacks;
     void *context;
     struct upstream_call *upstream;
     struct headers request_headers, headers;
@@ -49,12 +49,12 @@ struct ask {
     int64_t retry_ms; /* as upstream has it */
     int64_t heard_ms; /* monotonic: when its last byte came */
     int failures;     /* to open the rest, one after the other */
-    bool is_rest;     /* what is under way is the rest, and */
+    bool is_resumed;  /* what is under way is the rest, and */
     bool is_refused;  /* upstream does not give it */
 };
 
-void ask_write_request(struct buffer *body, struct buffer *id, const char *method,
-                       struct str params)
+void rpc_call_write_request(struct buffer *body, struct buffer *id, const char *method,
+                            struct str params)
 {
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
@@ -69,77 +69,77 @@ void ask_write_request(struct buffer *body, struct buffer *id, const char *metho
     buffer_append_char(body, '}');
 }
 
-static void ask_destroy(struct ask *ask)
+static void rpc_call_destroy(struct rpc_call *rpc)
 {
-    list_remove(&ask->node);
-    loop_timer_stop(&ask->deadline);
-    loop_timer_stop(&ask->again);
-    buffer_finish(&ask->last_id);
-    headers_finish(&ask->request_headers);
-    headers_finish(&ask->headers);
-    buffer_finish(&ask->body);
-    reply_check_finish(&ask->reply);
-    buffer_finish(&ask->id);
-    buffer_finish(&ask->received);
-    buffer_finish(&ask->message);
-    snapshot_unref(ask->snapshot);
-    free(ask);
+    list_remove(&rpc->node);
+    loop_timer_stop(&rpc->deadline);
+    loop_timer_stop(&rpc->again);
+    buffer_finish(&rpc->last_id);
+    headers_finish(&rpc->request_headers);
+    headers_finish(&rpc->headers);
+    buffer_finish(&rpc->body);
+    reply_check_finish(&rpc->reply);
+    buffer_finish(&rpc->id);
+    buffer_finish(&rpc->received);
+    buffer_finish(&rpc->message);
+    snapshot_unref(rpc->snapshot);
+    free(rpc);
 }
 
-void ask_cancel(struct ask *ask)
+void rpc_call_cancel(struct rpc_call *rpc)
 {
-    if (!ask)
+    if (!rpc)
         return;
-    if (ask->upstream)
-        upstream_call_cancel(ask->upstream);
-    ask_destroy(ask);
+    if (rpc->upstream)
+        upstream_call_cancel(rpc->upstream);
+    rpc_call_destroy(rpc);
 }
 
-void ask_set_silence(struct ask *ask, int64_t silence_ms)
+void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms)
 {
-    ask->silence_ms = silence_ms;
-    ask->heard_ms = clock_monotonic_ms();
-    if (ask->upstream)
-        upstream_call_set_silence(ask->upstream, silence_ms);
+    rpc->silence_ms = silence_ms;
+    rpc->heard_ms = clock_monotonic_ms();
+    if (rpc->upstream)
+        upstream_call_set_silence(rpc->upstream, silence_ms);
 }
 
-void ask_cancel_all(struct gateway_worker *worker)
+void rpc_call_cancel_all(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->asks) {
-        struct ask *ask = LIST_ENTRY(node, struct ask, node);
-        if (ask->callbacks.dropped)
-            ask->callbacks.dropped(ask->context);
-        ask_cancel(ask);
+    LIST_FOR_EACH_SAFE (node, next, &worker->rpc_calls) {
+        struct rpc_call *rpc = LIST_ENTRY(node, struct rpc_call, node);
+        if (rpc->callbacks.dropped)
+            rpc->callbacks.dropped(rpc->context);
+        rpc_call_cancel(rpc);
     }
 }
 
 /* Tells the asker and ends. */
-static void conclude(struct ask *ask, enum upstream_result result, const char *detail)
+static void conclude(struct rpc_call *rpc, enum upstream_result result, const char *detail)
 {
-    struct str source = str_from(ask->source->id);
-    struct ask_reply reply = {
+    struct str source = str_from(rpc->source->id);
+    struct rpc_call_reply reply = {
         .result = result,
-        .status = ask->status,
-        .headers = &ask->headers,
-        .message = buffer_str(&ask->message),
-        .body = ask->is_stream ? STR_EMPTY : buffer_str(&ask->received),
-        .too_large = ask->too_large,
+        .status = rpc->status,
+        .headers = &rpc->headers,
+        .message = buffer_str(&rpc->message),
+        .body = rpc->is_stream ? STR_EMPTY : buffer_str(&rpc->received),
+        .too_large = rpc->too_large,
         .detail = detail,
     };
     bool has_answer = reply.message.length > 0;
     bool succeeded = reply.status >= 200 && reply.status < 300;
-    reply.unreadable = ask->is_encoded ||
-                       (result == UPSTREAM_DONE && succeeded && !has_answer && ask->id.length > 0);
+    reply.unreadable = rpc->is_encoded ||
+                       (result == UPSTREAM_DONE && succeeded && !has_answer && rpc->id.length > 0);
     char status[16];
     snprintf(status, sizeof status, "%d", reply.status);
     metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
-    metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - ask->started_ms),
+    metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - rpc->started_ms),
                     METRIC_LABELS(source));
     /* An answer that broke off says nothing of now: a later try may have failed before its end. */
     if (result == UPSTREAM_DONE || reply.status == 0)
-        server_status_note(ask->worker->gateway->catalog, source, result == UPSTREAM_DONE);
-    ask->callbacks.reply(ask->context, &reply);
-    ask_cancel(ask);
+        server_status_note(rpc->worker->gateway->catalog, source, result == UPSTREAM_DONE);
+    rpc->callbacks.reply(rpc->context, &reply);
+    rpc_call_cancel(rpc);
 }
 
 static bool is_response(struct str message)
@@ -148,138 +148,138 @@ static bool is_response(struct str message)
 }
 
 /* Whether the message is the answer: our id, or an error that upstream could not match. */
-static bool is_answer(const struct ask *ask, struct str message)
+static bool is_answer(const struct rpc_call *rpc, struct str message)
 {
     struct str id = json_member(message, "id");
     if (!is_response(message))
         return false;
     if (id.length > 0 && json_type(id) != JSON_NULL)
-        return reply_id_is(buffer_str(&ask->id), id);
+        return reply_id_is(buffer_str(&rpc->id), id);
     return json_member(message, "error").length > 0;
 }
 
-static void take_message(struct ask *ask, struct str message)
+static void take_message(struct rpc_call *rpc, struct str message)
 {
-    if (ask->message.length > 0 || !json_check(message, NULL) || json_type(message) != JSON_OBJECT)
+    if (rpc->message.length > 0 || !json_check(message, NULL) || json_type(message) != JSON_OBJECT)
         return;
-    if (is_answer(ask, message))
-        buffer_append(&ask->message, message);
+    if (is_answer(rpc, message))
+        buffer_append(&rpc->message, message);
     else if (json_member(message, "method").length == 0)
-        ask->is_anothers |= ask->id.length > 0 && is_response(message);
-    else if (ask->callbacks.interim)
-        ask->callbacks.interim(ask->context, message);
+        rpc->is_anothers |= rpc->id.length > 0 && is_response(message);
+    else if (rpc->callbacks.server_message)
+        rpc->callbacks.server_message(rpc->context, message);
 }
 
-static void note_place(struct ask *ask, const struct sse_event *event)
+static void note_place(struct rpc_call *rpc, const struct sse_event *event)
 {
     if (event->id.bytes) {
-        buffer_clear(&ask->last_id);
-        buffer_append(&ask->last_id, event->id);
+        buffer_clear(&rpc->last_id);
+        buffer_append(&rpc->last_id, event->id);
     }
     if (event->retry_ms >= 0)
-        ask->retry_ms = event->retry_ms;
+        rpc->retry_ms = event->retry_ms;
 }
 
-static void take_events(struct ask *ask)
+static void take_events(struct rpc_call *rpc)
 {
-    struct str rest = buffer_str(&ask->received);
+    struct str rest = buffer_str(&rpc->received);
     size_t length;
     while ((length = sse_first_event(rest)) > 0) {
         struct sse_event event;
         sse_event_read(&event, str_slice(rest.bytes, length));
-        note_place(ask, &event);
+        note_place(rpc, &event);
         if (event.has_data)
-            take_message(ask, buffer_str(&event.data));
+            take_message(rpc, buffer_str(&event.data));
         sse_event_finish(&event);
         rest = str_slice(rest.bytes + length, rest.length - length);
     }
-    buffer_drop(&ask->received, ask->received.length - rest.length);
+    buffer_drop(&rpc->received, rpc->received.length - rest.length);
 }
 
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
-    struct ask *ask = context;
-    ask->status = status;
-    headers_from_response(&ask->headers, items, count);
-    ask->is_stream = headers_name_event_stream(&ask->headers);
-    ask->is_encoded = headers_find(&ask->headers, "content-encoding").length > 0;
+    struct rpc_call *rpc = context;
+    rpc->status = status;
+    headers_from_response(&rpc->headers, items, count);
+    rpc->is_stream = headers_name_event_stream(&rpc->headers);
+    rpc->is_encoded = headers_find(&rpc->headers, "content-encoding").length > 0;
 }
 
 /* What comes next on the connection may be another's, too: it is closed with the call. */
-static void conclude_for_another_id(struct ask *ask)
+static void conclude_for_another_id(struct rpc_call *rpc)
 {
     log_warn("Upstream answered with the id of another request",
-             LOG_TEXT("source", ask->source->id));
-    buffer_clear(&ask->received);
-    conclude(ask, UPSTREAM_DONE, "the reply has the id of another request");
+             LOG_TEXT("source", rpc->source->id));
+    buffer_clear(&rpc->received);
+    conclude(rpc, UPSTREAM_DONE, "the reply has the id of another request");
 }
 
 static void on_body(void *context, struct str bytes)
 {
-    struct ask *ask = context;
-    ask->heard_ms = clock_monotonic_ms();
-    if (ask->is_refused)
+    struct rpc_call *rpc = context;
+    rpc->heard_ms = clock_monotonic_ms();
+    if (rpc->is_refused)
         return;
-    if (ask->received.length + bytes.length > ask->most_bytes) {
-        ask->too_large = true;
-        conclude(ask, UPSTREAM_DONE, "reply too large");
-        return;
-    }
-    buffer_append(&ask->received, bytes);
-    if (!ask->is_stream) {
-        bool is_looked_at = ask->id.length > 0 && ask->status >= 200 && ask->status < 300;
-        if (is_looked_at && reply_check_feed(&ask->reply, bytes) == REPLY_FOREIGN)
-            conclude_for_another_id(ask);
+    if (rpc->received.length + bytes.length > rpc->most_bytes) {
+        rpc->too_large = true;
+        conclude(rpc, UPSTREAM_DONE, "reply too large");
         return;
     }
-    size_t whole = sse_splitter_feed(&ask->splitter, bytes, NULL);
+    buffer_append(&rpc->received, bytes);
+    if (!rpc->is_stream) {
+        bool is_looked_at = rpc->id.length > 0 && rpc->status >= 200 && rpc->status < 300;
+        if (is_looked_at && reply_check_feed(&rpc->reply, bytes) == REPLY_FOREIGN)
+            conclude_for_another_id(rpc);
+        return;
+    }
+    size_t whole = sse_splitter_feed(&rpc->splitter, bytes, NULL);
     if (whole > 0)
-        take_events(ask);
-    if (ask->message.length > 0)
-        conclude(ask, UPSTREAM_DONE, "");
-    else if (ask->is_anothers)
-        conclude_for_another_id(ask);
+        take_events(rpc);
+    if (rpc->message.length > 0)
+        conclude(rpc, UPSTREAM_DONE, "");
+    else if (rpc->is_anothers)
+        conclude_for_another_id(rpc);
 }
 
 /* Whether upstream may have the rest of a stream that ended before the answer. */
-static bool has_rest(const struct ask *ask, enum upstream_result result)
+static bool can_resume(const struct rpc_call *rpc, enum upstream_result result)
 {
-    return ask->is_stream && ask->id.length > 0 && ask->message.length == 0 &&
-           ask->last_id.length > 0 && ask->failures < MOST_FAILURES && result != UPSTREAM_SILENT;
+    return rpc->is_stream && rpc->id.length > 0 && rpc->message.length == 0 &&
+           rpc->last_id.length > 0 && rpc->failures < MOST_FAILURES && result != UPSTREAM_SILENT;
 }
 
 /* A person may be asked meanwhile, and then upstream has nothing to say. */
-static bool is_silent(const struct ask *ask)
+static bool is_silent(const struct rpc_call *rpc)
 {
-    return ask->silence_ms > 0 && clock_monotonic_ms() - ask->heard_ms >= ask->silence_ms;
+    return rpc->silence_ms > 0 && clock_monotonic_ms() - rpc->heard_ms >= rpc->silence_ms;
 }
 
-static void wait_for_rest(struct ask *ask)
+static void wait_to_resume(struct rpc_call *rpc)
 {
-    int64_t in_ms = ask->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : ask->retry_ms;
-    buffer_clear(&ask->received);
-    sse_splitter_init(&ask->splitter);
-    loop_timer_start(&ask->again, in_ms < RETRY_MOST_MS ? in_ms : RETRY_MOST_MS);
+    int64_t in_ms = rpc->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : rpc->retry_ms;
+    buffer_clear(&rpc->received);
+    sse_splitter_init(&rpc->splitter);
+    loop_timer_start(&rpc->again, in_ms < RETRY_MOST_MS ? in_ms : RETRY_MOST_MS);
 }
 
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
-    struct ask *ask = context;
-    ask->upstream = NULL;
-    if (ask->is_stream && !ask->is_refused)
-        take_events(ask);
-    else if (!ask->is_stream && result == UPSTREAM_DONE)
-        take_message(ask, buffer_str(&ask->received));
-    if (ask->is_rest && result == UPSTREAM_CONNECT_FAILED)
-        server_status_note(ask->worker->gateway->catalog, str_from(ask->source->id), false);
-    if (has_rest(ask, result) && !is_silent(ask))
-        wait_for_rest(ask);
-    else if (has_rest(ask, result))
-        conclude(ask, UPSTREAM_SILENT, "nothing came on its stream");
-    else if (ask->is_rest && ask->message.length == 0 && result != UPSTREAM_SILENT)
-        conclude(ask, UPSTREAM_GONE, "upstream does not give the rest of its stream");
+    struct rpc_call *rpc = context;
+    rpc->upstream = NULL;
+    if (rpc->is_stream && !rpc->is_refused)
+        take_events(rpc);
+    else if (!rpc->is_stream && result == UPSTREAM_DONE)
+        take_message(rpc, buffer_str(&rpc->received));
+    if (rpc->is_resumed && result == UPSTREAM_CONNECT_FAILED)
+        server_status_note(rpc->worker->gateway->catalog, str_from(rpc->source->id), false);
+    if (can_resume(rpc, result) && !is_silent(rpc))
+        wait_to_resume(rpc);
+    else if (can_resume(rpc, result))
+        conclude(rpc, UPSTREAM_SILENT, "nothing came on its stream");
+    else if (rpc->is_resumed && rpc->message.length == 0 && result != UPSTREAM_SILENT)
+        conclude(rpc, UPSTREAM_GONE, "upstream does not give the rest of its stream");
     else
-        conclude(ask, result, detail);
+        conclude(rpc, result, detail);
 }
 
 static void on_deadline(void *context)
@@ -292,127 +292,130 @@ static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, o
 /* ---- the rest of a stream ---- */
 
 /* The response that counts stays the first one: what upstream says here is of the stream alone. */
-static void on_rest_head(void *context, int status, const struct http_header *items, size_t count)
+static void on_resumed_head(void *context, int status, const struct http_header *items,
+                            size_t count)
 {
-    struct ask *ask = context;
+    struct rpc_call *rpc = context;
     struct headers headers;
     headers_init(&headers, false);
     headers_from_response(&headers, items, count);
-    ask->is_refused = status != 200 || !headers_name_event_stream(&headers) ||
+    rpc->is_refused = status != 200 || !headers_name_event_stream(&headers) ||
                       headers_find(&headers, "content-encoding").length > 0;
-    if (!ask->is_refused)
-        ask->failures = 0;
+    if (!rpc->is_refused)
+        rpc->failures = 0;
     else if (status != 429 && status < 500)
-        ask->failures = MOST_FAILURES;
+        rpc->failures = MOST_FAILURES;
     headers_finish(&headers);
 }
 
-static void open_rest(void *context)
+static void open_resumed(void *context)
 {
-    static const struct upstream_callbacks callbacks = {on_rest_head, on_body, on_end};
-    struct ask *ask = context;
+    static const struct upstream_callbacks callbacks = {on_resumed_head, on_body, on_end};
+    struct rpc_call *rpc = context;
     struct headers headers;
     headers_init(&headers, false);
-    for (size_t i = 0; i < ask->request_headers.count; i++) {
-        const struct http_header *item = &ask->request_headers.items[i];
+    for (size_t i = 0; i < rpc->request_headers.count; i++) {
+        const struct http_header *item = &rpc->request_headers.items[i];
         if (!str_equal_ignore_case(item->name, STR("content-type")))
             headers_add(&headers, item->name, item->value);
     }
     headers_set(&headers, STR("accept"), STR("text/event-stream"));
-    headers_set(&headers, STR("last-event-id"), buffer_str(&ask->last_id));
+    headers_set(&headers, STR("last-event-id"), buffer_str(&rpc->last_id));
     struct upstream_request request = {
         .method = "GET",
-        .url = ask->source->url,
+        .url = rpc->source->url,
         .headers = headers.items,
         .header_count = headers.count,
-        .connect_timeout_ms = ask->snapshot->config->times.connect_timeout_ms,
-        .silence_timeout_ms = ask->silence_ms,
+        .connect_timeout_ms = rpc->snapshot->config->times.connect_timeout_ms,
+        .silence_timeout_ms = rpc->silence_ms,
     };
-    ask->is_refused = false;
-    ask->is_rest = true;
-    ask->failures++; /* unless it opens */
-    ask->upstream = upstream_call_start(ask->worker->client, &request, &callbacks, ask);
+    rpc->is_refused = false;
+    rpc->is_resumed = true;
+    rpc->failures++; /* unless it opens */
+    rpc->upstream = upstream_call_start(rpc->worker->client, &request, &callbacks, rpc);
     headers_finish(&headers);
 }
 
 /* ---- beginning ---- */
 
-static struct ask *create(struct gateway_worker *worker, const struct ask_options *options,
-                          const struct ask_callbacks *callbacks, void *context)
+static struct rpc_call *create(struct gateway_worker *worker,
+                               const struct rpc_call_options *options,
+                               const struct rpc_call_callbacks *callbacks, void *context)
 {
-    struct ask *ask = memory_alloc(sizeof *ask);
-    ask->worker = worker;
-    list_append(&worker->asks, &ask->node);
-    ask->snapshot = snapshot_ref(options->snapshot);
-    ask->source = options->source;
-    ask->callbacks = *callbacks;
-    ask->context = context;
-    ask->most_bytes = options->most_bytes;
-    ask->started_ms = clock_monotonic_ms();
-    headers_init(&ask->request_headers, true);
-    headers_init(&ask->headers, true);
-    buffer_append(&ask->id, options->id);
-    reply_check_init(&ask->reply, buffer_str(&ask->id));
-    sse_splitter_init(&ask->splitter);
-    ask->silence_ms = options->silence_ms;
-    ask->retry_ms = RETRY_MS;
-    ask->heard_ms = ask->started_ms;
+    struct rpc_call *rpc = memory_alloc(sizeof *rpc);
+    rpc->worker = worker;
+    list_append(&worker->rpc_calls, &rpc->node);
+    rpc->snapshot = snapshot_ref(options->snapshot);
+    rpc->source = options->source;
+    rpc->callbacks = *callbacks;
+    rpc->context = context;
+    rpc->most_bytes = options->most_bytes;
+    rpc->started_ms = clock_monotonic_ms();
+    headers_init(&rpc->request_headers, true);
+    headers_init(&rpc->headers, true);
+    buffer_append(&rpc->id, options->id);
+    reply_check_init(&rpc->reply, buffer_str(&rpc->id));
+    sse_splitter_init(&rpc->splitter);
+    rpc->silence_ms = options->silence_ms;
+    rpc->retry_ms = RETRY_MS;
+    rpc->heard_ms = rpc->started_ms;
     for (size_t i = 0; i < options->headers->count; i++)
-        headers_add(&ask->request_headers, options->headers->items[i].name,
+        headers_add(&rpc->request_headers, options->headers->items[i].name,
                     options->headers->items[i].value);
-    loop_timer_init(&ask->again, worker->loop, open_rest, ask);
-    loop_timer_init(&ask->deadline, worker->loop, on_deadline, ask);
+    loop_timer_init(&rpc->again, worker->loop, open_resumed, rpc);
+    loop_timer_init(&rpc->deadline, worker->loop, on_deadline, rpc);
     if (options->total_ms > 0)
-        loop_timer_start(&ask->deadline, options->total_ms);
-    return ask;
+        loop_timer_start(&rpc->deadline, options->total_ms);
+    return rpc;
 }
 
-struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
-                      const struct ask_callbacks *callbacks, void *context)
+struct rpc_call *rpc_call_start(struct gateway_worker *worker,
+                                const struct rpc_call_options *options,
+                                const struct rpc_call_callbacks *callbacks, void *context)
 {
-    struct ask *ask = create(worker, options, callbacks, context);
-    buffer_append(&ask->body, options->body);
-    headers_set(&ask->request_headers, STR("content-type"), STR("application/json"));
-    headers_set(&ask->request_headers, STR("accept"), STR("application/json, text/event-stream"));
+    struct rpc_call *rpc = create(worker, options, callbacks, context);
+    buffer_append(&rpc->body, options->body);
+    headers_set(&rpc->request_headers, STR("content-type"), STR("application/json"));
+    headers_set(&rpc->request_headers, STR("accept"), STR("application/json, text/event-stream"));
     struct upstream_request request = {
         .method = options->method ? options->method : "POST",
-        .url = ask->source->url,
-        .headers = ask->request_headers.items,
-        .header_count = ask->request_headers.count,
-        .body = buffer_str(&ask->body),
-        .connect_timeout_ms = ask->snapshot->config->times.connect_timeout_ms,
+        .url = rpc->source->url,
+        .headers = rpc->request_headers.items,
+        .header_count = rpc->request_headers.count,
+        .body = buffer_str(&rpc->body),
+        .connect_timeout_ms = rpc->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };
-    ask->upstream = upstream_call_start(worker->client, &request, &upstream_callbacks, ask);
-    return ask;
+    rpc->upstream = upstream_call_start(worker->client, &request, &upstream_callbacks, rpc);
+    return rpc;
 }
 
-struct ask *ask_adopt(struct gateway_worker *worker, struct relay_taken *taken,
-                      const struct ask_options *options, const struct ask_callbacks *callbacks,
-                      void *context)
+struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+                                const struct rpc_call_options *options,
+                                const struct rpc_call_callbacks *callbacks, void *context)
 {
-    struct ask *ask = create(worker, options, callbacks, context);
-    ask->status = taken->status;
-    ask->is_stream = taken->is_stream;
-    ask->received = taken->received;
-    ask->splitter = taken->splitter;
-    ask->last_id = taken->last_id;
-    ask->started_ms = taken->started_ms;
-    ask->upstream = taken->upstream;
-    upstream_call_hand_over(ask->upstream, &upstream_callbacks, ask);
-    upstream_call_set_silence(ask->upstream, options->silence_ms);
-    return ask;
+    struct rpc_call *rpc = create(worker, options, callbacks, context);
+    rpc->status = taken->status;
+    rpc->is_stream = taken->is_stream;
+    rpc->received = taken->received;
+    rpc->splitter = taken->splitter;
+    rpc->last_id = taken->last_id;
+    rpc->started_ms = taken->started_ms;
+    rpc->upstream = taken->upstream;
+    upstream_call_hand_over(rpc->upstream, &upstream_callbacks, rpc);
+    upstream_call_set_silence(rpc->upstream, options->silence_ms);
+    return rpc;
 }
 
-static void nobody_waits(void *context, const struct ask_reply *reply)
+static void nobody_waits(void *context, const struct rpc_call_reply *reply)
 {
 }
 
-void ask_tell(struct gateway_worker *worker, const struct ask_options *options)
+void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options)
 {
-    static const struct ask_callbacks callbacks = {.reply = nobody_waits};
-    struct ask_options bounded = *options;
+    static const struct rpc_call_callbacks callbacks = {.reply = nobody_waits};
+    struct rpc_call_options bounded = *options;
     bounded.total_ms = 10000;
     bounded.most_bytes = 65536;
-    ask_start(worker, &bounded, &callbacks, NULL);
+    rpc_call_start(worker, &bounded, &callbacks, NULL);
 }

@@ -8,9 +8,9 @@
 #include "relay/relay.h"
 #include "request/headers.h"
 
-struct ask;
+struct rpc_call;
 
-struct ask_options {
+struct rpc_call_options {
     const struct config_source *source; /* of `snapshot` */
     struct snapshot *snapshot;          /* a reference is taken */
     const struct headers *headers;      /* beside content-type and accept; copied */
@@ -22,7 +22,7 @@ struct ask_options {
     size_t most_bytes;
 };
 
-struct ask_reply {
+struct rpc_call_reply {
     enum upstream_result result;
     int status; /* 0 without a response */
     const struct headers *headers;
@@ -33,30 +33,32 @@ struct ask_reply {
     const char *detail;
 };
 
-struct ask_callbacks {
-    void (*reply)(void *context, const struct ask_reply *reply); /* once; the ask is gone then */
+struct rpc_call_callbacks {
+    void (*reply)(void *context,
+                  const struct rpc_call_reply *reply); /* once; the ask is gone then */
     /* A request or notification of upstream's before the answer; may be NULL. */
-    void (*interim)(void *context, struct str message);
-    /* In place of `reply`, when ask_cancel_all() ends it: frees `context`. May be NULL. */
+    void (*server_message)(void *context, struct str message);
+    /* In place of `reply`, when rpc_call_cancel_all() ends it: frees `context`. May be NULL. */
     void (*dropped)(void *context);
 };
 
-struct ask *ask_start(struct gateway_worker *worker, const struct ask_options *options,
-                      const struct ask_callbacks *callbacks, void *context);
+struct rpc_call *rpc_call_start(struct gateway_worker *worker,
+                                const struct rpc_call_options *options,
+                                const struct rpc_call_callbacks *callbacks, void *context);
 /* Goes on with what a relay has begun: no body is sent, and the silence limit is the options' from
  * now on. */
-struct ask *ask_adopt(struct gateway_worker *worker, struct relay_taken *taken,
-                      const struct ask_options *options, const struct ask_callbacks *callbacks,
-                      void *context);
-void ask_cancel(struct ask *ask); /* without a reply; NULL is allowed */
+struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+                                const struct rpc_call_options *options,
+                                const struct rpc_call_callbacks *callbacks, void *context);
+void rpc_call_cancel(struct rpc_call *rpc); /* without a reply; NULL is allowed */
 /* Another silence limit from now on; 0: none. */
-void ask_set_silence(struct ask *ask, int64_t silence_ms);
+void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms);
 /* Every ask of the worker; for the end. */
-void ask_cancel_all(struct gateway_worker *worker);
+void rpc_call_cancel_all(struct gateway_worker *worker);
 /* Sends and forgets. */
-void ask_tell(struct gateway_worker *worker, const struct ask_options *options);
+void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options);
 
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets
  * the JSON text of the id. */
-void ask_write_request(struct buffer *body, struct buffer *id, const char *method,
-                       struct str params);
+void rpc_call_write_request(struct buffer *body, struct buffer *id, const char *method,
+                            struct str params);

@@ -5,24 +5,24 @@
 
 #include "taskgate/json/text.h"
 
-struct str own_session_params(void)
+struct str service_session_params(void)
 {
     return STR("{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
                "\"clientInfo\":{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}}");
 }
 
-struct str own_session_initialized(void)
+struct str service_session_initialized(void)
 {
     return STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
 }
 
-void own_session_begin(struct headers *headers, const struct config_source *source)
+void service_session_begin(struct headers *headers, const struct config_source *source)
 {
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
 }
 
-void own_session_opened(struct headers *headers, const struct ask_reply *reply)
+void service_session_opened(struct headers *headers, const struct rpc_call_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     char *version = json_string_text(json_member(result, "protocolVersion"), NULL);
@@ -34,11 +34,11 @@ void own_session_opened(struct headers *headers, const struct ask_reply *reply)
     free(version);
 }
 
-void own_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
-                     const struct config_source *source, const struct headers *headers)
+void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
+                         const struct config_source *source, const struct headers *headers)
 {
-    struct ask_options options = {
+    struct rpc_call_options options = {
         .source = source, .snapshot = snapshot, .headers = headers, .method = "DELETE"};
     if (headers_find(headers, "mcp-session-id").length > 0)
-        ask_tell(worker, &options);
+        rpc_call_notify(worker, &options);
 }

@@ -8,13 +8,13 @@
 #include "rpc_call.h"
 
 /* The params of its `initialize`. */
-struct str own_session_params(void);
+struct str service_session_params(void);
 /* The message that follows upstream's answer. */
-struct str own_session_initialized(void);
+struct str service_session_initialized(void);
 /* Static headers of the source; every request of the session brings them. */
-void own_session_begin(struct headers *headers, const struct config_source *source);
+void service_session_begin(struct headers *headers, const struct config_source *source);
 /* Upstream has answered `initialize` with a result: takes the session's id and version over. */
-void own_session_opened(struct headers *headers, const struct ask_reply *reply);
+void service_session_opened(struct headers *headers, const struct rpc_call_reply *reply);
 /* Nothing is left behind at upstream: sends DELETE if it gave out a session. */
-void own_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
-                     const struct config_source *source, const struct headers *headers);
+void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
+                         const struct config_source *source, const struct headers *headers);

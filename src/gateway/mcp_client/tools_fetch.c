@@ -30,7 +30,7 @@ struct fetch {
     int64_t deadline_ms; /* monotonic */
 };
 
-static void fetch_destroy(struct fetch *fetch)
+static void tools_fetch_destroy(struct fetch *fetch)
 {
     if (fetch->done)
         fetch->done(fetch->context);
@@ -45,11 +45,11 @@ static void drop(void *context)
     struct fetch *fetch = context;
     if (fetch->is_own)
         catalog_end_fetch(fetch->worker->gateway->catalog, fetch->source, false);
-    fetch_destroy(fetch);
+    tools_fetch_destroy(fetch);
 }
 
-static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
-                                  const struct config_source *source, struct str owner)
+static struct fetch *tools_fetch_create(struct gateway_worker *worker, struct snapshot *snapshot,
+                                        const struct config_source *source, struct str owner)
 {
     struct fetch *fetch = memory_alloc(sizeof *fetch);
     fetch->owner = memory_copy_str(owner);
@@ -62,10 +62,10 @@ static struct fetch *fetch_create(struct gateway_worker *worker, struct snapshot
     return fetch;
 }
 
-static struct ask_options options_of(const struct fetch *fetch, struct str body, struct str id)
+static struct rpc_call_options options_of(const struct fetch *fetch, struct str body, struct str id)
 {
     int64_t left_ms = fetch->deadline_ms - clock_monotonic_ms();
-    return (struct ask_options){
+    return (struct rpc_call_options){
         .source = fetch->source,
         .snapshot = fetch->snapshot,
         .headers = &fetch->headers,
@@ -77,13 +77,13 @@ static struct ask_options options_of(const struct fetch *fetch, struct str body,
     };
 }
 
-static void ask(struct fetch *fetch, const char *method, struct str params,
-                const struct ask_callbacks *callbacks)
+static void rpc(struct fetch *fetch, const char *method, struct str params,
+                const struct rpc_call_callbacks *callbacks)
 {
     struct buffer body = {0}, id = {0};
-    ask_write_request(&body, &id, method, params);
-    struct ask_options options = options_of(fetch, buffer_str(&body), buffer_str(&id));
-    ask_start(fetch->worker, &options, callbacks, fetch);
+    rpc_call_write_request(&body, &id, method, params);
+    struct rpc_call_options options = options_of(fetch, buffer_str(&body), buffer_str(&id));
+    rpc_call_start(fetch->worker, &options, callbacks, fetch);
     buffer_finish(&body);
     buffer_finish(&id);
 }
@@ -101,13 +101,13 @@ static void end(struct fetch *fetch, bool complete)
     if (fetch->is_own)
         catalog_end_fetch(catalog, fetch->source, complete);
     if (fetch->own_session)
-        own_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
-    fetch_destroy(fetch);
+        service_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
+    tools_fetch_destroy(fetch);
 }
 
 /* ---- pages ---- */
 
-static void ask_page(struct fetch *fetch, struct str cursor);
+static void rpc_call_page(struct fetch *fetch, struct str cursor);
 
 /* Where there are more pages than are read, those that were read count as the whole list. */
 static bool is_last_page(struct fetch *fetch, struct str next)
@@ -121,7 +121,7 @@ static bool is_last_page(struct fetch *fetch, struct str next)
     return true;
 }
 
-static void on_page(void *context, const struct ask_reply *reply)
+static void on_page(void *context, const struct rpc_call_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -146,30 +146,30 @@ static void on_page(void *context, const struct ask_reply *reply)
     if (is_last)
         end(fetch, true);
     else
-        ask_page(fetch, next);
+        rpc_call_page(fetch, next);
 }
 
-static void ask_page(struct fetch *fetch, struct str cursor)
+static void rpc_call_page(struct fetch *fetch, struct str cursor)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_page, .dropped = drop};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_page, .dropped = drop};
     struct buffer params = {0};
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
-    ask(fetch, "tools/list", buffer_str(&params), &callbacks);
+    rpc(fetch, "tools/list", buffer_str(&params), &callbacks);
     buffer_finish(&params);
 }
 
 /* ---- the gateway's own session ---- */
 
-static void open_session(struct fetch *fetch, const struct ask_reply *reply)
+static void open_session(struct fetch *fetch, const struct rpc_call_reply *reply)
 {
-    own_session_opened(&fetch->headers, reply);
+    service_session_opened(&fetch->headers, reply);
     fetch->own_session = true;
-    struct ask_options options = options_of(fetch, own_session_initialized(), STR_EMPTY);
-    ask_tell(fetch->worker, &options);
+    struct rpc_call_options options = options_of(fetch, service_session_initialized(), STR_EMPTY);
+    rpc_call_notify(fetch->worker, &options);
 }
 
-static void on_initialized(void *context, const struct ask_reply *reply)
+static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -194,17 +194,17 @@ static void on_initialized(void *context, const struct ask_reply *reply)
     if (catalog_set_capabilities(catalog, fetch->source, &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
     open_session(fetch, reply);
-    ask_page(fetch, STR_EMPTY);
+    rpc_call_page(fetch, STR_EMPTY);
 }
 
-static void ask_with_own_session(struct fetch *fetch)
+static void rpc_call_with_own_session(struct fetch *fetch)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
-    own_session_begin(&fetch->headers, fetch->source);
-    ask(fetch, "initialize", own_session_params(), &callbacks);
+    static const struct rpc_call_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
+    service_session_begin(&fetch->headers, fetch->source);
+    rpc(fetch, "initialize", service_session_params(), &callbacks);
 }
 
-void fetch_missing(void *context)
+void tools_fetch_missing(void *context)
 {
     struct gateway_worker *worker = context;
     struct snapshot *snapshot = snapshot_current();
@@ -219,27 +219,27 @@ void fetch_missing(void *context)
             try_again_later(worker);
         if (todo != CATALOG_FETCH_NOW)
             continue;
-        struct fetch *fetch = fetch_create(worker, snapshot, source, CATALOG_GATEWAY);
+        struct fetch *fetch = tools_fetch_create(worker, snapshot, source, CATALOG_GATEWAY);
         fetch->is_own = true;
-        ask_with_own_session(fetch);
+        rpc_call_with_own_session(fetch);
     }
     snapshot_unref(snapshot);
 }
 
-void fetch_rest(struct call *call, struct str next_cursor)
+void tools_fetch_pages_after(struct call *call, struct str next_cursor)
 {
     struct catalog *catalog = call->worker->gateway->catalog;
     if (next_cursor.length == 0 || catalog_is_filled(catalog, str_from(call->source->id)))
         return;
     struct fetch *fetch =
-        fetch_create(call->worker, call->snapshot, call->source, str_from(call->owner));
+        tools_fetch_create(call->worker, call->snapshot, call->source, str_from(call->owner));
     headers_from_request(&fetch->headers, call->exchange, call->source);
     fetch->epoch = call->tools_epoch;
     fetch->pages = 1;
-    ask_page(fetch, next_cursor);
+    rpc_call_page(fetch, next_cursor);
 }
 
-bool fetch_is_due(struct call *call)
+bool tools_fetch_is_due(struct call *call)
 {
     call_identify(call);
     return catalog_look_is_due(call->worker->gateway->catalog, str_from(call->source->id),
@@ -251,7 +251,7 @@ static struct fetch *create_for_call(struct gateway_worker *worker, struct snaps
                                      const struct config_source *source, struct str owner,
                                      loop_callback done, void *context)
 {
-    struct fetch *fetch = fetch_create(worker, snapshot, source, owner);
+    struct fetch *fetch = tools_fetch_create(worker, snapshot, source, owner);
     int64_t latest_ms = clock_monotonic_ms() + CALL_WAITS_MS;
     if (fetch->deadline_ms > latest_ms)
         fetch->deadline_ms = latest_ms;
@@ -260,20 +260,21 @@ static struct fetch *create_for_call(struct gateway_worker *worker, struct snaps
     return fetch;
 }
 
-void fetch_own(struct gateway_worker *worker, struct snapshot *snapshot,
-               const struct config_source *source, loop_callback done, void *context)
+void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *snapshot,
+                             const struct config_source *source, loop_callback done, void *context)
 {
-    ask_with_own_session(create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
+    rpc_call_with_own_session(
+        create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
 }
 
-void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                const struct config_source *source, struct str owner, const struct headers *headers,
-                loop_callback done, void *context)
+void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                      const struct config_source *source, struct str owner,
+                      const struct headers *headers, loop_callback done, void *context)
 {
     struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
     for (size_t i = 0; i < headers->count; i++)
         headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
-    ask_page(fetch, STR_EMPTY);
+    rpc_call_page(fetch, STR_EMPTY);
 }
 
 static void on_looked(void *context)
@@ -286,33 +287,33 @@ static void on_looked(void *context)
     call_unref(call);
 }
 
-bool fetch_then(struct call *call, call_step next)
+bool tools_fetch_then(struct call *call, call_step next)
 {
     struct headers headers;
-    if (!fetch_is_due(call))
+    if (!tools_fetch_is_due(call))
         return false;
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
     call->next = next;
-    fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
-               on_looked, call_ref(call));
+    tools_fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
+                     on_looked, call_ref(call));
     headers_finish(&headers);
     return true;
 }
 
-void fetch_soon(struct gateway *gateway)
+void tools_fetch_soon(struct gateway *gateway)
 {
     if (gateway->worker_count > 0 && !atomic_load(&gateway->shutting_down))
-        loop_post(gateway->workers[0]->loop, fetch_missing, gateway->workers[0]);
+        loop_post(gateway->workers[0]->loop, tools_fetch_missing, gateway->workers[0]);
 }
 
-void fetch_changed(struct gateway *gateway, struct str source)
+void tools_fetch_changed(struct gateway *gateway, struct str source)
 {
     catalog_set_stale(gateway->catalog, source);
-    fetch_soon(gateway);
+    tools_fetch_soon(gateway);
 }
 
-void fetch_stop(struct gateway_worker *worker)
+void tools_fetch_stop(struct gateway_worker *worker)
 {
     loop_timer_stop(&worker->fetch_timer);
 }

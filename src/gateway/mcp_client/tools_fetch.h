@@ -9,29 +9,29 @@
 
 /* Starts a fetch for every enabled source whose tools are not yet known. A loop_callback:
  * `worker` is a struct gateway_worker. Tries again later where upstream cannot be reached. */
-void fetch_missing(void *worker);
+void tools_fetch_missing(void *worker);
 /* A client has been given a page: fetches what follows it with the client's own session, if
  * the source's tools are not yet known. */
-void fetch_rest(struct call *call, struct str next_cursor);
+void tools_fetch_pages_after(struct call *call, struct str next_cursor);
 /* For a call of a tool that its owner was not told of, or that may have changed: fetches the whole
  * list with the client's own session, then goes on, unless the client has gone meanwhile. What
  * upstream says of the tool decides how it may be run, and what policies see (seed 002 F-003.3).
  * False, and nothing is done, when another call of its owner had it fetched within five seconds. */
-bool fetch_then(struct call *call, call_step next);
-bool fetch_is_due(struct call *call);
+bool tools_fetch_then(struct call *call, call_step next);
+bool tools_fetch_is_due(struct call *call);
 /* For an approved call of a tool that its owner was not told of since the start, or that may have
  * changed: the same with the headers of that call. `done` runs once, later, on the worker's
  * loop. */
-void fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                const struct config_source *source, struct str owner, const struct headers *headers,
-                loop_callback done, void *context);
+void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                      const struct config_source *source, struct str owner,
+                      const struct headers *headers, loop_callback done, void *context);
 /* The same for the control plane, with a session of the gateway's own. */
-void fetch_own(struct gateway_worker *worker, struct snapshot *snapshot,
-               const struct config_source *source, loop_callback done, void *context);
+void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *snapshot,
+                             const struct config_source *source, loop_callback done, void *context);
 /* Upstream has come back, or the configuration has changed: fetches what is missing, on the
  * first worker's loop. Any thread. */
-void fetch_soon(struct gateway *gateway);
+void tools_fetch_soon(struct gateway *gateway);
 /* Upstream has said that its tools have changed. Any thread. */
-void fetch_changed(struct gateway *gateway, struct str source);
+void tools_fetch_changed(struct gateway *gateway, struct str source);
 /* Forgets the next try; for the end. */
-void fetch_stop(struct gateway_worker *worker);
+void tools_fetch_stop(struct gateway_worker *worker);

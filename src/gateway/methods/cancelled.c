@@ -10,10 +10,11 @@
 #include "request/worker.h"
 #include "taskgate/json/text.h"
 
-static bool is_given_up(const struct call *call, struct str name)
+static bool is_abandoned(const struct call *call, struct str name)
 {
     struct str source, session, owner, id;
-    bool waits_here = call->exchange && held_is(call) && !held_awaits_upstream(call);
+    bool waits_here =
+        call->exchange && deferred_response_is(call) && !deferred_response_awaits_upstream(call);
     str_cut(name, ' ', &source, &id);
     str_cut(id, ' ', &session, &id);
     str_cut(id, ' ', &owner, &id);
@@ -25,7 +26,7 @@ static bool is_given_up(const struct call *call, struct str name)
 /* The protocol wants no answer to a request that was cancelled. */
 static void end_wait(struct call *call)
 {
-    if (held_is_stream(call))
+    if (deferred_response_is_stream(call))
         call_answer(call, STR_EMPTY);
     else
         call_answer_status(call, 202, STR_EMPTY);
@@ -37,12 +38,12 @@ static void end_waits(struct gateway_worker *worker, struct task *unused, struct
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (is_given_up(call, name))
+        if (is_abandoned(call, name))
             end_wait(call);
     }
 }
 
-void given_up_tell(struct call *call)
+void cancelled_notify(struct call *call)
 {
     struct str id = json_member(call->envelope.params, "requestId");
     struct buffer name;

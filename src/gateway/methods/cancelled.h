@@ -9,4 +9,4 @@
 
 /* The client's notifications/cancelled: ends the wait that it names, on whichever worker. A wait of
  * another owner goes on (contract "Hardening, second round"). */
-void given_up_tell(struct call *call);
+void cancelled_notify(struct call *call);

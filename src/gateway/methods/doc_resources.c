@@ -6,15 +6,15 @@
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
 
-bool diagrams_are_offered(const struct call *call)
+bool doc_resources_are_offered(const struct call *call)
 {
     return !call->facts.declares_tasks;
 }
 
-bool diagrams_replace(const struct call *call, struct str error)
+bool doc_resources_replace(const struct call *call, struct str error)
 {
     struct str code = json_member(error, "code");
-    return diagrams_are_offered(call) && str_equal(code, STR("-32601"));
+    return doc_resources_are_offered(call) && str_equal(code, STR("-32601"));
 }
 
 static void append_member(struct buffer *out, const char *before, const char *key, struct str text)
@@ -23,20 +23,20 @@ static void append_member(struct buffer *out, const char *before, const char *ke
     buffer_append_json_string(out, text);
 }
 
-static void write_diagram(struct buffer *out, const struct diagram *diagram)
+static void write_diagram(struct buffer *out, const struct doc_resource *resource)
 {
-    append_member(out, "{", "name", str_from(diagram->name));
-    append_member(out, ",", "description", str_from(diagram->description));
-    append_member(out, ",", "mermaid", str_from(diagram->mermaid));
+    append_member(out, "{", "name", str_from(resource->name));
+    append_member(out, ",", "description", str_from(resource->description));
+    append_member(out, ",", "mermaid", str_from(resource->mermaid));
     buffer_append_char(out, '}');
 }
 
 static void write_seed(struct buffer *out)
 {
-    for (size_t i = 0; i < DIAGRAMS_SEED_COUNT; i++) {
+    for (size_t i = 0; i < DOC_RESOURCES_SEED_COUNT; i++) {
         if (i > 0)
             buffer_append_char(out, ',');
-        write_diagram(out, &diagrams_seed[i]);
+        write_diagram(out, &doc_resources_seed[i]);
     }
 }
 
@@ -112,7 +112,8 @@ static void write_own(struct buffer *out)
         buffer_append_char(&mermaid, '\0');
         if (i > 0)
             buffer_append_char(out, ',');
-        write_diagram(out, &(struct diagram){rows[i].name, rows[i].description, mermaid.bytes});
+        write_diagram(out,
+                      &(struct doc_resource){rows[i].name, rows[i].description, mermaid.bytes});
         buffer_finish(&mermaid);
     }
 }
@@ -139,12 +140,12 @@ static size_t find(struct str uri)
     return i;
 }
 
-bool diagrams_have(struct str uri)
+bool doc_resources_have(struct str uri)
 {
     return find(uri) < RESOURCE_COUNT;
 }
 
-void diagrams_write_entries(struct buffer *out)
+void doc_resources_write_entries(struct buffer *out)
 {
     for (size_t i = 0; i < RESOURCE_COUNT; i++) {
         append_member(out, i > 0 ? ",{" : "{", "uri", str_from(resources[i].uri));
@@ -155,7 +156,7 @@ void diagrams_write_entries(struct buffer *out)
     }
 }
 
-void diagrams_write_contents(struct buffer *out, struct str uri)
+void doc_resources_write_contents(struct buffer *out, struct str uri)
 {
     struct buffer text;
     buffer_init(&text);

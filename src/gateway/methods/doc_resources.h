@@ -7,21 +7,21 @@
 
 #include "internal.h"
 
-#define DIAGRAMS_SEED_COUNT 5
+#define DOC_RESOURCES_SEED_COUNT 5
 
-struct diagram {
+struct doc_resource {
     const char *name, *description, *mermaid;
 };
-extern const struct diagram diagrams_seed[DIAGRAMS_SEED_COUNT];
+extern const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT];
 
 /* Whether the client is shown them; after call_with_facts(), or once its `initialize` was read. */
-bool diagrams_are_offered(const struct call *call);
+bool doc_resources_are_offered(const struct call *call);
 /* Whether ours stand in for upstream's error: it knows no resources, and the client was told that
  * there are some. */
-bool diagrams_replace(const struct call *call, struct str error);
+bool doc_resources_replace(const struct call *call, struct str error);
 /* Whether the URI is one of ours. */
-bool diagrams_have(struct str uri);
+bool doc_resources_have(struct str uri);
 /* The entries of resources/list: JSON objects with a comma between them. */
-void diagrams_write_entries(struct buffer *out);
+void doc_resources_write_entries(struct buffer *out);
 /* The result of resources/read for a URI that is ours. */
-void diagrams_write_contents(struct buffer *out, struct str uri);
+void doc_resources_write_contents(struct buffer *out, struct str uri);

@@ -2,7 +2,7 @@
  * and render these strings. */
 #include "doc_resources.h"
 
-const struct diagram diagrams_seed[DIAGRAMS_SEED_COUNT] = {
+const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
     {"proxy_task_states", "State machine for proxy tasks created when tool calls exceed timeout",
      "stateDiagram-v2\n"
      "    [*] --> working : execute_tool timeout expires\n"

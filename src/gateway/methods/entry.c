@@ -90,7 +90,7 @@ static bool passes_guard(struct http_exchange *exchange, const struct config *co
 
 static bool is_clear(struct http_exchange *exchange)
 {
-    const char *repeated = ambiguity_repeated_header(exchange);
+    const char *repeated = header_check_repeated_header(exchange);
     if (!repeated)
         return true;
     log_warn("Request refused: a header stands there twice", LOG_TEXT("header", repeated));
@@ -115,8 +115,8 @@ static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
                         const struct config *config)
 {
     int64_t per_second = config->limits.requests_per_second;
-    if (per_second <= 0 ||
-        rate_allows(gateway->rate, http_peer(exchange), per_second, http_received_ms(exchange)))
+    if (per_second <= 0 || rate_limit_allows(gateway->rate_limit, http_peer(exchange), per_second,
+                                             http_received_ms(exchange)))
         return true;
     refuse_rate(exchange, "requests_per_second");
     return false;
@@ -139,8 +139,8 @@ static bool passes_principal_rate(struct gateway *gateway, struct http_exchange 
         digest_sha256_hex(session, digest);
     else
         return true;
-    if (rate_allows(gateway->principal_rate, str_from(digest), per_second,
-                    http_received_ms(exchange)))
+    if (rate_limit_allows(gateway->principal_rate_limit, str_from(digest), per_second,
+                          http_received_ms(exchange)))
         return true;
     refuse_rate(exchange, "requests_per_second_per_principal");
     return false;
@@ -188,12 +188,12 @@ static bool read_envelope(struct call *call)
 
 static void relay_plainly(struct call *call)
 {
-    struct relay_options options = {.take_message = questions_take_from_stream};
+    struct relay_options options = {.take_message = input_take_from_stream};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
                      str_equal(call->envelope.method, STR("notifications/cancelled"));
     if (is_cancel)
-        given_up_tell(call);
-    if (is_cancel && promotion_takes_cancel(call)) {
+        cancelled_notify(call);
+    if (is_cancel && detached_call_takes_cancel(call)) {
         call_answer(call, STR_EMPTY);
         return;
     }
@@ -230,9 +230,9 @@ static void dispatch(struct call *call)
         [MCP_RESOURCES_LIST] = resources_list_handle,
         [MCP_RESOURCES_TEMPLATES_LIST] = resources_templates_list_handle,
         [MCP_PROMPTS_LIST] = prompts_list_handle,
-        [MCP_GATED_URI] = gated_handle,
+        [MCP_GATED_URI] = name_gate_handle,
         [MCP_RESOURCES_UNSUBSCRIBE] = unsubscribe_handle,
-        [MCP_GATED_NAME] = gated_handle,
+        [MCP_GATED_NAME] = name_gate_handle,
         [MCP_GATED_REFERENCE] = completion_handle,
         [MCP_TASKS_GET] = tasks_get_handle,
         [MCP_TASKS_RESULT] = tasks_result_handle,
@@ -267,7 +267,7 @@ static void refuse_type(struct call *call)
 static void handle_post(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
-    if (!ambiguity_is_plain_json(call->exchange)) {
+    if (!header_check_is_plain_json(call->exchange)) {
         refuse_type(call);
     } else if (!read_envelope(call)) {
         return;
@@ -278,7 +278,7 @@ static void handle_post(struct call *call)
         struct jsonrpc_error_data data = {.gate = STR("visibility")};
         call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
     } else if (call->envelope.kind == ENVELOPE_RESPONSE) {
-        if (!questions_take_response(call))
+        if (!input_take_response(call))
             relay_plainly(call); /* to a request of upstream's, in this session */
     } else {
         dispatch(call);
@@ -289,8 +289,7 @@ static void handle_post(struct call *call)
 
 static void open_stream(struct call *call)
 {
-    struct relay_options options = {.open_stream = true,
-                                    .take_message = questions_take_from_stream};
+    struct relay_options options = {.open_stream = true, .take_message = input_take_from_stream};
     if (http_header(call->exchange, "last-event-id").length > 0)
         options.rewrite = lists_rewrite_resumed;
     if (atomic_load(&call->worker->gateway->shutting_down))

@@ -10,7 +10,7 @@ static void fail(struct call *call, struct str what, const char *why)
     struct buffer text;
     buffer_init(&text);
     buffer_append_format(&text, "Failed to execute tool: '%.*s' %s", STR_ARGS(what), why);
-    pseudo_answer_text(call, buffer_str(&text), true);
+    compat_answer_text(call, buffer_str(&text), true);
     buffer_finish(&text);
 }
 
@@ -39,7 +39,7 @@ static int64_t patience_ms(const struct call *call, struct str arguments)
     int64_t usual_ms = pseudo->execute_timeout_ms;
     if (!hears && pseudo->wait_ms < usual_ms)
         usual_ms = pseudo->wait_ms;
-    return pseudo_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
+    return compat_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
 }
 
 /* The arguments have become the call itself. */
@@ -48,7 +48,7 @@ static void execute(struct call *call, struct str arguments)
     struct error error = {""};
     struct buffer body = {0}, tool = {0};
     int64_t wait_ms = patience_ms(call, arguments);
-    pseudo_argument_text(arguments, "tool", &tool);
+    compat_argument_text(arguments, "tool", &tool);
     write_plain_call(&body, call, arguments);
     if (call_replace_body(call, &body, &error) != ENVELOPE_OK)
         fail(call, buffer_str(&tool), "cannot be called with these arguments");
@@ -59,10 +59,10 @@ static void execute(struct call *call, struct str arguments)
     buffer_finish(&tool);
 }
 
-void pseudo_execute_tool(struct call *call, struct str arguments)
+void pseudo_tool_execute_tool(struct call *call, struct str arguments)
 {
     struct buffer server = {0};
-    pseudo_argument_text(arguments, "server", &server);
+    compat_argument_text(arguments, "server", &server);
     if (!str_equal(buffer_str(&server), str_from(call->source->id)))
         fail(call, buffer_str(&server), "is no server that can be reached here; see list_servers");
     else

@@ -58,7 +58,7 @@ static void keep_client(struct call *call, const char *session)
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_session(call, session, key);
     if (client_is_shown_tools(call))
-        pseudo_client_touch(call->worker->gateway, str_from(key));
+        inbox_touch(call->worker->gateway, str_from(key));
 }
 
 static void add_declared(struct buffer *out, const char *key, bool is_declared)
@@ -134,7 +134,7 @@ static void inject(struct call *call, struct str result, const struct mcp_capabi
     struct buffer injected;
     buffer_init(&injected);
     mcp_capabilities_inject(&injected, result, upstream);
-    if (!upstream->resources && diagrams_are_offered(call))
+    if (!upstream->resources && doc_resources_are_offered(call))
         mcp_capabilities_offer_resources(out, buffer_str(&injected));
     else
         buffer_append(out, buffer_str(&injected));
@@ -181,9 +181,8 @@ static void decide_injection(struct call *call)
 {
     struct session_facts *facts = &call->facts;
     facts->injected_elicitation =
-        !facts->declares_elicitation && questions_have_tools(call, QUESTION_ELICITATION);
-    facts->injected_sampling =
-        !facts->declares_sampling && questions_have_tools(call, QUESTION_SAMPLING);
+        !facts->declares_elicitation && input_has_tools(call, INPUT_ELICITATION);
+    facts->injected_sampling = !facts->declares_sampling && input_has_tools(call, INPUT_SAMPLING);
 }
 
 static void add_member(struct buffer *object, const char *key, struct str value)

@@ -14,22 +14,22 @@
 #define ALL_BYTES ((size_t)64 * 1024 * 1024)
 
 struct entry {
-    struct list node;           /* in kept_lists.recent */
+    struct list node;           /* in list_cache.recent */
     char key[DIGEST_HEX_BYTES]; /* clients make up cursors of any length */
     char *result;
     size_t length;
 };
 
-struct kept_lists {
+struct list_cache {
     pthread_mutex_t lock;
     struct map *entries;
     struct list recent; /* the oldest first */
     size_t bytes;
 };
 
-struct kept_lists *kept_lists_create(void)
+struct list_cache *list_cache_create(void)
 {
-    struct kept_lists *lists = memory_alloc(sizeof *lists);
+    struct list_cache *lists = memory_alloc(sizeof *lists);
     pthread_mutex_init(&lists->lock, NULL);
     lists->entries = map_create();
     list_init(&lists->recent);
@@ -43,7 +43,7 @@ static void entry_destroy(void *context)
     free(entry);
 }
 
-void kept_lists_destroy(struct kept_lists *lists)
+void list_cache_destroy(struct list_cache *lists)
 {
     if (!lists)
         return;
@@ -53,14 +53,14 @@ void kept_lists_destroy(struct kept_lists *lists)
 }
 
 /* Under the lock. Takes it off its list alone: the map has lost it already. */
-static void drop(struct kept_lists *lists, struct entry *entry)
+static void drop(struct list_cache *lists, struct entry *entry)
 {
     lists->bytes -= entry->length;
     list_remove(&entry->node);
     entry_destroy(entry);
 }
 
-void kept_lists_put(struct kept_lists *lists, struct str key, struct str result)
+void list_cache_put(struct list_cache *lists, struct str key, struct str result)
 {
     if (result.length > LIST_BYTES)
         return;
@@ -83,7 +83,7 @@ void kept_lists_put(struct kept_lists *lists, struct str key, struct str result)
     pthread_mutex_unlock(&lists->lock);
 }
 
-bool kept_lists_get(struct kept_lists *lists, struct str key, struct buffer *result)
+bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *result)
 {
     char digest[DIGEST_HEX_BYTES];
     digest_sha256_hex(key, digest);

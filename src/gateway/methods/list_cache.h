@@ -9,13 +9,13 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
-struct kept_lists;
+struct list_cache;
 
-struct kept_lists *kept_lists_create(void);
-void kept_lists_destroy(struct kept_lists *lists); /* NULL is allowed */
+struct list_cache *list_cache_create(void);
+void list_cache_destroy(struct list_cache *lists); /* NULL is allowed */
 
 /* `key` tells method, owner and cursor apart, and may be of any length. Copies both. Bounded:
  * the oldest go, and a very long list is not kept at all. */
-void kept_lists_put(struct kept_lists *lists, struct str key, struct str result);
+void list_cache_put(struct list_cache *lists, struct str key, struct str result);
 /* Appends what is kept under `key` to `result`; false when nothing is. */
-bool kept_lists_get(struct kept_lists *lists, struct str key, struct buffer *result);
+bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *result);

@@ -32,7 +32,7 @@ static bool hides_output(void *context, const struct mcp_tool *tool)
     const struct policy_request request = {call->source, tool->name, STR_EMPTY};
     struct policy_decision decision;
     policy_decide(call->snapshot->policy, &request, &decision);
-    return pseudo_hides_output(call, &decision);
+    return pseudo_tools_hide_output(call, &decision);
 }
 
 /* Remembers for its owner what a page says. False when it has no list. */
@@ -63,7 +63,7 @@ static void keep(const struct call *call, struct str result)
 {
     struct buffer key;
     write_key(call, &key);
-    kept_lists_put(call->worker->gateway->kept_lists, buffer_str(&key), result);
+    list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
     buffer_finish(&key);
 }
 
@@ -97,7 +97,7 @@ static void rewrite_tools(struct call *call, struct str result, struct buffer *o
     keep(call, result);
     learn_list(call, result);
     write_tools(call, result, out);
-    fetch_rest(call, mcp_next_cursor(result));
+    tools_fetch_pages_after(call, mcp_next_cursor(result));
 }
 
 /* ---- resources and prompts ---- */
@@ -113,7 +113,7 @@ static bool judge_resource(void *context, struct str uri)
 {
     struct call *call = context;
     return policy_is_uri_visible(call->snapshot->policy, call->source, uri) &&
-           !(diagrams_are_offered(call) && diagrams_have(uri));
+           !(doc_resources_are_offered(call) && doc_resources_have(uri));
 }
 
 /* Ours come behind upstream's, on the first page. */
@@ -123,8 +123,8 @@ static void write_resources(struct call *call, struct str result, struct buffer 
     buffer_init(&theirs);
     buffer_init(&ours);
     mcp_list_filter(&theirs, result, "resources", "uri", judge_resource, call);
-    diagrams_write_entries(&ours);
-    if (diagrams_are_offered(call) && call->envelope.cursor.raw.length == 0)
+    doc_resources_write_entries(&ours);
+    if (doc_resources_are_offered(call) && call->envelope.cursor.raw.length == 0)
         mcp_list_append(out, buffer_str(&theirs), "resources", buffer_str(&ours));
     else
         buffer_append(out, buffer_str(&theirs));
@@ -154,7 +154,7 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
     write_key(call, &key);
     buffer_init(&kept);
     buffer_init(&result);
-    bool found = kept_lists_get(call->worker->gateway->kept_lists, buffer_str(&key), &kept);
+    bool found = list_cache_get(call->worker->gateway->list_cache, buffer_str(&key), &kept);
     if (found) {
         log_warn("Upstream failed, the list is the one fetched before",
                  LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
@@ -205,7 +205,7 @@ void tools_list_handle(struct call *call)
 static bool replace_resources(struct call *call, struct str error, struct buffer *message)
 {
     struct buffer result;
-    if (!diagrams_replace(call, error))
+    if (!doc_resources_replace(call, error))
         return false;
     buffer_init(&result);
     write_resources(call, STR("{\"resources\":[]}"), &result);
@@ -216,7 +216,7 @@ static bool replace_resources(struct call *call, struct str error, struct buffer
 
 static bool replace_templates(struct call *call, struct str error, struct buffer *message)
 {
-    if (!diagrams_replace(call, error))
+    if (!doc_resources_replace(call, error))
         return false;
     jsonrpc_write_result(message, call->envelope.id, STR("{\"resourceTemplates\":[]}"));
     return true;

@@ -18,7 +18,7 @@ static void refuse(struct call *call, enum jsonrpc_error error, const char *gate
 static bool say_not_found(struct call *call, struct str error, struct buffer *message)
 {
     struct jsonrpc_error_data data = {.details = call->envelope.uri.text};
-    if (!diagrams_replace(call, error))
+    if (!doc_resources_replace(call, error))
         return false;
     jsonrpc_write_error(message, call->envelope.id, JSONRPC_RESOURCE_NOT_FOUND, STR_EMPTY, &data);
     return true;
@@ -74,7 +74,7 @@ static void judge(struct call *call)
         refuse(call, JSONRPC_RULE_DENIED, "governance");
         return;
     }
-    struct relay_options options = {.take_message = questions_take_from_stream};
+    struct relay_options options = {.take_message = input_take_from_stream};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
     relay_start(call, &options);
@@ -87,7 +87,7 @@ static void answer_own(struct call *call)
     struct buffer result;
     buffer_init(&result);
     if (str_equal(call->envelope.method, STR("resources/read")))
-        diagrams_write_contents(&result, call->envelope.uri.text);
+        doc_resources_write_contents(&result, call->envelope.uri.text);
     else
         buffer_append(&result, STR("{}")); /* a subscription: they never change */
     call_answer_result(call, buffer_str(&result));
@@ -96,7 +96,7 @@ static void answer_own(struct call *call)
 
 static bool is_own(const struct call *call)
 {
-    return diagrams_are_offered(call) && diagrams_have(call->envelope.uri.text);
+    return doc_resources_are_offered(call) && doc_resources_have(call->envelope.uri.text);
 }
 
 static void judge_resource(struct call *call)
@@ -123,7 +123,7 @@ static bool is_reference(const struct envelope *envelope)
 /* Without a reference there is nothing to judge, and upstream will say so. */
 void completion_handle(struct call *call)
 {
-    const struct relay_options options = {.take_message = questions_take_from_stream};
+    const struct relay_options options = {.take_message = input_take_from_stream};
     if (!call->envelope.ref.raw.length)
         relay_start(call, &options);
     else if (is_reference(&call->envelope))
@@ -135,7 +135,7 @@ void completion_handle(struct call *call)
                           NULL);
 }
 
-void gated_handle(struct call *call)
+void name_gate_handle(struct call *call)
 {
     bool by_uri = call->method->treatment == MCP_GATED_URI;
     if (by_uri && !call->envelope.uri.text.bytes)
@@ -150,7 +150,7 @@ void gated_handle(struct call *call)
 
 static void unsubscribe(struct call *call)
 {
-    const struct relay_options options = {.take_message = questions_take_from_stream};
+    const struct relay_options options = {.take_message = input_take_from_stream};
     if (is_own(call))
         answer_own(call);
     else

@@ -10,10 +10,11 @@
 
 #include "taskgate/core/str.h"
 
-struct rate;
+struct rate_limit;
 
-struct rate *rate_create(void);
-void rate_destroy(struct rate *rate); /* NULL is allowed */
+struct rate_limit *rate_limit_create(void);
+void rate_limit_destroy(struct rate_limit *rate_limit); /* NULL is allowed */
 /* Whether that peer or principal may send one more request now: a bucket of twice the rate, which
  * fills with `per_second` a second. */
-bool rate_allows(struct rate *rate, struct str peer, int64_t per_second, int64_t monotonic_ms);
+bool rate_limit_allows(struct rate_limit *rate_limit, struct str peer, int64_t per_second,
+                       int64_t monotonic_ms);

@@ -34,8 +34,8 @@ static void on_head(struct call *call, int status, const struct headers *headers
     store_task_cancel_session(gateway->store, source, session, nobody);
     client_key_of_session(call->source, call->session, key);
     workers_broadcast(gateway, execution_forget_session, NULL, str_from(key));
-    questions_end_key(call->worker, str_from(key));
-    pseudo_session_end(gateway, str_from(key));
+    input_end_key(call->worker, str_from(key));
+    inbox_end_session(gateway, str_from(key));
 }
 
 void session_end_handle(struct call *call)

@@ -48,7 +48,7 @@ static struct task *owned_task(struct call *call, const struct store_reply *repl
 static void route(struct call *call, call_step ours)
 {
     struct str id = call->envelope.task_id.text;
-    struct relay_options options = {.take_message = questions_take_from_stream};
+    struct relay_options options = {.take_message = input_take_from_stream};
     if (!id.bytes)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
                           NULL);
@@ -72,7 +72,7 @@ static void answer_task(struct call *call, const struct task *task)
     struct buffer result, elicitations;
     buffer_init(&result);
     buffer_init(&elicitations);
-    questions_view(call->worker->gateway, task, &view, &elicitations);
+    input_view(call->worker->gateway, task, &view, &elicitations);
     dialect_write_get_result(&result, task, &view);
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&elicitations);
@@ -85,7 +85,7 @@ static bool take_elicitation_response(struct call *call, const struct task *task
 {
     struct error error = {""};
     struct str response = json_member(call->envelope.meta.raw, ELICITATION_RESPONSE);
-    if (response.length == 0 || questions_answer_in_task(call->worker, task, response, &error))
+    if (response.length == 0 || input_answer_in_task(call->worker, task, response, &error))
         return true;
     call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
     return false;
@@ -121,7 +121,7 @@ static void get(struct call *call)
 
 static void verify_get(struct call *call)
 {
-    verify_then(call, get);
+    credential_check_then(call, get);
 }
 
 void tasks_get_handle(struct call *call)
@@ -144,11 +144,11 @@ static void on_result(void *context, const struct store_reply *reply)
             answer_unknown(call);
     }
     if (task && task_state_is_terminal(task->state)) {
-        waiting_answer(call, task);
+        result_wait_answer(call, task);
     } else if (task) {
         execution_offer(call, task, true);
-        waiting_open(call);
-        waiting_offer(call->worker, task);
+        result_wait_open(call);
+        result_wait_offer(call->worker, task);
     }
     call_unref(call);
 }
@@ -157,13 +157,13 @@ static void on_result(void *context, const struct store_reply *reply)
  * see the task learns nothing by waiting: the answer comes with the read. */
 static void result(struct call *call)
 {
-    waiting_begin(call, call->envelope.task_id.text);
+    result_wait_begin(call, call->envelope.task_id.text);
     read_task(call, on_result);
 }
 
 static void verify_result(struct call *call)
 {
-    verify_then(call, result);
+    credential_check_then(call, result);
 }
 
 void tasks_result_handle(struct call *call)
@@ -209,7 +209,7 @@ static void cancel(struct call *call)
 
 static void verify_cancel(struct call *call)
 {
-    verify_then(call, cancel);
+    credential_check_then(call, cancel);
 }
 
 void tasks_cancel_handle(struct call *call)

@@ -24,13 +24,13 @@ struct listing {
     bool has_next;
     struct buffer entries; /* JSON texts with commas */
     size_t count;
-    struct ask *ask;
+    struct rpc_call *rpc;
 };
 
 static void drop_listing(struct call *call, void *object)
 {
     struct listing *listing = object;
-    ask_cancel(listing->ask);
+    rpc_call_cancel(listing->rpc);
     cursor_finish(&listing->cursor);
     cursor_finish(&listing->next);
     buffer_finish(&listing->entries);
@@ -104,12 +104,12 @@ static void take_upstream_page(struct listing *listing, struct str result)
     }
 }
 
-static void on_upstream_list(void *context, const struct ask_reply *reply)
+static void on_upstream_list(void *context, const struct rpc_call_reply *reply)
 {
     struct call *call = context;
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
-    listing->ask = NULL;
+    listing->rpc = NULL;
     if (json_type(json_member(result, "tasks")) == JSON_ARRAY)
         take_upstream_page(listing, result);
     else
@@ -118,9 +118,9 @@ static void on_upstream_list(void *context, const struct ask_reply *reply)
     answer(call);
 }
 
-static void ask_upstream(struct call *call)
+static void rpc_call_upstream(struct call *call)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_upstream_list};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_upstream_list};
     struct listing *listing = listing_of(call);
     const struct cursor *cursor = &listing->cursor;
     struct buffer params = {0}, body = {0}, id = {0};
@@ -129,8 +129,8 @@ static void ask_upstream(struct call *call)
     headers_from_request(&headers, call->exchange, call->source);
     if (cursor->upstream && cursor->wrapped.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(buffer_str(&cursor->wrapped)));
-    ask_write_request(&body, &id, "tasks/list", buffer_str(&params));
-    struct ask_options options = {
+    rpc_call_write_request(&body, &id, "tasks/list", buffer_str(&params));
+    struct rpc_call_options options = {
         .source = call->source,
         .snapshot = call->snapshot,
         .headers = &headers,
@@ -140,7 +140,7 @@ static void ask_upstream(struct call *call)
         .total_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
         .most_bytes = LIST_MOST_BYTES,
     };
-    listing->ask = ask_start(call->worker, &options, &callbacks, call);
+    listing->rpc = rpc_call_start(call->worker, &options, &callbacks, call);
     headers_finish(&headers);
     buffer_finish(&params);
     buffer_finish(&body);
@@ -157,7 +157,7 @@ static void go_on_upstream(struct call *call)
         listing->next.upstream = true;
         answer(call);
     } else {
-        ask_upstream(call);
+        rpc_call_upstream(call);
     }
 }
 
@@ -168,7 +168,7 @@ static void write_task(struct call *call, const struct task *task, struct buffer
     struct dialect_view view = {.pending = client_pending_look(call)};
     struct buffer elicitations;
     buffer_init(&elicitations);
-    questions_view(call->worker->gateway, task, &view, &elicitations);
+    input_view(call->worker->gateway, task, &view, &elicitations);
     dialect_write_task(out, task, &view);
     buffer_finish(&elicitations);
 }
@@ -218,7 +218,7 @@ static void list(struct call *call)
 
 static void verify_list(struct call *call)
 {
-    verify_then(call, list);
+    credential_check_then(call, list);
 }
 
 void tasks_list_handle(struct call *call)

@@ -45,13 +45,13 @@ static void forward_anew(struct call *call)
         config->pseudo.mode != PSEUDO_NEVER && call->envelope.kind == ENVELOPE_REQUEST;
     struct relay_options options = {
         .silence_ms = config->times.sync_forward_timeout_ms,
-        .slow_ms = may_be_promoted ? promotion_first_look_ms(call) : 0,
-        .slow = promotion_of_slow_call,
-        .left = may_be_promoted ? promotion_of_left_call : NULL,
-        .take_message = questions_take_from_stream,
+        .slow_ms = may_be_promoted ? detached_call_first_look_ms(call) : 0,
+        .slow = detached_call_of_slow,
+        .left = may_be_promoted ? detached_call_of_left : NULL,
+        .take_message = input_take_from_stream,
     };
     if (call->is_executed)
-        promotion_run(call, call->patience_ms);
+        detached_call_run(call, call->patience_ms);
     else
         relay_start(call, &options);
 }
@@ -74,7 +74,7 @@ static void refuse_task(struct call *call, enum jsonrpc_error error, const char 
 {
     struct buffer alternative;
     buffer_init(&alternative);
-    pseudo_write_alternative(call, &alternative);
+    pseudo_tools_write_alternative(call, &alternative);
     data->alternative = buffer_str(&alternative);
     metrics_count(METRIC_TASK_VALIDATION_ERRORS, str_from(which));
     call_answer_error(call, error, STR_EMPTY, data);
@@ -125,14 +125,14 @@ static void find_facts(struct call *call, struct judgement *judgement)
 static void tell(struct call *call, const struct judgement *judgement, bool is_hidden,
                  bool becomes_task)
 {
-    const struct decided decided = {
+    const struct decision_log_entry entry = {
         .snapshot = call->snapshot,
         .request = &judgement->request,
         .decision = is_hidden ? NULL : &judgement->decision,
         .facts = &judgement->facts,
         .becomes_task = becomes_task,
     };
-    decided_tell(call->worker, &decided);
+    decision_log_write(call->worker, &entry);
 }
 
 /* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
@@ -251,7 +251,7 @@ static bool waits_for_list(struct call *call, const struct judgement *judgement)
     if (is_told || !policy_is_visible(policy, call->source, judgement->request.name))
         return false;
     policy_decide(policy, &judgement->request, &decision);
-    return decision.action != ACTION_DENY && fetch_then(call, judge_upstreams);
+    return decision.action != ACTION_DENY && tools_fetch_then(call, judge_upstreams);
 }
 
 /* Who can be told that the task field is missing is told so before any policy is asked (seed
@@ -272,7 +272,7 @@ static void judge_upstreams(struct call *call)
     enum policy_annotation announced =
         policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
     if (has_task || !is_told_of_tasks(call))
-        consult(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+        policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
     if (decision->by_policies && !has_task) /* the client knows of no announcement */
         announced = policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
     answer_route(call, &judgement,
@@ -290,9 +290,9 @@ void tools_call_execute(struct call *call, int64_t patience_ms)
 static void forward_plainly(struct call *call, const struct policy_request *request,
                             const struct policy_decision *decision)
 {
-    const struct decided decided = {
+    const struct decision_log_entry entry = {
         .snapshot = call->snapshot, .request = request, .decision = decision};
-    decided_tell_unidentified(call, &decided);
+    decision_log_write_unidentified(call, &entry);
     forward(call, decision);
 }
 
@@ -335,7 +335,7 @@ static bool may_need_task(struct call *call, struct str name)
         return false;
     call_find_tool(call, name, &tool);
     return (tool.has_own && tool.own == ANNOTATION_REQUIRED) ||
-           (tool.word != CATALOG_TOLD && fetch_is_due(call));
+           (tool.word != CATALOG_TOLD && tools_fetch_is_due(call));
 }
 
 /* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding

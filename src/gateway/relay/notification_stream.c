@@ -13,63 +13,63 @@
 /* What a client that does not read may make wait for it. */
 #define WAITING_BYTES ((size_t)256 * 1024)
 
-struct stream {
+struct notification_stream {
     struct list node;
     struct call *call;
     const bool *inside_event;
-    struct buffer waiting; /* whole events, until upstream's own is complete */
+    struct buffer pending; /* whole events, until upstream's own is complete */
     uint64_t claimant;     /* its number once it carries questions */
 };
 
-void stream_flush(struct stream *stream)
+void notification_stream_flush(struct notification_stream *stream)
 {
-    if (!stream || stream->waiting.length == 0)
+    if (!stream || stream->pending.length == 0)
         return;
-    http_stream_write(stream->call->exchange, buffer_str(&stream->waiting));
-    buffer_clear(&stream->waiting);
+    http_stream_write(stream->call->exchange, buffer_str(&stream->pending));
+    buffer_clear(&stream->pending);
 }
 
-static void put(struct stream *stream, struct str events)
+static void put(struct notification_stream *stream, struct str events)
 {
-    buffer_append(&stream->waiting, events);
+    buffer_append(&stream->pending, events);
     if (!*stream->inside_event)
-        stream_flush(stream);
+        notification_stream_flush(stream);
 }
 
 /* NULL: whatever asks this client. */
-static void offer(struct stream *stream, const struct task *task)
+static void offer(struct notification_stream *stream, const struct task *task)
 {
     struct buffer events;
     buffer_init(&events);
-    questions_claim(stream->call, task, &stream->claimant, &events);
+    input_claim(stream->call, task, &stream->claimant, &events);
     put(stream, buffer_str(&events));
     buffer_finish(&events);
 }
 
-struct stream *stream_open(struct call *call, const bool *inside_event)
+struct notification_stream *notification_stream_open(struct call *call, const bool *inside_event)
 {
-    struct stream *stream = memory_alloc(sizeof *stream);
+    struct notification_stream *stream = memory_alloc(sizeof *stream);
     stream->call = call;
     stream->inside_event = inside_event;
-    buffer_init(&stream->waiting);
+    buffer_init(&stream->pending);
     list_append(&call->worker->streams, &stream->node);
     offer(stream, NULL);
     return stream;
 }
 
-void stream_close(struct stream *stream)
+void notification_stream_close(struct notification_stream *stream)
 {
     if (!stream)
         return;
     list_remove(&stream->node);
-    questions_release(stream->call->worker, stream->claimant);
-    buffer_finish(&stream->waiting);
+    input_release(stream->call->worker, stream->claimant);
+    buffer_finish(&stream->pending);
     free(stream);
 }
 
-static void tell(struct stream *stream, struct str events)
+static void tell(struct notification_stream *stream, struct str events)
 {
-    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->waiting.length;
+    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->pending.length;
     if (backlog > WAITING_BYTES)
         return; /* a notification is a courtesy; the task itself can be asked for */
     put(stream, events);
@@ -77,22 +77,22 @@ static void tell(struct stream *stream, struct str events)
 
 /* Whether the stream is the owner's. Of those who give no name none can be told from another, and
  * the id is all that protects their tasks. */
-static bool is_owners(const struct stream *stream, const struct task *task)
+static bool is_owners(const struct notification_stream *stream, const struct task *task)
 {
     return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);
 }
 
-void stream_tell_status(struct gateway_worker *worker, struct task *task)
+void notification_stream_send_status(struct gateway_worker *worker, struct task *task)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         struct call *call = stream->call;
         if (!call->facts.upstream_task_status || !is_owners(stream, task))
             continue;
         struct dialect_view view = {.pending = client_pending_look(call)};
         struct buffer data, events, elicitations;
         buffer_init(&elicitations);
-        questions_view(worker->gateway, task, &view, &elicitations);
+        input_view(worker->gateway, task, &view, &elicitations);
         buffer_init(&data);
         buffer_init(&events);
         dialect_write_status_event(&data, task, &view, clock_now_ms());
@@ -107,10 +107,10 @@ void stream_tell_status(struct gateway_worker *worker, struct task *task)
     }
 }
 
-void stream_offer(struct gateway_worker *worker, const struct task *task)
+void notification_stream_offer(struct gateway_worker *worker, const struct task *task)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         const struct call *call = stream->call;
         if (call->facts.declares_tasks || !is_owners(stream, task) ||
             strcmp(call->session, task->session) != 0)
@@ -119,21 +119,21 @@ void stream_offer(struct gateway_worker *worker, const struct task *task)
     }
 }
 
-void stream_offer_client(struct gateway_worker *worker, struct str key)
+void notification_stream_offer_client(struct gateway_worker *worker, struct str key)
 {
     char own_key[CLIENT_KEY_BYTES];
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         client_key_of_call(stream->call, own_key);
         if (str_equal(str_from(own_key), key))
             offer(stream, NULL);
     }
 }
 
-void stream_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
+void notification_stream_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         if (stream->claimant == claimant) {
             struct buffer event;
             buffer_init(&event);
@@ -145,7 +145,7 @@ void stream_send(struct gateway_worker *worker, uint64_t claimant, struct str me
     }
 }
 
-static void tell_message(struct stream *stream, struct str message)
+static void tell_message(struct notification_stream *stream, struct str message)
 {
     struct buffer event;
     buffer_init(&event);
@@ -154,27 +154,29 @@ static void tell_message(struct stream *stream, struct str message)
     buffer_finish(&event);
 }
 
-void stream_tell_owner(struct gateway_worker *worker, struct task *task, struct str message)
+void notification_stream_send_owner(struct gateway_worker *worker, struct task *task,
+                                    struct str message)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         if (is_owners(stream, task))
             tell_message(stream, message);
     }
 }
 
-void stream_tell_list_changed(struct gateway_worker *worker, struct task *unused, struct str none)
+void notification_stream_send_list_changed(struct gateway_worker *worker, struct task *unused,
+                                           struct str none)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        tell_message(LIST_ENTRY(node, struct stream, node),
+        tell_message(LIST_ENTRY(node, struct notification_stream, node),
                      STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_TOOLS_CHANGED "\"}"));
     }
 }
 
-void stream_end_all(struct gateway_worker *worker)
+void notification_stream_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
-        struct call *call = LIST_ENTRY(node, struct stream, node)->call;
+        struct call *call = LIST_ENTRY(node, struct notification_stream, node)->call;
         struct http_exchange *exchange = call->exchange;
         http_on_gone(exchange, NULL, NULL);
         call_ended(call); /* closes the stream, too */

@@ -21,12 +21,12 @@ static void relay_destroy(struct relay *relay)
 {
     if (relay->options.slow_ms > 0)
         loop_timer_stop(&relay->slow);
-    stream_close(relay->stream);
+    notification_stream_close(relay->stream);
     buffer_finish(&relay->behind);
     buffer_finish(&relay->glimpse);
     headers_finish(&relay->headers);
     reply_event_check_finish(&relay->reply);
-    buffer_finish(&relay->held);
+    buffer_finish(&relay->kept);
     free(relay);
 }
 
@@ -91,7 +91,7 @@ int64_t relay_age_ms(const struct call *call)
     return loop_now_ms(call->worker->loop) - relay_of(call)->started_ms;
 }
 
-void relay_ask_again(struct call *call, int64_t in_ms)
+void relay_resume_stream(struct call *call, int64_t in_ms)
 {
     loop_timer_start(&relay_of(call)->slow, in_ms);
 }
@@ -108,7 +108,7 @@ bool relay_detach(struct call *call, struct relay_taken *taken)
         .upstream = relay->upstream,
         .status = relay->status,
         .is_stream = relay->mode == RELAY_EVENTS,
-        .received = relay->held,
+        .received = relay->kept,
         .splitter = relay->splitter,
         .started_ms = relay->started_ms,
     };
@@ -116,7 +116,7 @@ bool relay_detach(struct call *call, struct relay_taken *taken)
     if (taken->is_stream)
         http_on_drained(call->exchange, NULL, NULL);
     upstream_call_resume(relay->upstream);
-    buffer_init(&relay->held);
+    buffer_init(&relay->kept);
     relay->upstream = NULL;
     call_part_remove(&relay->part);
     relay_destroy(relay);
@@ -249,12 +249,12 @@ static void look_after_upstream(const struct call *call)
     struct buffer body = {0}, id = {0};
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
-    ask_write_request(&body, &id, "ping", STR_EMPTY);
-    const struct ask_options options = {.source = call->source,
-                                        .snapshot = call->snapshot,
-                                        .headers = &headers,
-                                        .body = buffer_str(&body)};
-    ask_tell(call->worker, &options);
+    rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
+    const struct rpc_call_options options = {.source = call->source,
+                                             .snapshot = call->snapshot,
+                                             .headers = &headers,
+                                             .body = buffer_str(&body)};
+    rpc_call_notify(call->worker, &options);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);
@@ -270,7 +270,7 @@ static void start_stream(struct relay *relay, const struct headers *headers)
         return;
     http_stream_flush(call->exchange); /* a silent stream must still be seen to open */
     if (relay->options.open_stream && relay->status == 200)
-        relay->stream = stream_open(call, &relay->inside_event);
+        relay->stream = notification_stream_open(call, &relay->inside_event);
 }
 
 static int64_t announced_length(const struct http_header *items, size_t count)
@@ -304,8 +304,8 @@ static void let_down(struct relay *relay)
 {
     relay->mode = RELAY_BYTES;
     start_stream(relay, &relay->headers);
-    relay_send_down(relay, buffer_str(&relay->held));
-    buffer_clear(&relay->held);
+    relay_send_down(relay, buffer_str(&relay->kept));
+    buffer_clear(&relay->kept);
 }
 
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
@@ -363,11 +363,11 @@ static void fail_for_another_id(struct relay *relay)
 static void take_whole(struct relay *relay, struct str bytes)
 {
     size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
-    if (bytes.length > most || relay->held.length > most - bytes.length) {
+    if (bytes.length > most || relay->kept.length > most - bytes.length) {
         count_too_large();
         fail(relay, RELAY_UNREADABLE);
     } else {
-        buffer_append(&relay->held, bytes);
+        buffer_append(&relay->kept, bytes);
     }
 }
 
@@ -380,7 +380,7 @@ static void take_events(struct relay *relay, struct str bytes)
     relay_take_events(relay, bytes);
     if (is_anothers) {
         fail_for_another_id(relay);
-    } else if (relay->held.length > most) {
+    } else if (relay->kept.length > most) {
         count_too_large();
         fail_in_stream(relay, RELAY_UNREADABLE);
     }
@@ -389,8 +389,8 @@ static void take_events(struct relay *relay, struct str bytes)
 static void look_at(struct relay *relay, struct str bytes)
 {
     bool is_known = relay->reply.message.verdict != REPLY_UNKNOWN;
-    if (!is_known && relay->held.length + bytes.length <= LOOKING_BYTES) {
-        buffer_append(&relay->held, bytes);
+    if (!is_known && relay->kept.length + bytes.length <= LOOKING_BYTES) {
+        buffer_append(&relay->kept, bytes);
     } else {
         let_down(relay);
         relay_send_down(relay, bytes);
@@ -420,9 +420,9 @@ static void answer_whole(struct relay *relay)
 {
     struct buffer message;
     buffer_init(&message);
-    if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->held), &message)) {
+    if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->kept), &message)) {
         /* An error of upstream's goes down as it is; what cannot be read does not. */
-        struct str text = buffer_str(&relay->held);
+        struct str text = buffer_str(&relay->kept);
         if (!json_check(text, NULL) || json_member(text, "error").length == 0) {
             buffer_finish(&message);
             fail(relay, RELAY_UNREADABLE);
@@ -494,7 +494,7 @@ void relay_start(struct call *call, const struct relay_options *options)
     headers_init_in(&headers, room, HEADERS_ROOM);
     buffer_init(&relay->glimpse);
     headers_init(&relay->headers, true);
-    buffer_init(&relay->held);
+    buffer_init(&relay->kept);
     sse_splitter_init(&relay->splitter);
     headers_from_request(&headers, call->exchange, call->source);
     call_part_add(call, &relay->part, &relay_kind);

@@ -33,7 +33,7 @@ struct relay_options {
      * all of them go down. */
     bool (*take_message)(struct call *call, struct str message);
     /* Told once, when the response is not complete after `slow_ms`, and again when asked for by
-     * relay_ask_again(); 0: never. */
+     * relay_resume_stream(); 0: never. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
     /* The client has gone before its response was complete. Unless this takes the server's side off
@@ -63,7 +63,7 @@ bool relay_detach(struct call *call, struct relay_taken *taken);
 /* How long ago it was started. */
 int64_t relay_age_ms(const struct call *call);
 /* Has options.slow() told once more. */
-void relay_ask_again(struct call *call, int64_t in_ms);
+void relay_resume_stream(struct call *call, int64_t in_ms);
 bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` has taken before: between two events, never within one
  * that is passing in pieces. For a call whose response is an event stream that has begun. */

@@ -9,7 +9,7 @@
 #include "taskgate/json/text.h"
 
 /* An event longer than this passes in pieces instead of being held until it is whole. */
-#define HELD_EVENT_BYTES ((size_t)1024 * 1024)
+#define EVENT_BYTES_KEPT ((size_t)1024 * 1024)
 
 static void keep_glimpse(struct relay *relay, struct str bytes)
 {
@@ -113,10 +113,10 @@ void relay_take_events(struct relay *relay, struct str bytes)
 {
     size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
     if (whole > 0) {
-        if (relay->held.length > 0) {
-            buffer_append(&relay->held, str_slice(bytes.bytes, whole));
-            send_events(relay, buffer_str(&relay->held));
-            buffer_clear(&relay->held);
+        if (relay->kept.length > 0) {
+            buffer_append(&relay->kept, str_slice(bytes.bytes, whole));
+            send_events(relay, buffer_str(&relay->kept));
+            buffer_clear(&relay->kept);
         } else {
             send_events(relay, str_slice(bytes.bytes, whole));
         }
@@ -124,16 +124,16 @@ void relay_take_events(struct relay *relay, struct str bytes)
         relay_send_down(relay, buffer_str(&relay->behind));
         buffer_clear(&relay->behind);
         keep_glimpse(relay, str_slice(bytes.bytes, whole));
-        stream_flush(relay->stream);
+        notification_stream_flush(relay->stream);
         bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
     }
     if (bytes.length == 0)
         return;
-    buffer_append(&relay->held, bytes);
-    if (relay->held.length > HELD_EVENT_BYTES && !relay_rewrites(&relay->options) &&
-        !relay_may_take(&relay->options, buffer_str(&relay->held))) {
-        relay_send_down(relay, buffer_str(&relay->held));
-        buffer_clear(&relay->held);
+    buffer_append(&relay->kept, bytes);
+    if (relay->kept.length > EVENT_BYTES_KEPT && !relay_rewrites(&relay->options) &&
+        !relay_may_take(&relay->options, buffer_str(&relay->kept))) {
+        relay_send_down(relay, buffer_str(&relay->kept));
+        buffer_clear(&relay->kept);
         relay->inside_event = true;
     }
 }
@@ -145,7 +145,8 @@ void relay_pass(struct call *call, struct str message)
     buffer_init(&event);
     sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
     if (!relay)
-        held_pass(call, message); /* the stream goes on, and upstream's side is another's */
+        deferred_response_pass(call,
+                               message); /* the stream goes on, and upstream's side is another's */
     else if (relay->inside_event)
         buffer_append(&relay->behind, buffer_str(&event));
     else
@@ -155,6 +156,6 @@ void relay_pass(struct call *call, struct str message)
 
 void relay_end_events(struct relay *relay)
 {
-    if (relay->held.length > 0)
-        send_events(relay, buffer_str(&relay->held));
+    if (relay->kept.length > 0)
+        send_events(relay, buffer_str(&relay->kept));
 }

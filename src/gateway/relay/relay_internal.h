@@ -28,10 +28,10 @@ struct relay {
     struct headers headers; /* of a response that has not gone down: copies */
     enum relay_mode mode;
     int status;
-    struct buffer held; /* what has not gone down: all so far, or the part of an event */
+    struct buffer kept; /* what has not gone down: all so far, or the part of an event */
     struct reply_event_check reply;
     struct sse_splitter splitter;
-    struct stream *stream; /* the client's open GET stream */
+    struct notification_stream *stream; /* the client's open GET stream */
     int64_t started_ms;
     bool inside_event;      /* a long event is passing in pieces */
     struct buffer behind;   /* whole events that go down behind it */

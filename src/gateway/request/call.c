@@ -149,8 +149,8 @@ void call_answer_status(struct call *call, int status, struct str body)
 void call_answer(struct call *call, struct str message)
 {
     bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
-    if (held_is_stream(call)) {
-        held_answer(call, message);
+    if (deferred_response_is_stream(call)) {
+        deferred_response_answer(call, message);
         return;
     }
     respond(call, expects_one ? 200 : 202, expects_one ? message : STR_EMPTY);

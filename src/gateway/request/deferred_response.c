@@ -12,7 +12,7 @@
 /* What a client that does not read may make wait for it. */
 #define BACKLOG_BYTES ((size_t)256 * 1024)
 
-struct held {
+struct deferred_response {
     struct call_part part;
     struct call *call;
     const char *what;
@@ -26,34 +26,35 @@ struct held {
 
 static void drop(struct call *call, void *object)
 {
-    struct held *held = object;
-    loop_timer_stop(&held->timer);
-    free((char *)held->task_id.bytes);
-    free(held);
+    struct deferred_response *deferred = object;
+    loop_timer_stop(&deferred->timer);
+    free((char *)deferred->task_id.bytes);
+    free(deferred);
 }
 
-static const struct call_part_kind held_kind = CALL_PART_KIND(struct held, drop);
+static const struct call_part_kind deferred_response_kind =
+    CALL_PART_KIND(struct deferred_response, drop);
 
-static struct held *held_of(const struct call *call)
+static struct deferred_response *deferred_response_of(const struct call *call)
 {
-    return call_part_get(call, &held_kind);
+    return call_part_get(call, &deferred_response_kind);
 }
 
-bool held_is(const struct call *call)
+bool deferred_response_is(const struct call *call)
 {
-    return call_part_find(call, &held_kind) != NULL;
+    return call_part_find(call, &deferred_response_kind) != NULL;
 }
 
-void held_end(struct call *call)
+void deferred_response_end(struct call *call)
 {
-    struct held *held = call_part_find(call, &held_kind);
-    if (!held)
+    struct deferred_response *deferred = call_part_find(call, &deferred_response_kind);
+    if (!deferred)
         return;
-    call_part_remove(&held->part);
-    drop(call, held);
+    call_part_remove(&deferred->part);
+    drop(call, deferred);
 }
 
-bool held_may_stream(const struct call *call)
+bool deferred_response_may_stream(const struct call *call)
 {
     struct str accept = http_header(call->exchange, "accept");
     while (call->envelope.id.length > 0 && accept.length > 0) {
@@ -66,10 +67,10 @@ bool held_may_stream(const struct call *call)
     return false;
 }
 
-bool held_is_stream(const struct call *call)
+bool deferred_response_is_stream(const struct call *call)
 {
-    const struct held *held = call_part_find(call, &held_kind);
-    return held && held->is_stream;
+    const struct deferred_response *deferred = call_part_find(call, &deferred_response_kind);
+    return deferred && deferred->is_stream;
 }
 
 static void write_message(struct call *call, struct str message)
@@ -83,15 +84,16 @@ static void write_message(struct call *call, struct str message)
 
 /* A comment keeps proxies from closing the stream; a client's own clock starts again only on
  * progress, which must rise. */
-static void show_life(struct held *held)
+static void show_life(struct deferred_response *deferred)
 {
-    struct call *call = held->call;
+    struct call *call = deferred->call;
     struct str token = call->envelope.progress_token;
-    if (token.length > 0 && !held->upstream_reports) {
+    if (token.length > 0 && !deferred->upstream_reports) {
         struct buffer message;
-        int64_t seconds = (clock_monotonic_ms() - held->started_ms) / 1000;
+        int64_t seconds = (clock_monotonic_ms() - deferred->started_ms) / 1000;
         buffer_init(&message);
-        dialect_write_progress(&message, token, seconds, str_from(held->what), held->task_id);
+        dialect_write_progress(&message, token, seconds, str_from(deferred->what),
+                               deferred->task_id);
         write_message(call, buffer_str(&message));
         buffer_finish(&message);
     }
@@ -100,87 +102,87 @@ static void show_life(struct held *held)
 
 static void on_sign_of_life(void *context)
 {
-    struct held *held = context;
-    loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
-    held_open(held->call);
-    show_life(held);
+    struct deferred_response *deferred = context;
+    loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
+    deferred_response_open(deferred->call);
+    show_life(deferred);
 }
 
-void held_open(struct call *call)
+void deferred_response_open(struct call *call)
 {
-    struct held *held = held_of(call);
+    struct deferred_response *deferred = deferred_response_of(call);
     struct http_header headers[] = {
         {STR("content-type"), STR("text/event-stream")},
         {STR("cache-control"), STR("no-cache")},
     };
-    if (held->is_stream || !held_may_stream(call))
+    if (deferred->is_stream || !deferred_response_may_stream(call))
         return;
-    held->is_stream = true;
+    deferred->is_stream = true;
     http_stream_start(call->exchange, 200, headers, 2, -1);
     http_stream_flush(call->exchange);
-    loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
+    loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 
-void held_show_progress(struct call *call)
+void deferred_response_show_progress(struct call *call)
 {
-    held_open(call);
-    if (held_is_stream(call))
-        show_life(held_of(call));
+    deferred_response_open(call);
+    if (deferred_response_is_stream(call))
+        show_life(deferred_response_of(call));
 }
 
-void held_open_late(struct call *call)
+void deferred_response_open_late(struct call *call)
 {
-    struct held *held = held_of(call);
-    if (!held->is_stream && held_may_stream(call))
-        loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
+    struct deferred_response *deferred = deferred_response_of(call);
+    if (!deferred->is_stream && deferred_response_may_stream(call))
+        loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 
-void held_begin(struct call *call, const char *what, struct str task_id)
+void deferred_response_begin(struct call *call, const char *what, struct str task_id)
 {
-    struct held *held = memory_alloc(sizeof *held);
-    held->call = call;
-    held->what = what;
-    held->task_id = str_slice(memory_copy_str(task_id), task_id.length);
-    held->started_ms = clock_monotonic_ms();
-    loop_timer_init(&held->timer, call->worker->loop, on_sign_of_life, held);
-    held_end(call);
-    call_part_add(call, &held->part, &held_kind);
+    struct deferred_response *deferred = memory_alloc(sizeof *deferred);
+    deferred->call = call;
+    deferred->what = what;
+    deferred->task_id = str_slice(memory_copy_str(task_id), task_id.length);
+    deferred->started_ms = clock_monotonic_ms();
+    loop_timer_init(&deferred->timer, call->worker->loop, on_sign_of_life, deferred);
+    deferred_response_end(call);
+    call_part_add(call, &deferred->part, &deferred_response_kind);
 }
 
-void held_take_stream(struct call *call, const char *what)
+void deferred_response_take_stream(struct call *call, const char *what)
 {
-    held_begin(call, what, STR_EMPTY);
-    struct held *held = held_of(call);
-    held->is_stream = held->upstream_reports = true;
-    loop_timer_start(&held->timer, SIGN_OF_LIFE_MS);
+    deferred_response_begin(call, what, STR_EMPTY);
+    struct deferred_response *deferred = deferred_response_of(call);
+    deferred->is_stream = deferred->upstream_reports = true;
+    loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 
-void held_await_upstream(struct call *call)
+void deferred_response_await_upstream(struct call *call)
 {
-    held_of(call)->awaits_upstream = true;
+    deferred_response_of(call)->awaits_upstream = true;
 }
 
-bool held_awaits_upstream(const struct call *call)
+bool deferred_response_awaits_upstream(const struct call *call)
 {
-    const struct held *held = call_part_find(call, &held_kind);
-    return held && held->awaits_upstream;
+    const struct deferred_response *deferred = call_part_find(call, &deferred_response_kind);
+    return deferred && deferred->awaits_upstream;
 }
 
-void held_pass_progress(struct call *call, struct str message)
+void deferred_response_pass_progress(struct call *call, struct str message)
 {
-    if (!held_is_stream(call) || http_stream_backlog(call->exchange) > BACKLOG_BYTES)
+    if (!deferred_response_is_stream(call) || http_stream_backlog(call->exchange) > BACKLOG_BYTES)
         return; /* progress is a courtesy: the next one says more */
-    held_of(call)->upstream_reports = true;
+    deferred_response_of(call)->upstream_reports = true;
     write_message(call, message);
 }
 
-void held_pass(struct call *call, struct str message)
+void deferred_response_pass(struct call *call, struct str message)
 {
-    if (held_is_stream(call) && http_stream_backlog(call->exchange) <= BACKLOG_BYTES)
+    if (deferred_response_is_stream(call) && http_stream_backlog(call->exchange) <= BACKLOG_BYTES)
         write_message(call, message);
 }
 
-void held_answer(struct call *call, struct str message)
+void deferred_response_answer(struct call *call, struct str message)
 {
     struct http_exchange *exchange = call->exchange;
     if (message.length > 0)

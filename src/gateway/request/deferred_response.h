@@ -9,29 +9,29 @@
 
 /* From now on the call is held; `task_id` (may be empty, copied) is what progress is related to.
  * Nothing is sent before the stream is opened. */
-void held_begin(struct call *call, const char *what, struct str task_id);
+void deferred_response_begin(struct call *call, const char *what, struct str task_id);
 /* Opens the stream, if the client accepts one and it is not open. */
-void held_open(struct call *call);
-/* As held_open(), but only when the first sign of life is due: what is answered before is plain
- * JSON. */
-void held_open_late(struct call *call);
+void deferred_response_open(struct call *call);
+/* As deferred_response_open(), but only when the first sign of life is due: what is answered before
+ * is plain JSON. */
+void deferred_response_open_late(struct call *call);
 /* Opens the stream, and shows on it at once that the call is taken up. */
-void held_show_progress(struct call *call);
+void deferred_response_show_progress(struct call *call);
 /* The client's stream has been opened by others, who have let go of it: the answer goes there. */
-void held_take_stream(struct call *call, const char *what);
+void deferred_response_take_stream(struct call *call, const char *what);
 /* Its answer comes from upstream, so that the end of the process waits for it as for any call. */
-void held_await_upstream(struct call *call);
-bool held_awaits_upstream(const struct call *call);
-bool held_is_stream(const struct call *call);
+void deferred_response_await_upstream(struct call *call);
+bool deferred_response_awaits_upstream(const struct call *call);
+bool deferred_response_is_stream(const struct call *call);
 /* Whether it could become one. */
-bool held_may_stream(const struct call *call);
+bool deferred_response_may_stream(const struct call *call);
 /* Passes a message on the open stream, unless the client does not read; it counts as progress of
  * upstream's own, so that none of ours follows. */
-void held_pass_progress(struct call *call, struct str message);
+void deferred_response_pass_progress(struct call *call, struct str message);
 /* Passes any other message on the open stream, unless the client does not read. */
-void held_pass(struct call *call, struct str message);
+void deferred_response_pass(struct call *call, struct str message);
 /* Ends the open stream with the message that answers the call; empty: with none. */
-void held_answer(struct call *call, struct str message);
-bool held_is(const struct call *call);
+void deferred_response_answer(struct call *call, struct str message);
+bool deferred_response_is(const struct call *call);
 /* The call is not held any more. Allowed for one that is not. */
-void held_end(struct call *call);
+void deferred_response_end(struct call *call);

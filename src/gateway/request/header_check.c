@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const char *ambiguity_repeated_header(const struct http_exchange *exchange)
+const char *header_check_repeated_header(const struct http_exchange *exchange)
 {
     return http_name_text(http_header_repeated(exchange));
 }
@@ -30,7 +30,7 @@ static bool is_plain_parameter(struct str parameter)
     return parameter.length == 0 || memchr(parameter.bytes, '"', parameter.length) == NULL;
 }
 
-bool ambiguity_is_plain_json(const struct http_exchange *exchange)
+bool header_check_is_plain_json(const struct http_exchange *exchange)
 {
     struct str coding = http_header_known(exchange, HTTP_NAME_CONTENT_ENCODING);
     struct str type = http_header_known(exchange, HTTP_NAME_CONTENT_TYPE);

@@ -9,7 +9,7 @@
 
 /* The header that stands there more than once and must not (who asks, in which session, how
  * the body is to be read), lower case; NULL when all is clear. */
-const char *ambiguity_repeated_header(const struct http_exchange *exchange);
+const char *header_check_repeated_header(const struct http_exchange *exchange);
 /* Whether the body is announced as JSON in UTF-8 without a coding, in words that everybody
  * reads alike. */
-bool ambiguity_is_plain_json(const struct http_exchange *exchange);
+bool header_check_is_plain_json(const struct http_exchange *exchange);

@@ -28,65 +28,65 @@
 
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
-static const struct detached_callbacks *callbacks_of(const struct promotion *promotion)
+static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
 {
-    return promotion->worker->gateway->detached_callbacks;
+    return detached->worker->gateway->detached_callbacks;
 }
 
-static void unref(struct promotion *promotion)
+static void unref(struct detached_call *detached)
 {
-    if (--promotion->references > 0)
+    if (--detached->references > 0)
         return;
-    headers_finish(&promotion->headers);
-    buffer_finish(&promotion->request_id);
-    outcome_finish(&promotion->outcome);
-    task_unref(promotion->task);
-    snapshot_unref(promotion->snapshot);
-    free(promotion);
+    headers_finish(&detached->headers);
+    buffer_finish(&detached->request_id);
+    outcome_finish(&detached->outcome);
+    task_unref(detached->task);
+    snapshot_unref(detached->snapshot);
+    free(detached);
 }
 
 /* It is no task (any more), as far as this process counts. */
-static void give_up_task(struct promotion *promotion)
+static void give_up_task(struct detached_call *detached)
 {
-    struct gateway *gateway = promotion->worker->gateway;
-    if (!promotion->task)
+    struct gateway *gateway = detached->worker->gateway;
+    if (!detached->task)
         return;
-    map_remove(promotion->worker->promotions, str_from(promotion->task->id));
-    quota_give_back(gateway->promoted, str_from(promotion->key));
+    map_remove(detached->worker->detached_tasks, str_from(detached->task->id));
+    quota_give_back(gateway->promoted, str_from(detached->key));
     atomic_fetch_sub(&gateway->in_flight, 1);
 }
 
 /* Nothing more is sent or stored. Who waits for its answer still gets one. */
-static void end(struct promotion *promotion)
+static void end(struct detached_call *detached)
 {
-    if (promotion->has_ended)
+    if (detached->has_ended)
         return;
-    promotion->has_ended = true;
-    ask_cancel(promotion->ask);
-    promotion->ask = NULL;
-    questions_end_call(promotion->worker, str_from(promotion->audience.key), promotion->number);
-    loop_timer_stop(&promotion->timer);
-    promotion_unregister(promotion);
-    give_up_task(promotion);
-    unref(promotion);
+    detached->has_ended = true;
+    rpc_call_cancel(detached->rpc);
+    detached->rpc = NULL;
+    input_end_call(detached->worker, str_from(detached->audience.key), detached->number);
+    loop_timer_stop(&detached->timer);
+    detached_call_unregister(detached);
+    give_up_task(detached);
+    unref(detached);
 }
 
 /* ---- the end of the call ---- */
 
-static void store_outcome(struct promotion *promotion);
+static void store_outcome(struct detached_call *detached);
 
 static void on_outcome_stored(void *context, const struct store_reply *reply)
 {
-    struct promotion *promotion = context;
-    if (reply->status == STORE_FAILED && !promotion->has_ended) {
+    struct detached_call *detached = context;
+    if (reply->status == STORE_FAILED && !detached->has_ended) {
         /* The answer exists only here: it is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet",
-                  LOG_TEXT("task", promotion->task->id));
-        loop_timer_start(&promotion->timer, STORE_RETRY_MS);
+                  LOG_TEXT("task", detached->task->id));
+        loop_timer_start(&detached->timer, STORE_RETRY_MS);
     } else {
-        end(promotion);
+        end(detached);
     }
-    unref(promotion); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
+    unref(detached); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
 }
 
 static void on_store_retry(void *context)
@@ -94,122 +94,122 @@ static void on_store_retry(void *context)
     store_outcome(context);
 }
 
-static void store_outcome(struct promotion *promotion)
+static void store_outcome(struct detached_call *detached)
 {
-    struct gateway_worker *worker = promotion->worker;
-    loop_timer_init(&promotion->timer, worker->loop, on_store_retry, promotion);
-    promotion->references++;
-    store_task_change(worker->gateway->store, str_from(promotion->task->id),
-                      outcome_change(&promotion->outcome), &gateway_actor,
-                      (struct store_call){worker->loop, on_outcome_stored, promotion});
+    struct gateway_worker *worker = detached->worker;
+    loop_timer_init(&detached->timer, worker->loop, on_store_retry, detached);
+    detached->references++;
+    store_task_change(worker->gateway->store, str_from(detached->task->id),
+                      outcome_change(&detached->outcome), &gateway_actor,
+                      (struct store_call){worker->loop, on_outcome_stored, detached});
 }
 
-static void take_outcome(struct promotion *promotion, const struct ask_reply *reply)
+static void take_outcome(struct detached_call *detached, const struct rpc_call_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
     if (result.length > 0)
-        outcome_of_result(&promotion->outcome, result);
+        outcome_of_result(&detached->outcome, result);
     else if (error.length > 0)
-        outcome_of_error(&promotion->outcome, error);
+        outcome_of_error(&detached->outcome, error);
     else
-        outcome_of_no_answer(&promotion->outcome, str_from(promotion->task->tool), reply);
-    promotion->has_outcome = true;
-    log_info("Promoted call ended", LOG_TEXT("task", promotion->task->id),
-             LOG_TEXT("state", task_state_name(promotion->outcome.change.to)));
+        outcome_of_no_answer(&detached->outcome, str_from(detached->task->tool), reply);
+    detached->has_outcome = true;
+    log_info("Promoted call ended", LOG_TEXT("task", detached->task->id),
+             LOG_TEXT("state", task_state_name(detached->outcome.change.to)));
 }
 
-static void on_reply(void *context, const struct ask_reply *reply)
+static void on_reply(void *context, const struct rpc_call_reply *reply)
 {
-    struct promotion *promotion = context;
-    promotion->ask = NULL;
-    if (promotion->task) {
-        take_outcome(promotion, reply);
-        if (promotion->is_stored)
-            store_outcome(promotion);
+    struct detached_call *detached = context;
+    detached->rpc = NULL;
+    if (detached->task) {
+        take_outcome(detached, reply);
+        if (detached->is_stored)
+            store_outcome(detached);
     } else {
-        callbacks_of(promotion)->answered(promotion, reply);
-        end(promotion);
+        callbacks_of(detached)->answered(detached, reply);
+        end(detached);
     }
 }
 
-static void on_interim(void *context, struct str message)
+static void on_server_message(void *context, struct str message)
 {
-    struct promotion *promotion = context;
-    struct interim_origin origin = {
-        .worker = promotion->worker,
-        .snapshot = promotion->snapshot,
-        .source = promotion->source,
-        .key = promotion->key,
-        .task = promotion->call ? NULL : promotion->task,
-        .headers = &promotion->headers,
-        .session = promotion->session,
-        .audience = &promotion->audience,
-        .call = promotion->number,
-        .budget = &promotion->budget,
+    struct detached_call *detached = context;
+    struct server_message_origin origin = {
+        .worker = detached->worker,
+        .snapshot = detached->snapshot,
+        .source = detached->source,
+        .key = detached->key,
+        .task = detached->call ? NULL : detached->task,
+        .headers = &detached->headers,
+        .session = detached->session,
+        .audience = &detached->audience,
+        .call = detached->number,
+        .budget = &detached->budget,
     };
-    if (promotion->call && json_member(message, "id").length == 0)
-        callbacks_of(promotion)->message(promotion, message);
-    interim_take(&origin, message);
+    if (detached->call && json_member(message, "id").length == 0)
+        callbacks_of(detached)->message(detached, message);
+    server_messages_take(&origin, message);
 }
 
 /* ---- it becomes a task ---- */
 
 static void on_listed(void *context, const struct store_reply *reply)
 {
-    struct promotion *promotion = context;
-    if (promotion->call)
-        callbacks_of(promotion)->became_task(promotion, reply);
-    unref(promotion); /* the list's */
+    struct detached_call *detached = context;
+    if (detached->call)
+        callbacks_of(detached)->became_task(detached, reply);
+    unref(detached); /* the list's */
 }
 
 /* The client is told of its other tasks at this server, too. */
-static void list_working(struct promotion *promotion)
+static void list_working(struct detached_call *detached)
 {
-    const struct task *task = promotion->task;
+    const struct task *task = detached->task;
     const struct store_task_query query = {
         .owner = str_from(strcmp(task->owner, OWNER_ANONYMOUS) == 0 ? "" : task->owner),
         .session = str_from(task->session),
         .source = str_from(task->source),
-        .states = PSEUDO_WORKING,
-        .limit = PSEUDO_MOST_LISTED,
+        .states = TASK_SUMMARY_WORKING,
+        .limit = TASK_SUMMARY_MOST_LISTED,
     };
     struct store_reply nothing = {.status = STORE_OK};
     if (query.owner.length == 0 && query.session.length == 0) {
-        callbacks_of(promotion)->became_task(promotion, &nothing);
+        callbacks_of(detached)->became_task(detached, &nothing);
     } else {
-        promotion->references++;
-        store_task_list(promotion->worker->gateway->store, &query,
-                        (struct store_call){promotion->worker->loop, on_listed, promotion});
+        detached->references++;
+        store_task_list(detached->worker->gateway->store, &query,
+                        (struct store_call){detached->worker->loop, on_listed, detached});
     }
 }
 
 static void on_created(void *context, const struct store_reply *reply)
 {
-    struct promotion *promotion = context;
+    struct detached_call *detached = context;
     if (reply->status == STORE_OK) {
-        promotion->is_stored = true;
-        task_bind_announce(promotion->task);
-        if (promotion->call)
-            list_working(promotion);
-        if (promotion->has_outcome && !promotion->has_ended)
-            store_outcome(promotion);
+        detached->is_stored = true;
+        task_binding_announce(detached->task);
+        if (detached->call)
+            list_working(detached);
+        if (detached->has_outcome && !detached->has_ended)
+            store_outcome(detached);
     } else {
         log_warn("A slow call could not be made a task: its client waits on",
                  LOG_NUMBER("store_status", reply->status));
-        if (promotion->has_outcome && promotion->call)
-            callbacks_of(promotion)->ended(promotion);
-        if (!promotion->has_ended) {
-            give_up_task(promotion);
-            task_unref(promotion->task);
-            promotion->task = NULL;
+        if (detached->has_outcome && detached->call)
+            callbacks_of(detached)->ended(detached);
+        if (!detached->has_ended) {
+            give_up_task(detached);
+            task_unref(detached->task);
+            detached->task = NULL;
         }
-        if (!promotion->call)
-            end(promotion);
-        else if (!promotion->has_ended && reply->status != STORE_FAILED)
-            loop_timer_start(&promotion->timer, AGAIN_MS); /* a limit: there may be room later */
+        if (!detached->call)
+            end(detached);
+        else if (!detached->has_ended && reply->status != STORE_FAILED)
+            loop_timer_start(&detached->timer, AGAIN_MS); /* a limit: there may be room later */
     }
-    unref(promotion); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
+    unref(detached); /* NOLINT(clang-analyzer-unix.Malloc): the message's own reference */
 }
 
 /* Whoever has neither session nor token shares one count with the others of its kind. */
@@ -224,30 +224,30 @@ static bool reserve(const struct call *call, char key[CLIENT_KEY_BYTES])
 }
 
 /* Room for it has been reserved. */
-static void promote(struct promotion *promotion, const struct call *call)
+static void promote(struct detached_call *detached, const struct call *call)
 {
-    struct gateway *gateway = promotion->worker->gateway;
-    const struct config_limits *limits = &promotion->snapshot->config->limits;
+    struct gateway *gateway = detached->worker->gateway;
+    const struct config_limits *limits = &detached->snapshot->config->limits;
     const struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
                                          limits->store_bytes};
-    struct task *task = task_bind_promoted(call);
-    promotion->task = task_ref(task);
-    loop_timer_stop(&promotion->timer);
-    pseudo_client_touch(gateway, str_from(promotion->key));
-    map_put(promotion->worker->promotions, str_from(task->id), promotion);
+    struct task *task = task_binding_create_promoted(call);
+    detached->task = task_ref(task);
+    loop_timer_stop(&detached->timer);
+    inbox_touch(gateway, str_from(detached->key));
+    map_put(detached->worker->detached_tasks, str_from(task->id), detached);
     atomic_fetch_add(&gateway->in_flight, 1);
-    promotion->references++;
+    detached->references++;
     store_task_create(gateway->store, task, &pending,
-                      (struct store_call){promotion->worker->loop, on_created, promotion});
+                      (struct store_call){detached->worker->loop, on_created, detached});
 }
 
 /* The same call made again joins the task. */
-static void remember(const struct promotion *promotion, const struct call *call)
+static void remember(const struct detached_call *detached, const struct call *call)
 {
     char digest[DIGEST_HEX_BYTES];
-    pseudo_join_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
-    const struct pseudo_join join = {str_from(promotion->key), digest, promotion->task->id};
-    pseudo_join_leave(promotion->worker->gateway, &join);
+    repeated_call_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    const struct repeated_call join = {str_from(detached->key), digest, detached->task->id};
+    repeated_call_leave(detached->worker->gateway, &join);
 }
 
 /* ---- the beginning ---- */
@@ -256,84 +256,86 @@ static void remember(const struct promotion *promotion, const struct call *call)
  * list. */
 static void on_dropped(struct call *call, void *object)
 {
-    struct promotion *promotion = object;
-    promotion->call = NULL;
-    if (promotion->task)
+    struct detached_call *detached = object;
+    detached->call = NULL;
+    if (detached->task)
         return;
-    loop_timer_stop(&promotion->timer);
-    if (promotion->is_executed && promotion->key[0] && reserve(call, promotion->key)) {
-        promote(promotion, call);
-        remember(promotion, call);
+    loop_timer_stop(&detached->timer);
+    if (detached->is_executed && detached->key[0] && reserve(call, detached->key)) {
+        promote(detached, call);
+        remember(detached, call);
     } else {
-        end(promotion);
+        end(detached);
     }
 }
 
-static const struct call_part_kind promotion_kind = CALL_PART_KIND(struct promotion, on_dropped);
+static const struct call_part_kind detached_call_kind =
+    CALL_PART_KIND(struct detached_call, on_dropped);
 
 static void on_patience_ended(void *context)
 {
-    struct promotion *promotion = context;
-    if (reserve(promotion->call, promotion->key))
-        promote(promotion, promotion->call);
+    struct detached_call *detached = context;
+    if (reserve(detached->call, detached->key))
+        promote(detached, detached->call);
     else
-        loop_timer_start(&promotion->timer, AGAIN_MS);
+        loop_timer_start(&detached->timer, AGAIN_MS);
 }
 
-void promotion_hurry(struct promotion *promotion)
+void detached_call_stop_running(struct detached_call *detached)
 {
-    if (promotion->call && !promotion->task) {
-        promotion->is_given_up = true;
-        on_patience_ended(promotion);
+    if (detached->call && !detached->task) {
+        detached->is_abandoned = true;
+        on_patience_ended(detached);
     }
 }
 
-static struct promotion *create(struct call *call, int64_t patience_ms)
+static struct detached_call *create(struct call *call, int64_t patience_ms)
 {
-    struct promotion *promotion = memory_alloc(sizeof *promotion);
-    promotion->worker = call->worker;
-    promotion->references = 1;
-    promotion->snapshot = snapshot_ref(call->snapshot);
-    promotion->source = call->source;
-    promotion->call = call;
-    promotion->patience_ms = patience_ms;
-    promotion->number = questions_take_number(call);
-    questions_audience(call, &promotion->audience);
-    memcpy(promotion->session, call->session, sizeof promotion->session);
-    inbox_key_of_call(call, promotion->key);
-    headers_init(&promotion->headers, true);
-    headers_from_request(&promotion->headers, call->exchange, call->source);
-    buffer_append(&promotion->request_id, call->envelope.id);
-    loop_timer_init(&promotion->timer, call->worker->loop, on_patience_ended, promotion);
-    promotion_register(promotion);
-    call_part_add(call, &promotion->part, &promotion_kind);
-    return promotion;
+    struct detached_call *detached = memory_alloc(sizeof *detached);
+    detached->worker = call->worker;
+    detached->references = 1;
+    detached->snapshot = snapshot_ref(call->snapshot);
+    detached->source = call->source;
+    detached->call = call;
+    detached->patience_ms = patience_ms;
+    detached->number = input_take_number(call);
+    input_audience(call, &detached->audience);
+    memcpy(detached->session, call->session, sizeof detached->session);
+    inbox_key_of_call(call, detached->key);
+    headers_init(&detached->headers, true);
+    headers_from_request(&detached->headers, call->exchange, call->source);
+    buffer_append(&detached->request_id, call->envelope.id);
+    loop_timer_init(&detached->timer, call->worker->loop, on_patience_ended, detached);
+    detached_call_register(detached);
+    call_part_add(call, &detached->part, &detached_call_kind);
+    return detached;
 }
 
-static const struct ask_callbacks callbacks = {.reply = on_reply, .interim = on_interim};
+static const struct rpc_call_callbacks callbacks = {.reply = on_reply,
+                                                    .server_message = on_server_message};
 
-static struct ask_options options_of(const struct promotion *promotion)
+static struct rpc_call_options options_of(const struct detached_call *detached)
 {
-    return (struct ask_options){
-        .source = promotion->source,
-        .snapshot = promotion->snapshot,
-        .headers = &promotion->headers,
-        .id = buffer_str(&promotion->request_id),
-        .most_bytes = (size_t)promotion->snapshot->config->limits.result_bytes,
+    return (struct rpc_call_options){
+        .source = detached->source,
+        .snapshot = detached->snapshot,
+        .headers = &detached->headers,
+        .id = buffer_str(&detached->request_id),
+        .most_bytes = (size_t)detached->snapshot->config->limits.result_bytes,
     };
 }
 
-void promotion_run(struct call *call, int64_t patience_ms)
+void detached_call_run(struct call *call, int64_t patience_ms)
 {
-    struct promotion *promotion = create(call, patience_ms);
-    struct ask_options options = options_of(promotion);
-    promotion->is_executed = true;
+    struct detached_call *detached = create(call, patience_ms);
+    struct rpc_call_options options = options_of(detached);
+    detached->is_executed = true;
     options.body = call->body;
-    held_begin(call, WAITS_FOR, STR_EMPTY);
-    held_await_upstream(call);
-    held_open_late(call);
-    promotion->ask = ask_start(call->worker, &options, &callbacks, promotion);
-    loop_timer_start(&promotion->timer, patience_ms);
+    deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
+    deferred_response_await_upstream(call);
+    deferred_response_open_late(call);
+    detached->rpc = rpc_call_start(call->worker, &options, &callbacks, detached);
+    loop_timer_start(&detached->timer, patience_ms);
 }
 
 static bool may_promote(const struct call *call)
@@ -362,31 +364,31 @@ static void promote_relayed(struct call *call)
         return;
     int64_t left_ms = call->snapshot->config->pseudo.wait_ms - relay_age_ms(call);
     if (left_ms > 0) {
-        relay_ask_again(call, left_ms);
+        relay_resume_stream(call, left_ms);
         return;
     }
     if (!take_relayed(call, &taken)) {
-        relay_ask_again(call, AGAIN_MS);
+        relay_resume_stream(call, AGAIN_MS);
         return;
     }
-    struct promotion *promotion = create(call, call->snapshot->config->pseudo.wait_ms);
-    struct ask_options options = options_of(promotion);
+    struct detached_call *detached = create(call, call->snapshot->config->pseudo.wait_ms);
+    struct rpc_call_options options = options_of(detached);
     if (taken.is_stream)
-        held_take_stream(call, WAITS_FOR);
+        deferred_response_take_stream(call, WAITS_FOR);
     else
-        held_begin(call, WAITS_FOR, STR_EMPTY);
-    held_await_upstream(call);
-    promotion->ask = ask_adopt(call->worker, &taken, &options, &callbacks, promotion);
-    promote(promotion, call);
+        deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
+    deferred_response_await_upstream(call);
+    detached->rpc = rpc_call_adopt(call->worker, &taken, &options, &callbacks, detached);
+    promote(detached, call);
 }
 
-int64_t promotion_first_look_ms(const struct call *call)
+int64_t detached_call_first_look_ms(const struct call *call)
 {
     int64_t wait_ms = call->snapshot->config->pseudo.wait_ms;
     return wait_ms < FIRST_LOOK_MS ? wait_ms : FIRST_LOOK_MS;
 }
 
-void promotion_of_slow_call(struct call *call)
+void detached_call_of_slow(struct call *call)
 {
     call_identify(call);
     call_with_facts(call, promote_relayed);
@@ -406,16 +408,16 @@ static bool knows_client(struct call *call)
 
 static void promote_left(struct call *call, struct relay_taken *taken)
 {
-    struct promotion *promotion = create(call, 0);
-    struct ask_options options = options_of(promotion);
-    call_part_remove(&promotion->part);
-    promotion->call = NULL;
-    promotion->ask = ask_adopt(call->worker, taken, &options, &callbacks, promotion);
-    promote(promotion, call);
-    remember(promotion, call);
+    struct detached_call *detached = create(call, 0);
+    struct rpc_call_options options = options_of(detached);
+    call_part_remove(&detached->part);
+    detached->call = NULL;
+    detached->rpc = rpc_call_adopt(call->worker, taken, &options, &callbacks, detached);
+    promote(detached, call);
+    remember(detached, call);
 }
 
-void promotion_of_left_call(struct call *call)
+void detached_call_of_left(struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
     struct relay_taken taken;
@@ -428,40 +430,38 @@ void promotion_of_left_call(struct call *call)
 
 /* ---- the task has changed ---- */
 
-static void tell_upstream(const struct promotion *promotion, const struct task *task)
+static void tell_upstream(const struct detached_call *detached, const struct task *task)
 {
     struct buffer body;
-    struct ask_options options = {.source = promotion->source,
-                                  .snapshot = promotion->snapshot,
-                                  .headers = &promotion->headers};
+    struct rpc_call_options options = {
+        .source = detached->source, .snapshot = detached->snapshot, .headers = &detached->headers};
     buffer_init(&body);
     buffer_append_format(&body,
                          "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                          "\"params\":{\"requestId\":%.*s,\"reason\":\"%s\"}}",
-                         STR_ARGS(buffer_str(&promotion->request_id)),
-                         task_state_name(task->state));
+                         STR_ARGS(buffer_str(&detached->request_id)), task_state_name(task->state));
     options.body = buffer_str(&body);
-    ask_tell(promotion->worker, &options);
+    rpc_call_notify(detached->worker, &options);
     buffer_finish(&body);
 }
 
-void promotion_tell(struct gateway_worker *worker, struct task *task)
+void detached_call_note_task(struct gateway_worker *worker, struct task *task)
 {
-    struct promotion *promotion = map_get(worker->promotions, str_from(task->id));
-    if (!promotion || !task_state_is_terminal(task->state))
+    struct detached_call *detached = map_get(worker->detached_tasks, str_from(task->id));
+    if (!detached || !task_state_is_terminal(task->state))
         return;
     bool was_stopped = task->state == TASK_CANCELLED || task->state == TASK_EXPIRED;
-    if (was_stopped && promotion->ask)
-        tell_upstream(promotion, task);
-    end(promotion);
+    if (was_stopped && detached->rpc)
+        tell_upstream(detached, task);
+    end(detached);
 }
 
-void promotions_drop(struct gateway_worker *worker)
+void detached_calls_drop(struct gateway_worker *worker)
 {
     /* Removal moves entries about, so the walk starts again after each. */
     size_t position = 0;
     void *value;
-    while (map_next(worker->promotions, &position, NULL, &value)) {
+    while (map_next(worker->detached_tasks, &position, NULL, &value)) {
         end(value);
         position = 0;
     }

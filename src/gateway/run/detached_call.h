@@ -8,40 +8,40 @@
 
 #include "internal.h"
 
-struct promotion;
-struct ask_reply;
+struct detached_call;
+struct rpc_call_reply;
 struct store_reply;
 
 /* How the client of a call is told. One table serves all calls: gateway.detached_callbacks. Each of
  * the first three takes the call off the promotion. */
 struct detached_callbacks {
     /* The server's answer came before the call was a task. */
-    void (*answered)(struct promotion *promotion, const struct ask_reply *reply);
+    void (*answered)(struct detached_call *detached, const struct rpc_call_reply *reply);
     /* The same, but the store did not take the task: the promotion's outcome has the answer. */
-    void (*ended)(struct promotion *promotion);
+    void (*ended)(struct detached_call *detached);
     /* The call is a task. `working` holds those of the client at this server. */
-    void (*became_task)(struct promotion *promotion, const struct store_reply *working);
+    void (*became_task)(struct detached_call *detached, const struct store_reply *working);
     /* A notification of the server's while the client waits. */
-    void (*message)(struct promotion *promotion, struct str message);
+    void (*message)(struct detached_call *detached, struct str message);
 };
 
-/* How soon promotion_of_slow_call() is to be told first. */
-int64_t promotion_first_look_ms(const struct call *call);
+/* How soon detached_call_of_slow() is to be told first. */
+int64_t detached_call_first_look_ms(const struct call *call);
 /* For relay_options.slow: makes a task of the call, once its client has waited for
  * `pseudo_tools.wait`, if that client is one that is shown the tools for it; else it stays the
  * relay's. */
-void promotion_of_slow_call(struct call *call);
+void detached_call_of_slow(struct call *call);
 /* For relay_options.left: makes a task of the call if its client is shown the tools for it and can
  * find it again by its session or token. The same call made again joins that task
  * (inbox/repeated_calls.h). */
-void promotion_of_left_call(struct call *call);
+void detached_call_of_left(struct call *call);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the
  * task that it has become. When the client leaves before, only the wait ends. */
-void promotion_run(struct call *call, int64_t patience_ms);
+void detached_call_run(struct call *call, int64_t patience_ms);
 /* The client's notifications/cancelled: true when it is about a call that goes on without it; then
  * only the wait ends, and upstream does not hear of it. */
-bool promotion_takes_cancel(struct call *call);
+bool detached_call_takes_cancel(struct call *call);
 /* The task has changed: when it was cancelled or has expired, upstream is told. */
-void promotion_tell(struct gateway_worker *worker, struct task *task);
+void detached_call_note_task(struct gateway_worker *worker, struct task *task);
 /* Everything of the worker that nobody waits for, for the end of the process. */
-void promotions_drop(struct gateway_worker *worker);
+void detached_calls_drop(struct gateway_worker *worker);

@@ -8,7 +8,7 @@
 #include "request/client_profile.h"
 #include "server_messages.h"
 
-struct promotion {
+struct detached_call {
     struct call_part part; /* of `call` */
     struct list node;      /* in worker.detached */
     struct gateway_worker *worker;
@@ -17,19 +17,19 @@ struct promotion {
     const struct config_source *source;
     struct call *call; /* who waits for the answer; NULL when nobody does any more */
     char key[CLIENT_KEY_BYTES];
-    bool is_executed; /* by execute_tool */
-    bool is_given_up; /* its client has sent notifications/cancelled */
+    bool is_executed;  /* by execute_tool */
+    bool is_abandoned; /* its client has sent notifications/cancelled */
     bool has_ended;
     int64_t patience_ms;
-    struct ask *ask;          /* NULL once upstream has answered */
+    struct rpc_call *rpc;     /* NULL once upstream has answered */
     struct headers headers;   /* owned copies: what another message to upstream needs */
     struct buffer request_id; /* JSON text of the id that upstream sees: the client's */
     struct loop_timer timer;  /* the end of the client's patience; later the next try to store */
     char session[DIGEST_HEX_BYTES];
-    struct question_audience audience; /* who answers what upstream asks meanwhile */
-    uint64_t number;                   /* of the call, for its questions */
-    struct server_budget budget;       /* for the requests of the server */
-    struct task *task;                 /* NULL before it is one */
+    struct input_audience audience; /* who answers what upstream asks meanwhile */
+    uint64_t number;                /* of the call, for its questions */
+    struct server_budget budget;    /* for the requests of the server */
+    struct task *task;              /* NULL before it is one */
     bool is_stored;
     bool has_outcome;
     struct outcome outcome;
@@ -38,8 +38,8 @@ struct promotion {
 /* ---- detached_call.c ---- */
 /* The client has given up, if it still waits: it reads no answer, so none tells it anything that
  * is told once. */
-void promotion_hurry(struct promotion *promotion);
+void detached_call_stop_running(struct detached_call *detached);
 
 /* ---- detached_cancel.c: what a client gives up goes on ---- */
-void promotion_register(struct promotion *promotion);
-void promotion_unregister(struct promotion *promotion);
+void detached_call_register(struct detached_call *detached);
+void detached_call_unregister(struct detached_call *detached);

@@ -18,41 +18,41 @@ static void write_name(struct buffer *out, struct str key, struct str request_id
     buffer_append(out, request_id);
 }
 
-void promotion_register(struct promotion *promotion)
+void detached_call_register(struct detached_call *detached)
 {
     struct buffer name;
     buffer_init(&name);
-    write_name(&name, str_from(promotion->key), buffer_str(&promotion->request_id));
-    quota_take(promotion->worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
-    list_append(&promotion->worker->detached, &promotion->node);
+    write_name(&name, str_from(detached->key), buffer_str(&detached->request_id));
+    quota_take(detached->worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
+    list_append(&detached->worker->detached, &detached->node);
     buffer_finish(&name);
 }
 
-void promotion_unregister(struct promotion *promotion)
+void detached_call_unregister(struct detached_call *detached)
 {
     struct buffer name;
     buffer_init(&name);
-    write_name(&name, str_from(promotion->key), buffer_str(&promotion->request_id));
-    quota_give_back(promotion->worker->gateway->detached, buffer_str(&name));
-    list_remove(&promotion->node);
+    write_name(&name, str_from(detached->key), buffer_str(&detached->request_id));
+    quota_give_back(detached->worker->gateway->detached, buffer_str(&name));
+    list_remove(&detached->node);
     buffer_finish(&name);
 }
 
 /* A worker_callback; `name` is a request's. Its wait may be on any worker. */
-static void hurry(struct gateway_worker *worker, struct task *unused, struct str name)
+static void stop_running(struct gateway_worker *worker, struct task *unused, struct str name)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
-        struct promotion *promotion = LIST_ENTRY(node, struct promotion, node);
+        struct detached_call *detached = LIST_ENTRY(node, struct detached_call, node);
         struct buffer own;
         buffer_init(&own);
-        write_name(&own, str_from(promotion->key), buffer_str(&promotion->request_id));
+        write_name(&own, str_from(detached->key), buffer_str(&detached->request_id));
         if (str_equal(buffer_str(&own), name))
-            promotion_hurry(promotion);
+            detached_call_stop_running(detached);
         buffer_finish(&own);
     }
 }
 
-bool promotion_takes_cancel(struct call *call)
+bool detached_call_takes_cancel(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str id = json_member(call->envelope.params, "requestId");
@@ -65,7 +65,7 @@ bool promotion_takes_cancel(struct call *call)
     write_name(&name, str_from(key), id);
     bool is_ours = quota_has(gateway->detached, buffer_str(&name));
     if (is_ours)
-        workers_broadcast(gateway, hurry, NULL, buffer_str(&name));
+        workers_broadcast(gateway, stop_running, NULL, buffer_str(&name));
     buffer_finish(&name);
     return is_ours;
 }

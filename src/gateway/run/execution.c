@@ -40,7 +40,7 @@ static void unref(struct execution *execution)
 static void end_questions(const struct execution *execution)
 {
     if (execution->has_begun)
-        questions_end_task(execution->worker, execution->task);
+        input_end_task(execution->worker, execution->task);
 }
 
 /* Nothing is under way any more; the entry may stay. */
@@ -49,12 +49,12 @@ static void rest(struct execution *execution)
     if (execution->running)
         atomic_fetch_sub(&execution->worker->gateway->in_flight, 1);
     if (execution->upstream_task)
-        upstream_tasks_remove(execution->worker->gateway->upstream_tasks, execution->audience.key,
-                              execution->upstream_task);
+        task_aliases_remove(execution->worker->gateway->task_aliases, execution->audience.key,
+                            execution->upstream_task);
     end_questions(execution);
     execution->running = execution->has_begun = false;
-    ask_cancel(execution->ask);
-    execution->ask = NULL;
+    rpc_call_cancel(execution->rpc);
+    execution->rpc = NULL;
     loop_timer_stop(&execution->timer);
     if (execution->own_session)
         execution_session_close(execution);
@@ -93,11 +93,11 @@ static struct execution *hold(const struct call *call, const struct task *task)
 {
     const struct str id = str_slice(task->id, strlen(task->id));
     struct execution *execution = find(call->worker, id);
-    struct question_audience audience;
+    struct input_audience audience;
     struct headers headers;
     if (execution && execution->running)
         return execution;
-    questions_audience(call, &audience);
+    input_audience(call, &audience);
     headers_init(&headers, true);
     if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
                               task->headers_digest, call->exchange, &headers))
@@ -112,8 +112,8 @@ static struct execution *hold(const struct call *call, const struct task *task)
 
 void execution_hold(const struct call *call, const struct task *task)
 {
-    struct question_audience audience;
-    questions_audience(call, &audience);
+    struct input_audience audience;
+    input_audience(call, &audience);
     request_headers_keep(call->worker->gateway->request_headers,
                          str_slice(task->id, strlen(task->id)), str_from(audience.key),
                          call->exchange);
@@ -186,7 +186,7 @@ static void store_outcome(struct execution *execution)
 
 static void finish(struct execution *execution)
 {
-    execution->ask = NULL;
+    execution->rpc = NULL;
     end_questions(execution);
     loop_timer_init(&execution->timer, execution->worker->loop, on_store_retry, execution);
     log_info("Call executed", LOG_TEXT("task", execution->id),
@@ -226,9 +226,9 @@ static bool is_refusal(int status)
     return status == 401 || status == 403 || status == 404;
 }
 
-void execution_answered(struct execution *execution, const struct ask_reply *reply)
+void execution_answered(struct execution *execution, const struct rpc_call_reply *reply)
 {
-    execution->ask = NULL;
+    execution->rpc = NULL;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
     struct str result = json_member(reply->message, "result");
@@ -381,10 +381,12 @@ static void begin(struct execution *execution, struct task *task)
     }
     execution->references++;
     if (execution->own_session)
-        fetch_own(execution->worker, execution->snapshot, execution->source, on_looked, execution);
+        tools_fetch_for_gateway(execution->worker, execution->snapshot, execution->source,
+                                on_looked, execution);
     else
-        fetch_with(execution->worker, execution->snapshot, execution->source,
-                   str_from(execution->task->owner), &execution->credentials, on_looked, execution);
+        tools_fetch_with(execution->worker, execution->snapshot, execution->source,
+                         str_from(execution->task->owner), &execution->credentials, on_looked,
+                         execution);
 }
 
 /* The owner and operators read why the approved task does not run. */
@@ -430,7 +432,7 @@ static void stop(struct execution *execution)
 {
     if (execution->upstream_task) {
         execution_task_cancel(execution);
-    } else if (execution->ask && execution->request_id.length > 0) {
+    } else if (execution->rpc && execution->request_id.length > 0) {
         struct buffer body;
         buffer_init(&body);
         buffer_append_format(&body,
@@ -443,14 +445,14 @@ static void stop(struct execution *execution)
     drop(execution);
 }
 
-void execution_questions_changed(struct gateway_worker *worker, const struct task *task)
+void execution_input_changed(struct gateway_worker *worker, const struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));
-    if (execution && execution->ask)
+    if (execution && execution->rpc)
         execution_set_silence(execution);
 }
 
-void execution_tell(struct gateway_worker *worker, struct task *task)
+void execution_note_task(struct gateway_worker *worker, struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));
     if (task_state_is_terminal(task->state))
@@ -458,12 +460,12 @@ void execution_tell(struct gateway_worker *worker, struct task *task)
     if (!execution) {
         /* One worker alone speaks for the control plane, so that no two begin. */
         if (worker == worker->gateway->workers[0] &&
-            str_starts_with(str_from(task->owner), STR(TASK_BIND_ADMIN)))
+            str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
             execution_offer_own(worker, task, false);
         return;
     }
     bool runs_elsewhere = task->state == TASK_EXECUTING && !execution->running;
-    bool may_run = !task->on_result || waiting_exists(worker, task);
+    bool may_run = !task->on_result || result_wait_exists(worker, task);
     if (task->state == TASK_CANCELLED)
         stop(execution);
     else if (task_state_is_terminal(task->state) || runs_elsewhere)

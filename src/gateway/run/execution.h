@@ -30,8 +30,8 @@ void execution_forget(struct gateway_worker *worker, struct str id);
 void execution_forget_session(struct gateway_worker *worker, struct task *unused, struct str key);
 /* The task has changed: runs it when it was approved here, or belongs to the control plane;
  * stops when it has ended. */
-void execution_tell(struct gateway_worker *worker, struct task *task);
+void execution_note_task(struct gateway_worker *worker, struct task *task);
 /* What upstream asks in the task's execution has changed: a person who thinks is no silence. */
-void execution_questions_changed(struct gateway_worker *worker, const struct task *task);
+void execution_input_changed(struct gateway_worker *worker, const struct task *task);
 /* Everything of the worker, for the end of the process. */
 void executions_drop(struct gateway_worker *worker);

@@ -10,29 +10,29 @@
 #define LAST_WORD_MS 10000
 #define LAST_WORD_BYTES 65536
 
-static void on_initialized(void *context, const struct ask_reply *reply)
+static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = context;
-    execution->ask = NULL;
+    execution->rpc = NULL;
     execution_send(execution); /* what upstream thinks of the notification, the call will tell */
 }
 
 /* Some servers refuse calls until they have read the notification, so its answer is awaited. */
 static void say_initialized(struct execution *execution)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_initialized};
-    execution_ask(execution, own_session_initialized(), STR_EMPTY, &callbacks);
+    static const struct rpc_call_callbacks callbacks = {.reply = on_initialized};
+    execution_ask(execution, service_session_initialized(), STR_EMPTY, &callbacks);
 }
 
-static void on_opened(void *context, const struct ask_reply *reply)
+static void on_opened(void *context, const struct rpc_call_reply *reply)
 {
     static const char not_sent[] =
         "the gateway's own session could not be opened; nothing was sent";
     struct execution *execution = context;
     bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
-    execution->ask = NULL;
+    execution->rpc = NULL;
     if (json_member(reply->message, "result").length > 0) {
-        own_session_opened(&execution->credentials, reply);
+        service_session_opened(&execution->credentials, reply);
         say_initialized(execution);
     } else if (is_refusal || json_member(reply->message, "error").length > 0) {
         execution_answered(execution, reply);
@@ -47,11 +47,11 @@ static void on_opened(void *context, const struct ask_reply *reply)
 
 void execution_session_open(struct execution *execution)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_opened};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_opened};
     struct buffer body = {0}, id = {0};
     headers_finish(&execution->credentials);
-    own_session_begin(&execution->credentials, execution->source);
-    ask_write_request(&body, &id, "initialize", own_session_params());
+    service_session_begin(&execution->credentials, execution->source);
+    rpc_call_write_request(&body, &id, "initialize", service_session_params());
     execution_ask(execution, buffer_str(&body), buffer_str(&id), &callbacks);
     buffer_finish(&body);
     buffer_finish(&id);
@@ -60,8 +60,8 @@ void execution_session_open(struct execution *execution)
 void execution_session_close(struct execution *execution)
 {
     if (execution->source)
-        own_session_end(execution->worker, execution->snapshot, execution->source,
-                        &execution->credentials);
+        service_session_end(execution->worker, execution->snapshot, execution->source,
+                            &execution->credentials);
     headers_finish(&execution->credentials);
 }
 
@@ -83,16 +83,16 @@ static void drop_farewell(void *context)
     free(farewell);
 }
 
-static void on_said(void *context, const struct ask_reply *reply)
+static void on_said(void *context, const struct rpc_call_reply *reply)
 {
     struct farewell *farewell = context;
-    own_session_end(farewell->worker, farewell->snapshot, farewell->source, &farewell->headers);
+    service_session_end(farewell->worker, farewell->snapshot, farewell->source, &farewell->headers);
     drop_farewell(farewell);
 }
 
-void execution_session_say_last(struct execution *execution, const struct ask_options *options)
+void execution_session_say_last(struct execution *execution, const struct rpc_call_options *options)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_said, .dropped = drop_farewell};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_said, .dropped = drop_farewell};
     struct farewell *farewell = memory_alloc(sizeof *farewell);
     *farewell = (struct farewell){
         .worker = execution->worker,
@@ -101,9 +101,9 @@ void execution_session_say_last(struct execution *execution, const struct ask_op
         .headers = execution->credentials,
     };
     headers_init(&execution->credentials, true); /* given away */
-    struct ask_options bounded = *options;
+    struct rpc_call_options bounded = *options;
     bounded.headers = &farewell->headers;
     bounded.total_ms = LAST_WORD_MS;
     bounded.most_bytes = LAST_WORD_BYTES;
-    ask_start(execution->worker, &bounded, &callbacks, farewell);
+    rpc_call_start(execution->worker, &bounded, &callbacks, farewell);
 }

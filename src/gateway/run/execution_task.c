@@ -18,30 +18,30 @@ static void write_params(struct buffer *params, const struct execution *executio
     buffer_append_char(params, '}');
 }
 
-static void ask(struct execution *execution, const char *method,
-                const struct ask_callbacks *callbacks)
+static void rpc(struct execution *execution, const char *method,
+                const struct rpc_call_callbacks *callbacks)
 {
     struct buffer params = {0}, body = {0}, id = {0};
     write_params(&params, execution);
-    ask_write_request(&body, &id, method, buffer_str(&params));
+    rpc_call_write_request(&body, &id, method, buffer_str(&params));
     execution_ask(execution, buffer_str(&body), buffer_str(&id), callbacks);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
 }
 
-static void on_result(void *context, const struct ask_reply *reply)
+static void on_result(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = context;
     execution->has_result = true; /* what comes now is the tool's own result */
     execution_answered(execution, reply);
 }
 
-static void fetch_result(struct execution *execution)
+static void tools_fetch_result(struct execution *execution)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_result,
-                                                   .interim = execution_interim};
-    ask(execution, "tasks/result", &callbacks);
+    static const struct rpc_call_callbacks callbacks = {.reply = on_result,
+                                                        .server_message = execution_server_message};
+    rpc(execution, "tasks/result", &callbacks);
 }
 
 static int64_t poll_interval_ms(struct str task)
@@ -54,25 +54,25 @@ static int64_t poll_interval_ms(struct str task)
     return interval > POLL_INTERVAL_MAX_MS ? POLL_INTERVAL_MAX_MS : (int64_t)interval;
 }
 
-static void on_status(void *context, const struct ask_reply *reply)
+static void on_status(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = context;
     struct str task = json_member(reply->message, "result");
     struct str status = json_member(task, "status");
-    execution->ask = NULL;
+    execution->rpc = NULL;
     if (task.length == 0)
         execution_answered(execution, reply); /* an error, or no answer: that is the outcome */
     else if (json_string_equals(status, STR("working")))
         loop_timer_start(&execution->timer, poll_interval_ms(task));
     else /* at its end, or asking something: its answer comes with tasks/result */
-        fetch_result(execution);
+        tools_fetch_result(execution);
 }
 
 static void on_poll(void *context)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_status,
-                                                   .interim = execution_interim};
-    ask(context, "tasks/get", &callbacks);
+    static const struct rpc_call_callbacks callbacks = {.reply = on_status,
+                                                        .server_message = execution_server_message};
+    rpc(context, "tasks/get", &callbacks);
 }
 
 bool execution_task_follow(struct execution *execution, struct str result)
@@ -83,8 +83,8 @@ bool execution_task_follow(struct execution *execution, struct str result)
         return false; /* an immediate result is acceptable too */
     struct gateway_worker *worker = execution->worker;
     execution->upstream_task = id;
-    upstream_tasks_put(worker->gateway->upstream_tasks,
-                       execution->session[0] ? execution->audience.key : "", id, execution->task);
+    task_aliases_put(worker->gateway->task_aliases,
+                     execution->session[0] ? execution->audience.key : "", id, execution->task);
     store_task_set_upstream(worker->gateway->store, str_from(execution->id), str_from(id),
                             (struct store_call){worker->loop, NULL, NULL});
     loop_timer_init(&execution->timer, worker->loop, on_poll, execution);
@@ -96,7 +96,7 @@ void execution_task_cancel(struct execution *execution)
 {
     struct buffer params = {0}, body = {0}, id = {0};
     write_params(&params, execution);
-    ask_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
+    rpc_call_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
     execution_say_last(execution, buffer_str(&body), buffer_str(&id));
     buffer_finish(&params);
     buffer_finish(&body);

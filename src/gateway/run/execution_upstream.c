@@ -9,12 +9,12 @@
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 
-void execution_interim(void *context, struct str message)
+void execution_server_message(void *context, struct str message)
 {
     struct execution *execution = context;
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_task(execution->task, key);
-    const struct interim_origin origin = {
+    const struct server_message_origin origin = {
         .key = key,
         .worker = execution->worker,
         .snapshot = execution->snapshot,
@@ -25,22 +25,22 @@ void execution_interim(void *context, struct str message)
         .task = execution->task,
         .budget = &execution->budget,
     };
-    interim_take(&origin, message);
+    server_messages_take(&origin, message);
 }
 
 /* While a person thinks, upstream has nothing to say. */
 static int64_t silence_limit_ms(const struct execution *execution)
 {
-    return questions_are_open(execution->worker->gateway, execution->task)
+    return input_is_open(execution->worker->gateway, execution->task)
                ? 0
                : execution->snapshot->config->times.execution_timeout_ms;
 }
 
 void execution_ask(struct execution *execution, struct str body, struct str id,
-                   const struct ask_callbacks *callbacks)
+                   const struct rpc_call_callbacks *callbacks)
 {
     const struct config *config = execution->snapshot->config;
-    struct ask_options options = {
+    struct rpc_call_options options = {
         .source = execution->source,
         .snapshot = execution->snapshot,
         .headers = &execution->credentials,
@@ -49,17 +49,17 @@ void execution_ask(struct execution *execution, struct str body, struct str id,
         .silence_ms = silence_limit_ms(execution),
         .most_bytes = (size_t)config->limits.result_bytes,
     };
-    execution->ask = ask_start(execution->worker, &options, callbacks, execution);
+    execution->rpc = rpc_call_start(execution->worker, &options, callbacks, execution);
 }
 
-static void on_reply(void *context, const struct ask_reply *reply)
+static void on_reply(void *context, const struct rpc_call_reply *reply)
 {
     execution_answered(context, reply);
 }
 
 void execution_set_silence(struct execution *execution)
 {
-    ask_set_silence(execution->ask, silence_limit_ms(execution));
+    rpc_call_set_silence(execution->rpc, silence_limit_ms(execution));
 }
 
 /* A client that knows no tasks sent none, and upstream runs the tool in no other way. */
@@ -91,7 +91,8 @@ static void write_body(struct buffer *body, const struct task *task, struct str 
 
 void execution_send(struct execution *execution)
 {
-    static const struct ask_callbacks callbacks = {.reply = on_reply, .interim = execution_interim};
+    static const struct rpc_call_callbacks callbacks = {.reply = on_reply,
+                                                        .server_message = execution_server_message};
     struct buffer body;
     char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
@@ -106,13 +107,13 @@ void execution_send(struct execution *execution)
 
 void execution_say_last(struct execution *execution, struct str body, struct str id)
 {
-    struct ask_options options = {.source = execution->source,
-                                  .snapshot = execution->snapshot,
-                                  .headers = &execution->credentials,
-                                  .body = body,
-                                  .id = id};
+    struct rpc_call_options options = {.source = execution->source,
+                                       .snapshot = execution->snapshot,
+                                       .headers = &execution->credentials,
+                                       .body = body,
+                                       .id = id};
     if (execution->own_session)
         execution_session_say_last(execution, &options);
     else
-        ask_tell(execution->worker, &options);
+        rpc_call_notify(execution->worker, &options);
 }

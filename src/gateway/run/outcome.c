@@ -74,7 +74,8 @@ void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_e
         buffer_append_format(&outcome->message, ": %s", details);
 }
 
-void outcome_of_no_answer(struct outcome *outcome, struct str tool, const struct ask_reply *reply)
+void outcome_of_no_answer(struct outcome *outcome, struct str tool,
+                          const struct rpc_call_reply *reply)
 {
     if (reply->too_large)
         outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_ERROR,

@@ -22,6 +22,7 @@ void outcome_of_error(struct outcome *outcome, struct str error);
 void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_error error,
                         const char *details);
 /* A reply that holds no JSON-RPC answer. */
-void outcome_of_no_answer(struct outcome *outcome, struct str tool, const struct ask_reply *reply);
+void outcome_of_no_answer(struct outcome *outcome, struct str tool,
+                          const struct rpc_call_reply *reply);
 /* Ready for the store; valid as long as the outcome. */
 const struct task_change *outcome_change(struct outcome *outcome);

@@ -12,10 +12,10 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
-static bool is_answered_for(const struct call *call, enum question_kind kind)
+static bool is_answered_for(const struct call *call, enum input_kind kind)
 {
-    return kind == QUESTION_ELICITATION ? call->facts.injected_elicitation
-                                        : call->facts.injected_sampling;
+    return kind == INPUT_ELICITATION ? call->facts.injected_elicitation
+                                     : call->facts.injected_sampling;
 }
 
 static bool is_get_stream(const struct call *call)
@@ -39,7 +39,7 @@ static void drop(struct call *call, void *object)
     if (!is_get_stream(call) || call->upstream_broke) {
         char key[CLIENT_KEY_BYTES];
         client_key_of_call(call, key);
-        questions_end_call(call->worker, str_from(key), asked->number);
+        input_end_call(call->worker, str_from(key), asked->number);
     }
     free(asked);
 }
@@ -51,17 +51,17 @@ static uint64_t number_of(struct call *call)
     struct asked *asked = call_part_find(call, &asked_kind);
     if (!asked) {
         asked = memory_alloc(sizeof *asked);
-        asked->number = questions_number();
+        asked->number = inputs_number();
         call_part_add(call, &asked->part, &asked_kind);
     }
     return asked->number;
 }
 
-uint64_t questions_take_number(struct call *call)
+uint64_t input_take_number(struct call *call)
 {
     struct asked *asked = call_part_find(call, &asked_kind);
     if (!asked)
-        return questions_number();
+        return inputs_number();
     uint64_t number = asked->number;
     call_part_remove(&asked->part);
     free(asked);
@@ -73,24 +73,24 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session);
-    enum question_kind kind;
+    enum input_kind kind;
     bool is_request = json_member(message, "id").length > 0;
-    if (is_request && !questions_are_asked_by(method, &kind))
+    if (is_request && !input_is_asked_by(method, &kind))
         return false;
     if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
         return false;
     char key[CLIENT_KEY_BYTES];
     client_key_of_session(call->source, call->session, key); /* "" without a session */
-    struct task *task = upstream_tasks_find(gateway->upstream_tasks, key, message);
+    struct task *task = task_aliases_find(gateway->task_aliases, key, message);
     if (!task)
         return false;
-    struct question_audience audience;
+    struct input_audience audience;
     struct headers headers;
-    questions_audience(call, &audience);
+    input_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
     inbox_key_of_task(task, key);
-    const struct interim_origin origin = {
+    const struct server_message_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
         .source = call->source,
@@ -103,7 +103,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     };
     /* Each change of our own task is told by us. */
     if (!str_equal(method, STR("notifications/tasks/status")))
-        interim_take(&origin, message);
+        server_messages_take(&origin, message);
     headers_finish(&headers);
     task_unref(task);
     return true;
@@ -111,12 +111,12 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
 
 static void take(struct call *call, struct str message, bool is_cancel, bool *taken)
 {
-    struct question_audience audience;
+    struct input_audience audience;
     struct headers headers;
-    questions_audience(call, &audience);
+    input_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_request(&headers, call->exchange, call->source);
-    const struct question_origin origin = {
+    const struct input_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
         .source = call->source,
@@ -126,9 +126,9 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
         .call = number_of(call),
     };
     if (is_cancel) {
-        *taken = questions_take_cancel(&origin, message);
+        *taken = input_take_cancel(&origin, message);
     } else {
-        questions_take(&origin, message);
+        input_take(&origin, message);
         relay_wait_for_person(call);
         *taken = true;
     }
@@ -140,7 +140,7 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
 /* A message that is held back until the store has said whose session this is. */
 struct late_message {
     struct call *call;
-    enum question_kind kind;
+    enum input_kind kind;
     char *text;
 };
 
@@ -162,7 +162,7 @@ static void on_facts(void *context, const struct store_reply *reply)
 }
 
 /* Whether the facts are there now; else the message is held back. */
-static bool has_facts(struct call *call, enum question_kind kind, struct str message)
+static bool has_facts(struct call *call, enum input_kind kind, struct str message)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session);
@@ -185,18 +185,18 @@ static void keep_notification(struct call *call, struct str method, struct str m
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), params = json_member(message, "params");
     if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
-        fetch_changed(gateway, source);
+        tools_fetch_changed(gateway, source);
     if (!is_get_stream(call) || !client_is_shown_tools(call) ||
         str_equal(method, STR("notifications/progress")))
         return;
     inbox_key_of_call(call, key);
     if (str_equal(method, STR("notifications/message")))
-        pseudo_client_log(gateway, str_from(key), source, params);
+        inbox_add_log(gateway, str_from(key), source, params);
     else
-        pseudo_client_notification(gateway, str_from(key), source, method, params);
+        inbox_add_notification(gateway, str_from(key), source, method, params);
 }
 
-static bool take_request(struct call *call, enum question_kind kind, struct str message)
+static bool take_request(struct call *call, enum input_kind kind, struct str message)
 {
     bool taken = true;
     call_identify(call);
@@ -208,22 +208,22 @@ static bool take_request(struct call *call, enum question_kind kind, struct str 
     return taken;
 }
 
-bool questions_take_from_stream(struct call *call, struct str message)
+bool input_take_from_stream(struct call *call, struct str message)
 {
-    enum question_kind kind;
+    enum input_kind kind;
     bool taken = false, has_id = json_member(message, "id").length > 0;
     char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);
-    if (upstream_tasks_any(call->worker->gateway->upstream_tasks)) {
+    if (task_aliases_any(call->worker->gateway->task_aliases)) {
         call_identify(call);
         taken = take_of_task(call, method, message);
     }
     if (taken) {
         /* it was a task's */
-    } else if (has_id && questions_are_asked_by(method, &kind)) {
+    } else if (has_id && input_is_asked_by(method, &kind)) {
         taken = take_request(call, kind, message);
     } else if (!has_id && str_equal(method, STR("notifications/cancelled")) &&
-               question_table_count(call->worker->gateway->questions) > 0) {
+               input_table_count(call->worker->gateway->inputs) > 0) {
         call_identify(call);
         take(call, message, true, &taken);
     } else if (!has_id) {

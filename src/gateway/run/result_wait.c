@@ -8,37 +8,37 @@
 #include "request/deferred_response.h"
 #include "taskgate/core/memory.h"
 
-struct waiting {
+struct result_wait {
     struct call_part part;
     struct list node; /* in the worker's list for this task */
     struct call *call;
     struct str task_id; /* owned; a client's word, so it may hold NUL */
-    struct waiting_options options;
+    struct result_wait_options options;
     struct loop_timer patience;
     uint64_t claimant; /* its number once it carries questions */
 };
 
 static void drop(struct call *call, void *object)
 {
-    struct waiting *waiting = object;
+    struct result_wait *wait = object;
     struct gateway_worker *worker = call->worker;
-    loop_timer_stop(&waiting->patience);
-    list_remove(&waiting->node);
-    struct list *others = map_get(worker->waiters, waiting->task_id);
+    loop_timer_stop(&wait->patience);
+    list_remove(&wait->node);
+    struct list *others = map_get(worker->waiters, wait->task_id);
     if (others && list_is_empty(others)) {
-        map_remove(worker->waiters, waiting->task_id);
+        map_remove(worker->waiters, wait->task_id);
         free(others);
     }
-    free((char *)waiting->task_id.bytes);
-    questions_release(worker, waiting->claimant);
-    free(waiting);
+    free((char *)wait->task_id.bytes);
+    input_release(worker, wait->claimant);
+    free(wait);
 }
 
-static const struct call_part_kind waiting_kind = CALL_PART_KIND(struct waiting, drop);
+static const struct call_part_kind result_wait_kind = CALL_PART_KIND(struct result_wait, drop);
 
-static struct waiting *waiting_of(const struct call *call)
+static struct result_wait *result_wait_of(const struct call *call)
 {
-    return call_part_get(call, &waiting_kind);
+    return call_part_get(call, &result_wait_kind);
 }
 
 static void answer_shutting_down(struct call *call)
@@ -47,79 +47,79 @@ static void answer_shutting_down(struct call *call)
     call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
-void waiting_open(struct call *call)
+void result_wait_open(struct call *call)
 {
-    const struct waiting *waiting = waiting_of(call);
+    const struct result_wait *wait = result_wait_of(call);
     if (atomic_load(&call->worker->gateway->shutting_down))
         answer_shutting_down(call);
-    else if (waiting->options.opens_late)
-        held_open_late(call);
+    else if (wait->options.opens_late)
+        deferred_response_open_late(call);
     else
-        held_open(call);
+        deferred_response_open(call);
 }
 
 static void on_out_of_patience(void *context)
 {
-    struct waiting *waiting = context;
-    waiting->options.timed_out(waiting->call);
+    struct result_wait *wait = context;
+    wait->options.timed_out(wait->call);
 }
 
-void waiting_begin_with(struct call *call, struct str task_id,
-                        const struct waiting_options *options)
+void result_wait_begin_with(struct call *call, struct str task_id,
+                            const struct result_wait_options *options)
 {
     struct gateway_worker *worker = call->worker;
-    struct waiting *waiting = memory_alloc(sizeof *waiting);
+    struct result_wait *wait = memory_alloc(sizeof *wait);
     struct list *others = map_get(worker->waiters, task_id);
     if (!others) {
         others = memory_alloc(sizeof *others);
         list_init(others);
         map_put(worker->waiters, task_id, others);
     }
-    waiting->call = call;
-    waiting->task_id = str_slice(memory_copy_str(task_id), task_id.length);
-    waiting->options = *options;
-    list_append(others, &waiting->node);
-    call_part_add(call, &waiting->part, &waiting_kind);
-    held_begin(call, "Waiting for the task to end", task_id);
-    loop_timer_init(&waiting->patience, worker->loop, on_out_of_patience, waiting);
+    wait->call = call;
+    wait->task_id = str_slice(memory_copy_str(task_id), task_id.length);
+    wait->options = *options;
+    list_append(others, &wait->node);
+    call_part_add(call, &wait->part, &result_wait_kind);
+    deferred_response_begin(call, "Waiting for the task to end", task_id);
+    loop_timer_init(&wait->patience, worker->loop, on_out_of_patience, wait);
 }
 
-void waiting_set_patience(struct call *call, int64_t patience_ms)
+void result_wait_set_patience(struct call *call, int64_t patience_ms)
 {
-    struct waiting *waiting = waiting_of(call);
-    loop_timer_start(&waiting->patience, patience_ms);
+    struct result_wait *wait = result_wait_of(call);
+    loop_timer_start(&wait->patience, patience_ms);
 }
 
-void waiting_begin(struct call *call, struct str task_id)
+void result_wait_begin(struct call *call, struct str task_id)
 {
-    waiting_begin_with(call, task_id, &(struct waiting_options){.timed_out = NULL});
+    result_wait_begin_with(call, task_id, &(struct result_wait_options){.timed_out = NULL});
 }
 
-void waiting_end(struct call *call)
+void result_wait_end(struct call *call)
 {
-    struct waiting *waiting = waiting_of(call);
-    call_part_remove(&waiting->part);
-    drop(call, waiting);
-    held_end(call);
+    struct result_wait *wait = result_wait_of(call);
+    call_part_remove(&wait->part);
+    drop(call, wait);
+    deferred_response_end(call);
 }
 
-bool waiting_exists(struct gateway_worker *worker, const struct task *task)
+bool result_wait_exists(struct gateway_worker *worker, const struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return false;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        if (call_owns(LIST_ENTRY(node, struct waiting, node)->call, task))
+        if (call_owns(LIST_ENTRY(node, struct result_wait, node)->call, task))
             return true;
     }
     return false;
 }
 
-void waiting_answer(struct call *call, struct task *task)
+void result_wait_answer(struct call *call, struct task *task)
 {
-    const struct waiting *waiting = waiting_of(call);
-    if (waiting->options.ended) {
-        waiting->options.ended(call, task);
+    const struct result_wait *wait = result_wait_of(call);
+    if (wait->options.ended) {
+        wait->options.ended(call, task);
         return;
     }
     struct buffer message;
@@ -129,7 +129,7 @@ void waiting_answer(struct call *call, struct task *task)
     buffer_finish(&message);
 }
 
-void waiting_tell(struct gateway_worker *worker, struct task *task)
+void result_wait_note_task(struct gateway_worker *worker, struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others || !task_state_is_terminal(task->state))
@@ -138,42 +138,42 @@ void waiting_tell(struct gateway_worker *worker, struct task *task)
      * for a task that is not theirs is answered by the read of it. */
     struct list *last = others->previous;
     for (struct list *node = others->next, *next; node != NULL; node = next) {
-        struct call *call = LIST_ENTRY(node, struct waiting, node)->call;
+        struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
         next = node == last ? NULL : node->next;
         if (call_owns(call, task))
-            waiting_answer(call, task);
+            result_wait_answer(call, task);
     }
 }
 
-void waiting_tell_progress(struct gateway_worker *worker, const struct task *task,
-                           struct str message)
+void result_wait_pass_progress(struct gateway_worker *worker, const struct task *task,
+                               struct str message)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct call *call = LIST_ENTRY(node, struct waiting, node)->call;
+        struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
         struct str token = call->envelope.progress_token;
-        if (token.length == 0 || !held_is_stream(call) || !call_owns(call, task))
+        if (token.length == 0 || !deferred_response_is_stream(call) || !call_owns(call, task))
             continue;
         struct buffer rewritten;
         buffer_init(&rewritten);
         dialect_rewrite_progress(&rewritten, message, token, str_from(task->id));
-        held_pass_progress(call, buffer_str(&rewritten));
+        deferred_response_pass_progress(call, buffer_str(&rewritten));
         buffer_finish(&rewritten);
     }
 }
 
-bool waiting_tell_message(struct gateway_worker *worker, const struct task *task,
-                          struct str message)
+bool result_wait_pass_message(struct gateway_worker *worker, const struct task *task,
+                              struct str message)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return false;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct call *call = LIST_ENTRY(node, struct waiting, node)->call;
-        if (held_is_stream(call) && call_owns(call, task)) {
-            held_pass(call, message);
+        struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
+        if (deferred_response_is_stream(call) && call_owns(call, task)) {
+            deferred_response_pass(call, message);
             return true;
         }
     }
@@ -181,52 +181,52 @@ bool waiting_tell_message(struct gateway_worker *worker, const struct task *task
 }
 
 /* What has not begun to be a stream becomes one when there is something to ask on it. */
-static void offer(struct waiting *waiting, const struct task *task)
+static void offer(struct result_wait *wait, const struct task *task)
 {
-    struct call *call = waiting->call;
+    struct call *call = wait->call;
     struct buffer events;
     buffer_init(&events);
-    questions_claim(call, task, &waiting->claimant, &events);
+    input_claim(call, task, &wait->claimant, &events);
     if (events.length > 0) {
-        held_open(call);
+        deferred_response_open(call);
         http_stream_write(call->exchange, buffer_str(&events));
     }
     buffer_finish(&events);
 }
 
-void waiting_offer(struct gateway_worker *worker, const struct task *task)
+void result_wait_offer(struct gateway_worker *worker, const struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct waiting *waiting = LIST_ENTRY(node, struct waiting, node);
-        if (held_may_stream(waiting->call) && call_owns(waiting->call, task))
-            offer(waiting, task);
+        struct result_wait *wait = LIST_ENTRY(node, struct result_wait, node);
+        if (deferred_response_may_stream(wait->call) && call_owns(wait->call, task))
+            offer(wait, task);
     }
 }
 
-bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
-                  struct str message)
+bool result_wait_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
+                      struct str message)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return false;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct waiting *waiting = LIST_ENTRY(node, struct waiting, node);
-        if (waiting->claimant == claimant) {
-            held_pass(waiting->call, message);
+        struct result_wait *wait = LIST_ENTRY(node, struct result_wait, node);
+        if (wait->claimant == claimant) {
+            deferred_response_pass(wait->call, message);
             return true;
         }
     }
     return false;
 }
 
-void waiting_end_all(struct gateway_worker *worker)
+void result_wait_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (held_is(call) && !held_awaits_upstream(call))
+        if (deferred_response_is(call) && !deferred_response_awaits_upstream(call))
             answer_shutting_down(call);
     }
 }

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-struct waiting_options {
+struct result_wait_options {
     /* Answers the call when the task has ended. NULL: as tasks/result does. */
     void (*ended)(struct call *call, struct task *task);
     /* Answers it when its patience ends. NULL: it waits for as long as the task takes. */
@@ -16,33 +16,33 @@ struct waiting_options {
 
 /* Begins to wait; the call is answered when the task ends. A change that comes after this is
  * not missed, so begin before the task is read. */
-void waiting_begin(struct call *call, struct str task_id);
-void waiting_begin_with(struct call *call, struct str task_id,
-                        const struct waiting_options *options);
+void result_wait_begin(struct call *call, struct str task_id);
+void result_wait_begin_with(struct call *call, struct str task_id,
+                            const struct result_wait_options *options);
 /* The client's patience ends in so long, with `timed_out`. */
-void waiting_set_patience(struct call *call, int64_t patience_ms);
+void result_wait_set_patience(struct call *call, int64_t patience_ms);
 /* Ends the wait without an answer. */
-void waiting_end(struct call *call);
+void result_wait_end(struct call *call);
 /* The task has been read: it is this client's, and has not ended. From now on the wait shows
  * signs of life, as SSE, if the client accepts it; or the call is answered at once, because the
  * process ends. */
-void waiting_open(struct call *call);
+void result_wait_open(struct call *call);
 /* Whether an owner waits for the task on this worker. */
-bool waiting_exists(struct gateway_worker *worker, const struct task *task);
+bool result_wait_exists(struct gateway_worker *worker, const struct task *task);
 /* The task has changed: those who wait are answered if it has ended. */
-void waiting_tell(struct gateway_worker *worker, struct task *task);
+void result_wait_note_task(struct gateway_worker *worker, struct task *task);
 /* Upstream's progress, a whole message, goes to those who gave a progress token. */
-void waiting_tell_progress(struct gateway_worker *worker, const struct task *task,
-                           struct str message);
+void result_wait_pass_progress(struct gateway_worker *worker, const struct task *task,
+                               struct str message);
 /* Sends a message to one of those who wait as SSE; false: nobody does, on this worker. */
-bool waiting_tell_message(struct gateway_worker *worker, const struct task *task,
-                          struct str message);
+bool result_wait_pass_message(struct gateway_worker *worker, const struct task *task,
+                              struct str message);
 /* What the task's execution asks is sent to those who can be asked. */
-void waiting_offer(struct gateway_worker *worker, const struct task *task);
+void result_wait_offer(struct gateway_worker *worker, const struct task *task);
 /* Sends a message on the stream of this number; false: it is not here. */
-bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
-                  struct str message);
+bool result_wait_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
+                      struct str message);
 /* The task has ended: answers this call alone. */
-void waiting_answer(struct call *call, struct task *task);
+void result_wait_answer(struct call *call, struct task *task);
 /* Answers everyone who is held, but not by upstream, -32013: the process ends. */
-void waiting_end_all(struct gateway_worker *worker);
+void result_wait_end_all(struct gateway_worker *worker);

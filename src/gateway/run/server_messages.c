@@ -11,9 +11,9 @@
 #include "result_wait.h"
 #include "taskgate/json/text.h"
 
-static struct question_origin question_of(const struct interim_origin *origin)
+static struct input_origin input_of(const struct server_message_origin *origin)
 {
-    return (struct question_origin){
+    return (struct input_origin){
         .worker = origin->worker,
         .snapshot = origin->snapshot,
         .source = origin->source,
@@ -28,7 +28,7 @@ static struct question_origin question_of(const struct interim_origin *origin)
 /* ---- requests ---- */
 
 /* `result` empty: the method is none that a client of ours answers. */
-static void respond(const struct interim_origin *origin, struct str id, struct str result)
+static void respond(const struct server_message_origin *origin, struct str id, struct str result)
 {
     struct buffer body;
     buffer_init(&body);
@@ -36,21 +36,21 @@ static void respond(const struct interim_origin *origin, struct str id, struct s
         jsonrpc_write_result(&body, id, result);
     else
         jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
-    const struct ask_options options = {.source = origin->source,
-                                        .snapshot = origin->snapshot,
-                                        .headers = origin->headers,
-                                        .body = buffer_str(&body)};
-    ask_tell(origin->worker, &options);
+    const struct rpc_call_options options = {.source = origin->source,
+                                             .snapshot = origin->snapshot,
+                                             .headers = origin->headers,
+                                             .body = buffer_str(&body)};
+    rpc_call_notify(origin->worker, &options);
     buffer_finish(&body);
 }
 
-static void take_request(const struct interim_origin *origin, struct str method, struct str id,
-                         struct str message)
+static void take_request(const struct server_message_origin *origin, struct str method,
+                         struct str id, struct str message)
 {
-    enum question_kind kind;
-    if (questions_are_asked_by(method, &kind)) {
-        const struct question_origin question = question_of(origin);
-        questions_take(&question, message);
+    enum input_kind kind;
+    if (input_is_asked_by(method, &kind)) {
+        const struct input_origin input = input_of(origin);
+        input_take(&input, message);
     } else {
         respond(origin, id, str_equal(method, STR("ping")) ? STR("{}") : STR_EMPTY);
     }
@@ -60,13 +60,13 @@ static void take_request(const struct interim_origin *origin, struct str method,
 
 static void pass_progress(struct gateway_worker *worker, struct task *task, struct str message)
 {
-    waiting_tell_progress(worker, task, message);
+    result_wait_pass_progress(worker, task, message);
     if (task->progress_token[0]) {
         struct buffer rewritten;
         buffer_init(&rewritten);
         dialect_rewrite_progress(&rewritten, message, str_from(task->progress_token),
                                  str_from(task->id));
-        stream_tell_owner(worker, task, buffer_str(&rewritten));
+        notification_stream_send_owner(worker, task, buffer_str(&rewritten));
         buffer_finish(&rewritten);
     }
 }
@@ -74,11 +74,11 @@ static void pass_progress(struct gateway_worker *worker, struct task *task, stru
 /* To those who wait for the task here, else to the owner's GET streams. */
 static void pass_log(struct gateway_worker *worker, struct task *task, struct str message)
 {
-    if (!waiting_tell_message(worker, task, message))
-        stream_tell_owner(worker, task, message);
+    if (!result_wait_pass_message(worker, task, message))
+        notification_stream_send_owner(worker, task, message);
 }
 
-static void take_log(const struct interim_origin *origin, struct str message)
+static void take_log(const struct server_message_origin *origin, struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
     struct buffer related;
@@ -89,12 +89,12 @@ static void take_log(const struct interim_origin *origin, struct str message)
     } else {
         buffer_append(&related, message);
     }
-    pseudo_client_log(gateway, str_from(origin->key), str_from(origin->source->id),
-                      json_member(buffer_str(&related), "params"));
+    inbox_add_log(gateway, str_from(origin->key), str_from(origin->source->id),
+                  json_member(buffer_str(&related), "params"));
     buffer_finish(&related);
 }
 
-static void take_notification(const struct interim_origin *origin, struct str method,
+static void take_notification(const struct server_message_origin *origin, struct str method,
                               struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
@@ -102,21 +102,21 @@ static void take_notification(const struct interim_origin *origin, struct str me
         if (origin->task)
             workers_broadcast(gateway, pass_progress, origin->task, message);
     } else if (str_equal(method, STR("notifications/cancelled"))) {
-        const struct question_origin question = question_of(origin);
-        questions_take_cancel(&question, message); /* other requests are answered at once */
+        const struct input_origin input = input_of(origin);
+        input_take_cancel(&input, message); /* other requests are answered at once */
     } else if (str_equal(method, STR("notifications/message"))) {
         take_log(origin, message);
     } else {
         if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
-            fetch_changed(gateway, str_from(origin->source->id));
+            tools_fetch_changed(gateway, str_from(origin->source->id));
         if (origin->task)
-            workers_broadcast(gateway, stream_tell_owner, origin->task, message);
-        pseudo_client_notification(gateway, str_from(origin->key), str_from(origin->source->id),
-                                   method, json_member(message, "params"));
+            workers_broadcast(gateway, notification_stream_send_owner, origin->task, message);
+        inbox_add_notification(gateway, str_from(origin->key), str_from(origin->source->id), method,
+                               json_member(message, "params"));
     }
 }
 
-void interim_take(const struct interim_origin *origin, struct str message)
+void server_messages_take(const struct server_message_origin *origin, struct str message)
 {
     struct str id = json_member(message, "id");
     char *text = json_string_text(json_member(message, "method"), NULL);

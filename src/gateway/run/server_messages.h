@@ -9,7 +9,7 @@
 #include "request/server_budget.h"
 
 /* The call that runs; all borrowed. */
-struct interim_origin {
+struct server_message_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of it */
@@ -17,11 +17,10 @@ struct interim_origin {
     const char *key;                    /* of the client (inbox/inbox.h), or "" */
     const struct headers *headers; /* that an answer to upstream needs: session and credentials */
     const char *session;           /* digest of the session in them, or "" */
-    const struct question_audience *audience; /* who answers for the client */
-    uint64_t
-        call; /* a number of questions_number() that its questions end with; 0: the task does */
+    const struct input_audience *audience; /* who answers for the client */
+    uint64_t call; /* a number of inputs_number() that its questions end with; 0: the task does */
     struct server_budget *budget; /* for the requests of the server */
 };
 
 /* Takes a request or notification. */
-void interim_take(const struct interim_origin *origin, struct str message);
+void server_messages_take(const struct server_message_origin *origin, struct str message);

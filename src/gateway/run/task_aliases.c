@@ -9,15 +9,15 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
-struct upstream_tasks {
+struct task_aliases {
     pthread_mutex_t lock;
     struct map *by_id; /* "<session> <id>" -> struct task, with a reference */
     atomic_size_t count;
 };
 
-struct upstream_tasks *upstream_tasks_create(void)
+struct task_aliases *task_aliases_create(void)
 {
-    struct upstream_tasks *tasks = memory_alloc(sizeof *tasks);
+    struct task_aliases *tasks = memory_alloc(sizeof *tasks);
     pthread_mutex_init(&tasks->lock, NULL);
     tasks->by_id = map_create();
     return tasks;
@@ -28,7 +28,7 @@ static void unref(void *task)
     task_unref(task);
 }
 
-void upstream_tasks_destroy(struct upstream_tasks *tasks)
+void task_aliases_destroy(struct task_aliases *tasks)
 {
     if (!tasks)
         return;
@@ -43,8 +43,8 @@ static char *key_of(const char *session, const char *id)
     return memory_format("%s %s", session, id);
 }
 
-void upstream_tasks_put(struct upstream_tasks *tasks, const char *session, const char *id,
-                        struct task *task)
+void task_aliases_put(struct task_aliases *tasks, const char *session, const char *id,
+                      struct task *task)
 {
     if (!session[0])
         return;
@@ -57,7 +57,7 @@ void upstream_tasks_put(struct upstream_tasks *tasks, const char *session, const
     free(key);
 }
 
-void upstream_tasks_remove(struct upstream_tasks *tasks, const char *session, const char *id)
+void task_aliases_remove(struct task_aliases *tasks, const char *session, const char *id)
 {
     char *key = key_of(session, id);
     pthread_mutex_lock(&tasks->lock);
@@ -68,13 +68,12 @@ void upstream_tasks_remove(struct upstream_tasks *tasks, const char *session, co
     free(key);
 }
 
-bool upstream_tasks_any(const struct upstream_tasks *tasks)
+bool task_aliases_any(const struct task_aliases *tasks)
 {
     return atomic_load(&tasks->count) > 0;
 }
 
-struct task *upstream_tasks_find(struct upstream_tasks *tasks, const char *session,
-                                 struct str message)
+struct task *task_aliases_find(struct task_aliases *tasks, const char *session, struct str message)
 {
     struct str meta = json_path(message, "params", "_meta");
     struct str related = json_member(meta, "io.modelcontextprotocol/related-task");

@@ -7,18 +7,17 @@
 
 #include "internal.h"
 
-struct upstream_tasks;
+struct task_aliases;
 
-struct upstream_tasks *upstream_tasks_create(void);
-void upstream_tasks_destroy(struct upstream_tasks *tasks); /* NULL is allowed */
+struct task_aliases *task_aliases_create(void);
+void task_aliases_destroy(struct task_aliases *tasks); /* NULL is allowed */
 /* `session` is the client_key_of_session() of upstream's session, for two servers may name theirs
  * alike; "" without one, and then nothing is kept. */
-void upstream_tasks_put(struct upstream_tasks *tasks, const char *session, const char *id,
-                        struct task *task);
-void upstream_tasks_remove(struct upstream_tasks *tasks, const char *session, const char *id);
+void task_aliases_put(struct task_aliases *tasks, const char *session, const char *id,
+                      struct task *task);
+void task_aliases_remove(struct task_aliases *tasks, const char *session, const char *id);
 /* Whether there is any: asked first, it costs nothing. */
-bool upstream_tasks_any(const struct upstream_tasks *tasks);
+bool task_aliases_any(const struct task_aliases *tasks);
 /* The task that a message of upstream's is related to, by its _meta or as a status notification,
  * for the caller to unref; NULL when it is none of ours. */
-struct task *upstream_tasks_find(struct upstream_tasks *tasks, const char *session,
-                                 struct str message);
+struct task *task_aliases_find(struct task_aliases *tasks, const char *session, struct str message);

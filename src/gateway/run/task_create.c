@@ -81,7 +81,7 @@ static void on_created(void *context, const struct store_reply *reply)
     struct call *call = create->call;
     if (reply->status == STORE_OK) {
         struct task *task = reply->task;
-        task_bind_announce(task);
+        task_binding_announce(task);
         if (call->exchange)
             answer_created(call, task, create->rule);
     } else {
@@ -108,7 +108,7 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
         .client_name = call->facts.client_name,
         .client_version = call->facts.client_version,
     };
-    struct task *task = task_bind(&origin, decision, tool, accelerated);
+    struct task *task = task_binding_create(&origin, decision, tool, accelerated);
     request_headers_digest(call->exchange, task->headers_digest);
     free(principal);
     return task;
@@ -142,5 +142,5 @@ void task_create_from_call(struct call *call, const struct policy_decision *deci
     creation->tool = *tool;
     creation->accelerated = accelerated;
     call_part_add(call, &creation->part, &creation_kind);
-    verify_then(call, create);
+    credential_check_then(call, create);
 }

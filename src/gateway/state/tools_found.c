@@ -14,7 +14,7 @@
 /* Of all catalogues, and never 0. */
 static _Atomic(uint64_t) version = 1;
 
-struct question {
+struct input_request {
     const struct catalog *catalog;
     uint64_t version; /* 0: the slot is free */
     size_t lengths[3];
@@ -22,13 +22,13 @@ struct question {
 };
 
 static _Thread_local struct found_tool {
-    struct question question;
+    struct input_request input;
     int64_t until_ms; /* monotonic */
     struct catalog_tool tool;
 } found_tools[TOOL_SLOTS];
 
 static _Thread_local struct found_tasks {
-    struct question question;
+    struct input_request input;
     bool seen;
 } found_tasks[TASKS_SLOTS];
 
@@ -53,37 +53,37 @@ static size_t mix(size_t mixed, struct str text)
     return mixed;
 }
 
-static bool is_asked(const struct question *question, const struct tools_asked *asked)
+static bool is_asked(const struct input_request *input, const struct tools_asked *asked)
 {
     const struct str texts[] = {asked->source, asked->owner, asked->name};
-    const char *at = question->text;
-    if (question->version != tools_found_version() || question->catalog != asked->catalog)
+    const char *at = input->text;
+    if (input->version != tools_found_version() || input->catalog != asked->catalog)
         return false;
     for (size_t i = 0; i < 3; i++) {
-        if (!str_equal(texts[i], str_slice(at, question->lengths[i])))
+        if (!str_equal(texts[i], str_slice(at, input->lengths[i])))
             return false;
-        at += question->lengths[i];
+        at += input->lengths[i];
     }
     return true;
 }
 
 /* False when it is too long. */
-static bool write_question(struct question *question, const struct tools_asked *asked,
+static bool write_question(struct input_request *input, const struct tools_asked *asked,
                            uint64_t asked_version)
 {
     const struct str texts[] = {asked->source, asked->owner, asked->name};
     size_t length = 0;
-    question->version = 0;
+    input->version = 0;
     for (size_t i = 0; i < 3; i++) {
         if (texts[i].length > TEXT_BYTES - length)
             return false;
         if (texts[i].length > 0)
-            memcpy(question->text + length, texts[i].bytes, texts[i].length);
-        question->lengths[i] = texts[i].length;
+            memcpy(input->text + length, texts[i].bytes, texts[i].length);
+        input->lengths[i] = texts[i].length;
         length += texts[i].length;
     }
-    question->catalog = asked->catalog;
-    question->version = asked_version;
+    input->catalog = asked->catalog;
+    input->version = asked_version;
     return true;
 }
 
@@ -96,7 +96,7 @@ static struct found_tool *tool_slot(const struct tools_asked *asked)
 bool tools_found_get(const struct tools_asked *asked, struct catalog_tool *tool)
 {
     const struct found_tool *found = tool_slot(asked);
-    if (!is_asked(&found->question, asked) || found->until_ms <= clock_monotonic_ms())
+    if (!is_asked(&found->input, asked) || found->until_ms <= clock_monotonic_ms())
         return false;
     *tool = found->tool;
     return true;
@@ -106,7 +106,7 @@ void tools_found_keep(const struct tools_asked *asked, uint64_t asked_version,
                       const struct catalog_tool *tool)
 {
     struct found_tool *found = tool_slot(asked);
-    if (!write_question(&found->question, asked, asked_version))
+    if (!write_question(&found->input, asked, asked_version))
         return;
     found->tool = *tool;
     found->until_ms = clock_monotonic_ms() + HOLDS_MS;
@@ -116,7 +116,7 @@ bool tools_found_get_tasks(const struct catalog *catalog, struct str source, boo
 {
     const struct tools_asked asked = {.catalog = catalog, .source = source};
     const struct found_tasks *found = &found_tasks[mix(0, source) % TASKS_SLOTS];
-    bool is_found = is_asked(&found->question, &asked);
+    bool is_found = is_asked(&found->input, &asked);
     if (is_found)
         *seen = found->seen;
     return is_found;
@@ -127,6 +127,6 @@ void tools_found_keep_tasks(const struct catalog *catalog, struct str source,
 {
     const struct tools_asked asked = {.catalog = catalog, .source = source};
     struct found_tasks *found = &found_tasks[mix(0, source) % TASKS_SLOTS];
-    if (write_question(&found->question, &asked, asked_version))
+    if (write_question(&found->input, &asked, asked_version))
         found->seen = seen;
 }

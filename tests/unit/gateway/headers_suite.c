@@ -24,9 +24,9 @@ static void write_up(struct scene *scene, struct http_exchange *exchange)
 
 static void judge(struct scene *scene, struct http_exchange *exchange)
 {
-    const char *repeated = ambiguity_repeated_header(exchange);
+    const char *repeated = header_check_repeated_header(exchange);
     buffer_append_format(&scene->seen, "%s %s", repeated ? repeated : "-",
-                         ambiguity_is_plain_json(exchange) ? "json" : "-");
+                         header_check_is_plain_json(exchange) ? "json" : "-");
     http_respond_text(exchange, 200, "text/plain", STR("done."));
 }
 

@@ -41,29 +41,29 @@ static struct gateway gateway;
 static void set_up(void)
 {
     install_config("limits: {sessions: 3}\n");
-    gateway = (struct gateway){.pseudo_clients = pseudo_clients_create()};
-    pseudo_client_touch(&gateway, KEY);
+    gateway = (struct gateway){.inbox_table = inbox_table_create()};
+    inbox_touch(&gateway, KEY);
 }
 
 static void tear_down(void)
 {
-    pseudo_clients_destroy(gateway.pseudo_clients);
+    inbox_table_destroy(gateway.inbox_table);
     snapshot_install(NULL);
 }
 
 static size_t take_events(struct str key, struct buffer *out)
 {
     buffer_clear(out);
-    return pseudo_client_take_events(&gateway, key, STR_EMPTY, out);
+    return inbox_take_events(&gateway, key, STR_EMPTY, out);
 }
 
 START_TEST(events_are_told_once_in_their_order_and_to_their_client_alone)
 {
     struct buffer out = {0};
-    pseudo_client_touch(&gateway, OTHER);
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_CREATED, UP, STR("{\"n\":1}"));
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{\"n\":2}"));
-    pseudo_client_event(&gateway, STR("up/nobody"), PSEUDO_TASK_FAILED, UP, STR("{}"));
+    inbox_touch(&gateway, OTHER);
+    inbox_add_event(&gateway, KEY, INBOX_TASK_CREATED, UP, STR("{\"n\":1}"));
+    inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, STR("{\"n\":2}"));
+    inbox_add_event(&gateway, STR("up/nobody"), INBOX_TASK_FAILED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(OTHER, &out), 0);
     ck_assert(str_equal(buffer_str(&out), STR("[]")));
     ck_assert_uint_eq(take_events(KEY, &out), 2);
@@ -83,9 +83,9 @@ END_TEST
 START_TEST(an_event_of_the_server_reaches_every_client_of_it)
 {
     struct buffer out = {0};
-    pseudo_client_touch(&gateway, OTHER);
-    pseudo_client_touch(&gateway, STR("upper/session:a"));
-    pseudo_source_event(&gateway, PSEUDO_SERVER_DISCONNECTED, UP, STR("{}"));
+    inbox_touch(&gateway, OTHER);
+    inbox_touch(&gateway, STR("upper/session:a"));
+    inbox_add_source_event(&gateway, INBOX_SERVER_DISCONNECTED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(KEY, &out), 1);
     ck_assert_uint_eq(take_events(OTHER, &out), 1);
     ck_assert_uint_eq(take_events(STR("upper/session:a"), &out), 0);
@@ -97,21 +97,19 @@ START_TEST(lines_are_bounded_by_count_and_the_oldest_go)
 {
     struct buffer out = {0};
     char data[64];
-    for (int i = 0; i < PSEUDO_MOST_EVENTS + 5; i++) {
+    for (int i = 0; i < INBOX_MOST_EVENTS + 5; i++) {
         snprintf(data, sizeof data, "{\"n\":%d}", i);
-        pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, str_from(data));
-        pseudo_client_log(&gateway, KEY, UP, str_from(data));
+        inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, str_from(data));
+        inbox_add_log(&gateway, KEY, UP, str_from(data));
     }
-    for (int i = 0; i < PSEUDO_MOST_NOTIFICATIONS + 5; i++)
-        pseudo_client_notification(&gateway, KEY, UP, STR("notifications/x"), STR("{}"));
-    ck_assert_uint_eq(take_events(KEY, &out), PSEUDO_MOST_EVENTS);
+    for (int i = 0; i < INBOX_MOST_NOTIFICATIONS + 5; i++)
+        inbox_add_notification(&gateway, KEY, UP, STR("notifications/x"), STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), INBOX_MOST_EVENTS);
     ck_assert_ptr_null(memmem(out.bytes, out.length, "{\"n\":5}", 7));
     buffer_clear(&out);
-    ck_assert_uint_eq(pseudo_client_take_notifications(&gateway, KEY, &out),
-                      PSEUDO_MOST_NOTIFICATIONS);
+    ck_assert_uint_eq(inbox_take_notifications(&gateway, KEY, &out), INBOX_MOST_NOTIFICATIONS);
     buffer_clear(&out);
-    ck_assert_uint_eq(pseudo_client_take_logs(&gateway, KEY, STR_EMPTY, 10000, &out),
-                      PSEUDO_MOST_LOGS);
+    ck_assert_uint_eq(inbox_take_logs(&gateway, KEY, STR_EMPTY, 10000, &out), INBOX_MOST_LOGS);
     buffer_finish(&out);
 }
 END_TEST
@@ -124,13 +122,13 @@ START_TEST(lines_are_bounded_by_bytes_and_long_texts_are_left_out)
         buffer_append_char(&data, 'x');
     buffer_append_char(&data, '"');
     for (int i = 0; i < 100; i++)
-        pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, buffer_str(&data));
+        inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, buffer_str(&data));
     size_t kept = take_events(KEY, &out);
     ck_assert_uint_gt(kept, 4);
     ck_assert_uint_lt(out.length, 600000);
     for (int i = 0; i < 10000; i++)
         buffer_append_char(&data, ' ');
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, buffer_str(&data));
+    inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, buffer_str(&data));
     ck_assert_uint_eq(take_events(KEY, &out), 1);
     ck_assert_uint_lt(out.length, 300);
     buffer_finish(&data);
@@ -142,16 +140,16 @@ START_TEST(past_the_limit_the_client_idle_for_longest_goes_unless_something_is_k
 {
     struct buffer out = {0};
     struct str c = STR("up/session:c"), d = STR("up/session:d");
-    pseudo_client_touch(&gateway, OTHER);
-    pseudo_client_event(&gateway, OTHER, PSEUDO_TASK_FAILED, UP, STR("{}"));
-    pseudo_client_touch(&gateway, c);
-    pseudo_client_touch(&gateway, KEY);
-    pseudo_client_touch(&gateway, d); /* for c */
-    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 3);
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{}"));
-    pseudo_client_event(&gateway, d, PSEUDO_TASK_FAILED, UP, STR("{}"));
-    pseudo_client_touch(&gateway, c); /* there is no room */
-    pseudo_client_event(&gateway, c, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    inbox_touch(&gateway, OTHER);
+    inbox_add_event(&gateway, OTHER, INBOX_TASK_FAILED, UP, STR("{}"));
+    inbox_touch(&gateway, c);
+    inbox_touch(&gateway, KEY);
+    inbox_touch(&gateway, d); /* for c */
+    ck_assert_uint_eq(inbox_table_count(gateway.inbox_table), 3);
+    inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, STR("{}"));
+    inbox_add_event(&gateway, d, INBOX_TASK_FAILED, UP, STR("{}"));
+    inbox_touch(&gateway, c); /* there is no room */
+    inbox_add_event(&gateway, c, INBOX_TASK_FAILED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(c, &out), 0);
     ck_assert_uint_eq(take_events(OTHER, &out), 1);
     ck_assert_uint_eq(take_events(KEY, &out), 1);
@@ -167,30 +165,31 @@ START_TEST(the_owners_of_a_session_have_inboxes_of_their_own)
     struct str a = STR("up/session:a#auth:1"), b = STR("up/session:a#auth:2"),
                other = STR("up/session:ab#auth:1");
     install_config("limits: {sessions: 9}\n");
-    pseudo_client_touch(&gateway, a);
-    pseudo_client_touch(&gateway, b);
-    pseudo_client_touch(&gateway, other);
-    pseudo_client_event(&gateway, a, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    inbox_touch(&gateway, a);
+    inbox_touch(&gateway, b);
+    inbox_touch(&gateway, other);
+    inbox_add_event(&gateway, a, INBOX_TASK_FAILED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(b, &out), 0);
     ck_assert_uint_eq(take_events(a, &out), 1);
-    pseudo_session_event(&gateway, STR("up/session:a"), PSEUDO_ELICITATION_REQUEST, UP, STR("{}"));
+    inbox_add_session_event(&gateway, STR("up/session:a"), INBOX_ELICITATION_REQUEST, UP,
+                            STR("{}"));
     ck_assert_uint_eq(take_events(a, &out), 1);
     ck_assert_uint_eq(take_events(b, &out), 1);
     ck_assert_uint_eq(take_events(other, &out), 0);
-    size_t before = pseudo_clients_count(gateway.pseudo_clients);
-    pseudo_session_end(&gateway, STR("up/session:a"));
-    pseudo_client_event(&gateway, other, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    size_t before = inbox_table_count(gateway.inbox_table);
+    inbox_end_session(&gateway, STR("up/session:a"));
+    inbox_add_event(&gateway, other, INBOX_TASK_FAILED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(other, &out), 1);
-    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), before - 3); /* KEY, too */
+    ck_assert_uint_eq(inbox_table_count(gateway.inbox_table), before - 3); /* KEY, too */
     buffer_finish(&out);
 }
 END_TEST
 
 static void fill(struct str key, struct str data)
 {
-    pseudo_client_touch(&gateway, key);
+    inbox_touch(&gateway, key);
     for (int i = 0; i < 20; i++)
-        pseudo_client_event(&gateway, key, PSEUDO_TASK_FAILED, UP, data);
+        inbox_add_event(&gateway, key, INBOX_TASK_FAILED, UP, data);
 }
 
 /* 600 others fill all that may be kept. */
@@ -205,7 +204,7 @@ START_TEST(what_others_hold_takes_nothing_out_of_an_inbox)
         snprintf(name, sizeof name, "up/session:x%d", i);
         fill(str_from(name), buffer_str(&data));
     }
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_FAILED, UP, STR("{}"));
+    inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(KEY, &out), 21);
     ck_assert_uint_ge(take_events(str_from(name), &out), 1);
     buffer_finish(&data);
@@ -215,12 +214,12 @@ END_TEST
 
 START_TEST(idle_clients_are_swept)
 {
-    pseudo_clients_sweep(gateway.pseudo_clients, clock_monotonic_ms());
-    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 1);
-    pseudo_clients_sweep(gateway.pseudo_clients, clock_monotonic_ms() + HOUR_MS);
-    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 0);
-    pseudo_client_touch(&gateway, STR_EMPTY);
-    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 0);
+    inbox_table_sweep(gateway.inbox_table, clock_monotonic_ms());
+    ck_assert_uint_eq(inbox_table_count(gateway.inbox_table), 1);
+    inbox_table_sweep(gateway.inbox_table, clock_monotonic_ms() + HOUR_MS);
+    ck_assert_uint_eq(inbox_table_count(gateway.inbox_table), 0);
+    inbox_touch(&gateway, STR_EMPTY);
+    ck_assert_uint_eq(inbox_table_count(gateway.inbox_table), 0);
 }
 END_TEST
 
@@ -234,43 +233,43 @@ static void count_one(void *context)
 START_TEST(every_waiter_is_woken_once_and_tells_by_what)
 {
     struct loop *loop = loop_create(NULL);
-    struct pseudo_waiter *first, *second, *third;
+    struct inbox_waiter *first, *second, *third;
     struct buffer out = {0};
     int woken = 0;
-    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
-                     PSEUDO_WAIT_BEGUN);
-    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &second),
-                     PSEUDO_WAIT_BEGUN);
-    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &third),
-                     PSEUDO_WAIT_BEGUN);
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_CREATED, UP, STR("{}"));
+    ck_assert_int_eq(inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     INBOX_WAIT_BEGUN);
+    ck_assert_int_eq(inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &second),
+                     INBOX_WAIT_BEGUN);
+    ck_assert_int_eq(inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &third),
+                     INBOX_WAIT_BEGUN);
+    inbox_add_event(&gateway, KEY, INBOX_TASK_CREATED, UP, STR("{}"));
     loop_run_once(loop, 0);
     ck_assert_int_eq(woken, 0);
-    pseudo_client_event(&gateway, KEY, PSEUDO_TASK_COMPLETED, UP, STR("{}"));
-    pseudo_client_event(&gateway, KEY, PSEUDO_SERVER_DISCONNECTED, UP, STR("{}"));
-    pseudo_waiter_end(third); /* its client has left meanwhile */
+    inbox_add_event(&gateway, KEY, INBOX_TASK_COMPLETED, UP, STR("{}"));
+    inbox_add_event(&gateway, KEY, INBOX_SERVER_DISCONNECTED, UP, STR("{}"));
+    inbox_waiter_end(third); /* its client has left meanwhile */
     loop_run_once(loop, 0);
     ck_assert_int_eq(woken, 2);
-    ck_assert_uint_eq(pseudo_waiter_write_triggers(first, UP, &out), 2);
+    ck_assert_uint_eq(inbox_waiter_write_triggers(first, UP, &out), 2);
     ck_assert(
         str_equal(buffer_str(&out),
                   STR("[{\"type\":\"event\",\"server\":\"up\",\"eventType\":\"task_completed\"},"
                       "{\"type\":\"server_disconnected\",\"server\":\"up\"}]")));
-    ck_assert(!pseudo_waiter_client_ended(second));
-    pseudo_waiter_end(first);
-    pseudo_waiter_end(second);
-    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
-                     PSEUDO_WAIT_IMMEDIATE);
+    ck_assert(!inbox_waiter_client_ended(second));
+    inbox_waiter_end(first);
+    inbox_waiter_end(second);
+    ck_assert_int_eq(inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     INBOX_WAIT_IMMEDIATE);
     take_events(KEY, &out);
-    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
-                     PSEUDO_WAIT_BEGUN);
-    pseudo_client_end(&gateway, KEY);
+    ck_assert_int_eq(inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     INBOX_WAIT_BEGUN);
+    inbox_end(&gateway, KEY);
     loop_run_once(loop, 0);
     ck_assert_int_eq(woken, 3);
-    ck_assert(pseudo_waiter_client_ended(first));
-    pseudo_waiter_end(first);
-    ck_assert_int_eq(pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
-                     PSEUDO_WAIT_NO_CLIENT);
+    ck_assert(inbox_waiter_client_ended(first));
+    inbox_waiter_end(first);
+    ck_assert_int_eq(inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &first),
+                     INBOX_WAIT_NO_CLIENT);
     buffer_finish(&out);
     loop_destroy(loop);
 }
@@ -279,20 +278,20 @@ END_TEST
 START_TEST(who_waits_is_neither_swept_nor_pushed_out)
 {
     struct loop *loop = loop_create(NULL);
-    struct pseudo_waiter *waiter;
+    struct inbox_waiter *waiter;
     int woken = 0;
     char key[32];
-    pseudo_waiter_begin(&gateway, KEY, loop, count_one, &woken, &waiter);
+    inbox_waiter_begin(&gateway, KEY, loop, count_one, &woken, &waiter);
     for (int i = 0; i < 10; i++) {
         snprintf(key, sizeof key, "up/session:%d", i);
-        pseudo_client_touch(&gateway, str_from(key));
+        inbox_touch(&gateway, str_from(key));
     }
-    pseudo_clients_sweep(gateway.pseudo_clients, clock_monotonic_ms() + HOUR_MS);
-    ck_assert_uint_eq(pseudo_clients_count(gateway.pseudo_clients), 1);
-    pseudo_client_event(&gateway, KEY, PSEUDO_NOTIFICATION, UP, STR("{}"));
+    inbox_table_sweep(gateway.inbox_table, clock_monotonic_ms() + HOUR_MS);
+    ck_assert_uint_eq(inbox_table_count(gateway.inbox_table), 1);
+    inbox_add_event(&gateway, KEY, INBOX_NOTIFICATION, UP, STR("{}"));
     loop_run_once(loop, 0);
     ck_assert_int_eq(woken, 1);
-    pseudo_waiter_end(waiter);
+    inbox_waiter_end(waiter);
     loop_destroy(loop);
 }
 END_TEST
@@ -304,7 +303,7 @@ static void join_digest(const char *tool, const char *definition, struct str arg
 {
     char of_arguments[DIGEST_HEX_BYTES];
     canonical_digest(arguments, of_arguments);
-    pseudo_join_digest(str_from(tool), definition, of_arguments, digest);
+    repeated_call_digest(str_from(tool), definition, of_arguments, digest);
 }
 
 START_TEST(the_same_call_has_the_same_digest)
@@ -324,38 +323,38 @@ END_TEST
 
 START_TEST(one_claims_a_call_and_one_takes_its_outcome)
 {
-    struct pseudo_join first = {KEY, "digest", "tg_1"}, second = {KEY, "digest", "tg_2"};
+    struct repeated_call first = {KEY, "digest", "tg_1"}, second = {KEY, "digest", "tg_2"};
     char id[TASK_ID_BYTES];
     int committed = 0;
     bool is_undelivered = true;
-    ck_assert(!pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
-    ck_assert(pseudo_join_claim(&gateway, &first, count_one, &committed, id));
-    ck_assert(!pseudo_join_claim(&gateway, &second, count_one, &committed, id));
+    ck_assert(!repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
+    ck_assert(repeated_call_claim(&gateway, &first, count_one, &committed, id));
+    ck_assert(!repeated_call_claim(&gateway, &second, count_one, &committed, id));
     ck_assert_str_eq(id, "tg_1");
     ck_assert_int_eq(committed, 1);
-    ck_assert(pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
+    ck_assert(repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
     ck_assert(!is_undelivered);
-    ck_assert(!pseudo_join_find(&gateway, OTHER, "digest", id, &is_undelivered));
-    ck_assert(!pseudo_join_take(&gateway, &first));
-    pseudo_join_set_undelivered(&gateway, &second); /* not the call's task */
-    ck_assert(!pseudo_join_take(&gateway, &first));
-    pseudo_join_set_undelivered(&gateway, &first);
-    ck_assert(pseudo_join_take(&gateway, &first));
-    ck_assert(!pseudo_join_take(&gateway, &first));
-    ck_assert(pseudo_join_claim(&gateway, &second, NULL, NULL, id));
-    pseudo_join_forget(&gateway, &first);
-    ck_assert(pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
-    pseudo_join_forget_task(&gateway, KEY, "tg_2");
-    ck_assert(!pseudo_join_find(&gateway, KEY, "digest", id, &is_undelivered));
+    ck_assert(!repeated_call_find(&gateway, OTHER, "digest", id, &is_undelivered));
+    ck_assert(!repeated_call_take(&gateway, &first));
+    repeated_call_set_undelivered(&gateway, &second); /* not the call's task */
+    ck_assert(!repeated_call_take(&gateway, &first));
+    repeated_call_set_undelivered(&gateway, &first);
+    ck_assert(repeated_call_take(&gateway, &first));
+    ck_assert(!repeated_call_take(&gateway, &first));
+    ck_assert(repeated_call_claim(&gateway, &second, NULL, NULL, id));
+    repeated_call_forget(&gateway, &first);
+    ck_assert(repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
+    repeated_call_forget_task(&gateway, KEY, "tg_2");
+    ck_assert(!repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
 }
 END_TEST
 
 /* ---- arguments ---- */
 
-static const struct pseudo_parameter parameters[] = {
-    {.name = "id", .type = PSEUDO_TEXT, .is_required = true, .description = "d"},
-    {.name = "word", .type = PSEUDO_TEXT, .description = "d", .choices = {"yes", "no"}},
-    {.name = "ms", .type = PSEUDO_NUMBER, .description = "d", .minimum = 1, .maximum = 10},
+static const struct compat_parameter parameters[] = {
+    {.name = "id", .type = PSEUDO_TOOL_TEXT, .is_required = true, .description = "d"},
+    {.name = "word", .type = PSEUDO_TOOL_TEXT, .description = "d", .choices = {"yes", "no"}},
+    {.name = "ms", .type = PSEUDO_TOOL_NUMBER, .description = "d", .minimum = 1, .maximum = 10},
     {.name = NULL},
 };
 
@@ -375,7 +374,7 @@ static const struct {
 START_TEST(arguments_are_checked_by_their_table)
 {
     struct buffer problem = {0};
-    bool good = pseudo_check_arguments(str_from(argument_rows[_i].arguments), parameters, &problem);
+    bool good = compat_check_arguments(str_from(argument_rows[_i].arguments), parameters, &problem);
     ck_assert(str_equal(buffer_str(&problem), str_from(argument_rows[_i].problem)));
     ck_assert_int_eq(good, !*argument_rows[_i].problem);
     buffer_finish(&problem);
@@ -385,14 +384,14 @@ END_TEST
 START_TEST(numbers_are_cut_at_their_most)
 {
     struct str arguments = STR("{\"a\":1e300,\"b\":7.9,\"c\":\"x\"}");
-    ck_assert_int_eq(pseudo_argument_number(arguments, "a", 900, 5), 900);
-    ck_assert_int_eq(pseudo_argument_number(arguments, "b", 900, 5), 7);
-    ck_assert_int_eq(pseudo_argument_number(arguments, "c", 900, 5), 5);
-    ck_assert_int_eq(pseudo_argument_number(arguments, "d", 900, 5), 5);
+    ck_assert_int_eq(compat_argument_number(arguments, "a", 900, 5), 900);
+    ck_assert_int_eq(compat_argument_number(arguments, "b", 900, 5), 7);
+    ck_assert_int_eq(compat_argument_number(arguments, "c", 900, 5), 5);
+    ck_assert_int_eq(compat_argument_number(arguments, "d", 900, 5), 5);
 }
 END_TEST
 
-TCase *pseudo_tests(void)
+TCase *compat_tests(void)
 {
     TCase *tests = tcase_create("pseudo");
     tcase_add_checked_fixture(tests, set_up, tear_down);

@@ -11,231 +11,231 @@
 #define KEY STR("up/session:s")
 
 /* Of the session "s", with an id of upstream's own. */
-static struct question *make(const char *key, const char *upstream_id, const char *message)
+static struct input_request *make(const char *key, const char *upstream_id, const char *message)
 {
-    struct question *question = memory_alloc(sizeof *question);
-    list_init(&question->node);
-    random_ulid(question->id);
-    snprintf(question->key, sizeof question->key, "%s", key);
-    snprintf(question->session, sizeof question->session, "s");
-    question->source = memory_copy_text("up");
-    question->task = memory_copy_text("");
-    question->upstream_id = memory_copy_text(upstream_id);
-    question->message = memory_copy_text(message);
-    question->asked_ms = 1;
-    return question;
+    struct input_request *input = memory_alloc(sizeof *input);
+    list_init(&input->node);
+    random_ulid(input->id);
+    snprintf(input->key, sizeof input->key, "%s", key);
+    snprintf(input->session, sizeof input->session, "s");
+    input->source = memory_copy_text("up");
+    input->task = memory_copy_text("");
+    input->upstream_id = memory_copy_text(upstream_id);
+    input->message = memory_copy_text(message);
+    input->asked_ms = 1;
+    return input;
 }
 
-static void drop(struct question_table *table, struct question *question)
+static void drop(struct input_table *table, struct input_request *input)
 {
     if (table)
-        question_table_remove(table, question);
-    free(question->source);
-    free(question->task);
-    free(question->upstream_id);
-    free(question->message);
-    free(question);
+        input_table_remove(table, input);
+    free(input->source);
+    free(input->task);
+    free(input->upstream_id);
+    free(input->message);
+    free(input);
 }
 
-static struct question *add(struct question_table *table, const char *key, const char *upstream_id)
+static struct input_request *add(struct input_table *table, const char *key,
+                                 const char *upstream_id)
 {
-    struct question *question = make(key, upstream_id, "{}");
-    ck_assert_int_eq(question_table_add(table, question), QUESTION_ADDED);
-    return question;
+    struct input_request *input = make(key, upstream_id, "{}");
+    ck_assert_int_eq(input_table_add(table, input), INPUT_ADDED);
+    return input;
 }
 
-static void count(void *context, struct question *question)
+static void count(void *context, struct input_request *input)
 {
     ++*(size_t *)context;
 }
 
-static size_t count_of(struct question_table *table, struct str key,
-                       const struct question_match *match)
+static size_t count_of(struct input_table *table, struct str key, const struct input_match *match)
 {
     size_t found = 0;
-    question_table_visit(table, key, match, count, &found);
+    input_table_visit(table, key, match, count, &found);
     return found;
 }
 
-START_TEST(questions_are_found_by_whom_they_are_for)
+START_TEST(input_requests_are_found_by_whom_they_are_for)
 {
-    struct question_table *table = question_table_create();
-    struct question *one = add(table, "up/session:s", "1");
-    struct question *two = add(table, "up/session:s", "\"1\"");
-    struct question *other = add(table, "up/session:t", "1");
+    struct input_table *table = input_table_create();
+    struct input_request *one = add(table, "up/session:s", "1");
+    struct input_request *two = add(table, "up/session:s", "\"1\"");
+    struct input_request *other = add(table, "up/session:t", "1");
     size_t found = 0;
     ck_assert_uint_eq(count_of(table, KEY, NULL), 2);
     ck_assert_uint_eq(count_of(table, STR("up/session:t"), NULL), 1);
     ck_assert_uint_eq(count_of(table, STR("up/session:u"), NULL), 0);
-    const struct question_match by_id = {.upstream_id = STR("1"), .session = STR("s")};
+    const struct input_match by_id = {.upstream_id = STR("1"), .session = STR("s")};
     ck_assert_uint_eq(count_of(table, KEY, &by_id), 1);
-    const struct question_match wrong_session = {.upstream_id = STR("1"), .session = STR("x")};
+    const struct input_match wrong_session = {.upstream_id = STR("1"), .session = STR("x")};
     ck_assert_uint_eq(count_of(table, KEY, &wrong_session), 0);
-    const struct question_match ours = {.id = str_from(two->id)};
+    const struct input_match ours = {.id = str_from(two->id)};
     ck_assert_uint_eq(count_of(table, KEY, &ours), 1);
     ck_assert_uint_eq(count_of(table, STR("up/session:t"), &ours), 0);
-    question_table_visit_id(table, str_from(other->id), count, &found);
-    question_table_visit_id(table, STR("01"), count, &found);
+    input_table_visit_id(table, str_from(other->id), count, &found);
+    input_table_visit_id(table, STR("01"), count, &found);
     ck_assert_uint_eq(found, 1);
     drop(table, one);
     drop(table, two);
     drop(table, other);
-    ck_assert_uint_eq(question_table_count(table), 0);
-    question_table_destroy(table);
+    ck_assert_uint_eq(input_table_count(table), 0);
+    input_table_destroy(table);
 }
 END_TEST
 
 START_TEST(a_form_that_is_a_url_has_an_id_of_its_own)
 {
-    struct question_table *table = question_table_create();
-    struct question *visit =
+    struct input_table *table = input_table_create();
+    struct input_request *visit =
         make("up/session:s", "1",
              "{\"params\":{\"mode\":\"url\",\"elicitationId\":\"v\",\"url\":\"https://a\"}}");
-    struct question *form =
+    struct input_request *form =
         make("up/session:s", "2", "{\"params\":{\"mode\":\"form\",\"elicitationId\":\"v\"}}");
-    question_table_add(table, visit);
-    question_table_add(table, form);
-    const struct question_match by_visit = {.id = STR("v")};
-    struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK, .now_ms = 2};
-    ck_assert_ptr_eq(question_table_close(table, KEY, &by_visit, &closing), visit);
-    ck_assert_ptr_null(question_table_close(table, KEY, &by_visit, &closing));
+    input_table_add(table, visit);
+    input_table_add(table, form);
+    const struct input_match by_visit = {.id = STR("v")};
+    struct input_closing closing = {.state = INPUT_ANSWERED_IN_TASK, .now_ms = 2};
+    ck_assert_ptr_eq(input_table_close(table, KEY, &by_visit, &closing), visit);
+    ck_assert_ptr_null(input_table_close(table, KEY, &by_visit, &closing));
     drop(table, visit);
     drop(table, form);
-    question_table_destroy(table);
+    input_table_destroy(table);
 }
 END_TEST
 
 START_TEST(one_alone_closes_a_question_and_the_others_are_told_how)
 {
-    struct question_table *table = question_table_create();
-    struct question *question = add(table, "up/session:s", "1");
-    const struct question_match match = {.id = str_from(question->id)};
-    const struct question_match unknown = {.id = STR("other")};
-    struct question_closing first = {.state = QUESTION_ANSWERED_BY_TOOL, .now_ms = 5};
+    struct input_table *table = input_table_create();
+    struct input_request *input = add(table, "up/session:s", "1");
+    const struct input_match match = {.id = str_from(input->id)};
+    const struct input_match unknown = {.id = STR("other")};
+    struct input_closing first = {.state = INPUT_ANSWERED_BY_TOOL, .now_ms = 5};
     char digest[DIGEST_HEX_BYTES];
     digest_sha256_hex(STR("answer"), digest);
     first.answer = digest;
-    ck_assert_ptr_null(question_table_close(table, KEY, &unknown, &first));
-    ck_assert_int_eq(first.was, QUESTION_OPEN);
-    ck_assert_ptr_eq(question_table_close(table, KEY, &match, &first), question);
-    ck_assert_int_eq(question->closed_ms, 5);
-    struct question_closing second = {.state = QUESTION_EXPIRED, .now_ms = 6};
-    ck_assert_ptr_null(question_table_close(table, KEY, &match, &second));
-    ck_assert_int_eq(second.was, QUESTION_ANSWERED_BY_TOOL);
+    ck_assert_ptr_null(input_table_close(table, KEY, &unknown, &first));
+    ck_assert_int_eq(first.was, INPUT_OPEN);
+    ck_assert_ptr_eq(input_table_close(table, KEY, &match, &first), input);
+    ck_assert_int_eq(input->closed_ms, 5);
+    struct input_closing second = {.state = INPUT_EXPIRED, .now_ms = 6};
+    ck_assert_ptr_null(input_table_close(table, KEY, &match, &second));
+    ck_assert_int_eq(second.was, INPUT_ANSWERED_BY_TOOL);
     ck_assert_str_eq(second.was_answer, digest);
-    ck_assert_int_eq(question->state, QUESTION_ANSWERED_BY_TOOL);
-    drop(table, question);
-    question_table_destroy(table);
+    ck_assert_int_eq(input->state, INPUT_ANSWERED_BY_TOOL);
+    drop(table, input);
+    input_table_destroy(table);
 }
 END_TEST
 
 START_TEST(the_same_request_waits_once)
 {
-    struct question_table *table = question_table_create();
-    struct question *question = add(table, "up/session:s", "1");
-    struct question *again = make("up/session:s", "1", "{}");
-    ck_assert_int_eq(question_table_add(table, again), QUESTION_REPEATED);
-    struct question_closing closing = {.state = QUESTION_ANSWERED_BY_TOOL, .now_ms = 1};
-    ck_assert_ptr_eq(question_table_close(table, KEY, NULL, &closing), question);
-    ck_assert_int_eq(question_table_add(table, again), QUESTION_ADDED);
-    drop(table, question);
+    struct input_table *table = input_table_create();
+    struct input_request *input = add(table, "up/session:s", "1");
+    struct input_request *again = make("up/session:s", "1", "{}");
+    ck_assert_int_eq(input_table_add(table, again), INPUT_REPEATED);
+    struct input_closing closing = {.state = INPUT_ANSWERED_BY_TOOL, .now_ms = 1};
+    ck_assert_ptr_eq(input_table_close(table, KEY, NULL, &closing), input);
+    ck_assert_int_eq(input_table_add(table, again), INPUT_ADDED);
+    drop(table, input);
     drop(table, again);
-    question_table_destroy(table);
+    input_table_destroy(table);
 }
 END_TEST
 
 START_TEST(a_client_can_be_asked_only_so_much)
 {
-    struct question_table *table = question_table_create();
-    struct question *all[QUESTIONS_PER_KEY];
-    for (size_t i = 0; i < QUESTIONS_PER_KEY; i++) {
+    struct input_table *table = input_table_create();
+    struct input_request *all[INPUTS_PER_KEY];
+    for (size_t i = 0; i < INPUTS_PER_KEY; i++) {
         char id[16];
         snprintf(id, sizeof id, "%zu", i);
         all[i] = add(table, "up/session:s", id);
     }
-    struct question *more = make("up/session:s", "\"more\"", "{}");
-    ck_assert_int_eq(question_table_add(table, more), QUESTION_TOO_MANY);
-    struct question *other = add(table, "up/session:t", "1");
-    struct question_closing closing = {.state = QUESTION_WITHDRAWN, .now_ms = 1};
-    ck_assert_ptr_eq(question_table_close(table, KEY, NULL, &closing), all[0]);
-    ck_assert_int_eq(question_table_add(table, more), QUESTION_ADDED);
-    for (size_t i = 0; i < QUESTIONS_PER_KEY; i++)
+    struct input_request *more = make("up/session:s", "\"more\"", "{}");
+    ck_assert_int_eq(input_table_add(table, more), INPUT_TOO_MANY);
+    struct input_request *other = add(table, "up/session:t", "1");
+    struct input_closing closing = {.state = INPUT_WITHDRAWN, .now_ms = 1};
+    ck_assert_ptr_eq(input_table_close(table, KEY, NULL, &closing), all[0]);
+    ck_assert_int_eq(input_table_add(table, more), INPUT_ADDED);
+    for (size_t i = 0; i < INPUTS_PER_KEY; i++)
         drop(table, all[i]);
     drop(table, more);
     drop(table, other);
-    question_table_destroy(table);
+    input_table_destroy(table);
 }
 END_TEST
 
-static bool is_of_call(const void *context, const struct question *question)
+static bool is_of_call(const void *context, const struct input_request *input)
 {
-    return question->call == *(const uint64_t *)context;
+    return input->call == *(const uint64_t *)context;
 }
 
 START_TEST(what_belongs_together_is_taken_out_together)
 {
-    struct question_table *table = question_table_create();
+    struct input_table *table = input_table_create();
     uint64_t call = 7;
     size_t taken = 0;
-    struct question *question, *stays = add(table, "up/session:s", "0");
+    struct input_request *input, *stays = add(table, "up/session:s", "0");
     for (int i = 1; i <= 3; i++) {
         char id[16], key[16];
         snprintf(id, sizeof id, "%d", i);
         snprintf(key, sizeof key, "up/%d", i);
         add(table, key, id)->call = call;
     }
-    const struct question_match of_call = {.call = call};
+    const struct input_match of_call = {.call = call};
     ck_assert_uint_eq(count_of(table, STR("up/1"), &of_call), 1);
     ck_assert_uint_eq(count_of(table, KEY, &of_call), 0);
-    while ((question = question_table_take(table, is_of_call, &call))) {
+    while ((input = input_table_take(table, is_of_call, &call))) {
         taken++;
-        drop(NULL, question);
+        drop(NULL, input);
     }
     ck_assert_uint_eq(taken, 3);
-    ck_assert_uint_eq(question_table_count(table), 1);
+    ck_assert_uint_eq(input_table_count(table), 1);
     drop(table, stays);
-    question_table_destroy(table);
+    input_table_destroy(table);
 }
 END_TEST
 
 START_TEST(a_task_of_upstreams_is_found_in_its_session_alone)
 {
-    struct upstream_tasks *tasks = upstream_tasks_create();
+    struct task_aliases *tasks = task_aliases_create();
     struct task *task = task_create(TASK_PENDING);
     const struct str related = STR("{\"params\":{\"_meta\":{"
                                    "\"io.modelcontextprotocol/related-task\":"
                                    "{\"taskId\":\"a\"}},\"taskId\":\"b\"}}");
     const struct str status = STR("{\"params\":{\"taskId\":\"\\u0061\"}}");
-    ck_assert(!upstream_tasks_any(tasks));
-    upstream_tasks_put(tasks, "", "a", task);
-    ck_assert(!upstream_tasks_any(tasks));
-    upstream_tasks_put(tasks, "s", "a", task);
-    upstream_tasks_put(tasks, "s", "a", task);
-    ck_assert(upstream_tasks_any(tasks));
-    ck_assert_ptr_null(upstream_tasks_find(tasks, "t", related));
-    ck_assert_ptr_null(upstream_tasks_find(tasks, "", related));
-    ck_assert_ptr_null(upstream_tasks_find(tasks, "s", STR("{\"params\":{\"taskId\":7}}")));
-    ck_assert_ptr_null(upstream_tasks_find(tasks, "s", STR("{}")));
+    ck_assert(!task_aliases_any(tasks));
+    task_aliases_put(tasks, "", "a", task);
+    ck_assert(!task_aliases_any(tasks));
+    task_aliases_put(tasks, "s", "a", task);
+    task_aliases_put(tasks, "s", "a", task);
+    ck_assert(task_aliases_any(tasks));
+    ck_assert_ptr_null(task_aliases_find(tasks, "t", related));
+    ck_assert_ptr_null(task_aliases_find(tasks, "", related));
+    ck_assert_ptr_null(task_aliases_find(tasks, "s", STR("{\"params\":{\"taskId\":7}}")));
+    ck_assert_ptr_null(task_aliases_find(tasks, "s", STR("{}")));
     struct str messages[] = {related, status};
     for (int i = 0; i < 2; i++) {
-        struct task *found = upstream_tasks_find(tasks, "s", messages[i]);
+        struct task *found = task_aliases_find(tasks, "s", messages[i]);
         ck_assert_ptr_eq(found, task);
         task_unref(found);
     }
-    upstream_tasks_remove(tasks, "t", "a");
-    ck_assert(upstream_tasks_any(tasks));
-    upstream_tasks_remove(tasks, "s", "a");
-    ck_assert(!upstream_tasks_any(tasks));
-    upstream_tasks_put(tasks, "s", "left", task);
-    upstream_tasks_destroy(tasks);
+    task_aliases_remove(tasks, "t", "a");
+    ck_assert(task_aliases_any(tasks));
+    task_aliases_remove(tasks, "s", "a");
+    ck_assert(!task_aliases_any(tasks));
+    task_aliases_put(tasks, "s", "left", task);
+    task_aliases_destroy(tasks);
     task_unref(task);
 }
 END_TEST
 
-TCase *questions_tests(void)
+TCase *input_requests_tests(void)
 {
     TCase *cases = tcase_create("questions");
-    tcase_add_test(cases, questions_are_found_by_whom_they_are_for);
+    tcase_add_test(cases, input_requests_are_found_by_whom_they_are_for);
     tcase_add_test(cases, a_form_that_is_a_url_has_an_id_of_its_own);
     tcase_add_test(cases, one_alone_closes_a_question_and_the_others_are_told_how);
     tcase_add_test(cases, the_same_request_waits_once);

@@ -22,8 +22,8 @@ enum { THREADS = 4, ROUNDS = 400 };
 struct shared {
     struct sessions *sessions;
     struct catalog *catalog;
-    struct kept_lists *kept_lists;
-    struct rate *rate;
+    struct list_cache *list_cache;
+    struct rate_limit *rate_limit;
     struct quota *quota;
     int allowed; /* atomic */
 };
@@ -70,8 +70,8 @@ static void use_catalog(struct shared *shared, struct str name, int round)
     catalog_put_page(shared->catalog, &reader, page, true, true);
     catalog_find_tool(shared->catalog, STR("up"), name, name, &known);
     ck_assert(known.known);
-    kept_lists_put(shared->kept_lists, name, STR("list"));
-    kept_lists_get(shared->kept_lists, name, &kept);
+    list_cache_put(shared->list_cache, name, STR("list"));
+    list_cache_get(shared->list_cache, name, &kept);
     catalog_set_reachable(shared->catalog, STR("up"), round % 2 == 0);
     if (round % 50 == 0) {
         snapshot_install(make_snapshot()); /* a reload */
@@ -93,7 +93,7 @@ static void *work(void *context)
             ck_assert(quota_has(shared->quota, STR("few")));
             quota_give_back(shared->quota, STR("few"));
         }
-        if (rate_allows(shared->rate, STR("peer"), 100, 0))
+        if (rate_limit_allows(shared->rate_limit, STR("peer"), 100, 0))
             __atomic_add_fetch(&shared->allowed, 1, __ATOMIC_RELAXED);
     }
     return NULL;
@@ -103,8 +103,8 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
 {
     struct shared shared = {.sessions = sessions_create(),
                             .catalog = catalog_create(),
-                            .kept_lists = kept_lists_create(),
-                            .rate = rate_create(),
+                            .list_cache = list_cache_create(),
+                            .rate_limit = rate_limit_create(),
                             .quota = quota_create()};
     pthread_t threads[THREADS];
     snapshot_install(make_snapshot());
@@ -116,8 +116,8 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     snapshot_install(NULL);
     ck_assert(!quota_has(shared.quota, STR("few")));
     quota_destroy(shared.quota);
-    rate_destroy(shared.rate);
-    kept_lists_destroy(shared.kept_lists);
+    rate_limit_destroy(shared.rate_limit);
+    list_cache_destroy(shared.list_cache);
     catalog_destroy(shared.catalog);
     sessions_destroy(shared.sessions);
     metrics_finish();
@@ -129,12 +129,12 @@ END_TEST
 enum { QUESTIONS = 90 };
 
 struct race {
-    struct question_table *table;
-    struct question *questions[QUESTIONS];
+    struct input_table *table;
+    struct input_request *inputs[QUESTIONS];
     int closed; /* atomic */
 };
 
-static void look(void *context, struct question *question)
+static void look(void *context, struct input_request *input)
 {
     ++*(size_t *)context;
 }
@@ -143,31 +143,31 @@ static void look(void *context, struct question *question)
 static void *close_questions(void *context)
 {
     struct race *race = context;
-    struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK, .now_ms = 1};
+    struct input_closing closing = {.state = INPUT_ANSWERED_IN_TASK, .now_ms = 1};
     size_t seen = 0;
     for (int i = 0; i < QUESTIONS; i++) {
-        const struct question_match match = {.id = str_from(race->questions[i]->id)};
-        if (question_table_close(race->table, STR("key"), &match, &closing))
+        const struct input_match match = {.id = str_from(race->inputs[i]->id)};
+        if (input_table_close(race->table, STR("key"), &match, &closing))
             __atomic_add_fetch(&race->closed, 1, __ATOMIC_RELAXED);
-        question_table_visit(race->table, STR("key"), NULL, look, &seen);
+        input_table_visit(race->table, STR("key"), NULL, look, &seen);
     }
     return NULL;
 }
 
 START_TEST(each_question_is_closed_by_one_thread)
 {
-    struct race race = {.table = question_table_create()};
+    struct race race = {.table = input_table_create()};
     pthread_t threads[THREADS];
     for (int i = 0; i < QUESTIONS; i++) {
-        struct question *question = memory_alloc(sizeof *question);
-        list_init(&question->node);
-        random_ulid(question->id);
-        snprintf(question->key, sizeof question->key, "key");
-        question->source = question->task = "";
-        question->upstream_id = question->id;
-        question->message = "{}";
-        ck_assert_int_eq(question_table_add(race.table, question), QUESTION_ADDED);
-        race.questions[i] = question;
+        struct input_request *input = memory_alloc(sizeof *input);
+        list_init(&input->node);
+        random_ulid(input->id);
+        snprintf(input->key, sizeof input->key, "key");
+        input->source = input->task = "";
+        input->upstream_id = input->id;
+        input->message = "{}";
+        ck_assert_int_eq(input_table_add(race.table, input), INPUT_ADDED);
+        race.inputs[i] = input;
     }
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, close_questions, &race), 0);
@@ -175,10 +175,10 @@ START_TEST(each_question_is_closed_by_one_thread)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(race.closed, QUESTIONS);
     for (int i = 0; i < QUESTIONS; i++) {
-        question_table_remove(race.table, race.questions[i]);
-        free(race.questions[i]);
+        input_table_remove(race.table, race.inputs[i]);
+        free(race.inputs[i]);
     }
-    question_table_destroy(race.table);
+    input_table_destroy(race.table);
 }
 END_TEST
 
