@@ -1,62 +1,74 @@
-/* The tables as Markdown: docs/configuration.md is this text. */
+/* The tables as Markdown lists, for docs/configuration.md. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "environment.h"
 #include "keys.h"
-
-/* A cell of a table: "|" would end it. */
-static void write_cell(struct buffer *out, const char *text)
-{
-    for (const char *c = text; *c; c++) {
-        if (*c == '|')
-            buffer_append_char(out, '\\');
-        buffer_append_char(out, *c);
-    }
-}
+#include "taskgate/core/markdown.h"
 
 static void write_key(struct buffer *out, const struct key *key)
 {
+    struct buffer item;
     char *type = key_type_text(key);
-    buffer_append_format(out, "| `%s%s%s` | ", key->parent, *key->parent ? "." : "", key->name);
-    write_cell(out, type);
+    buffer_init(&item);
+    buffer_append_format(&item, "`%s%s%s` (%s", key->parent, *key->parent ? "." : "", key->name,
+                         type);
     /* A required key may have a default: for when the whole mapping is left out. */
-    if (key->default_text && !key->is_required)
-        buffer_append_format(out, " | `%s` | ", key->default_text);
-    else
-        buffer_append_text(out, key->is_required ? " | required | " : " | | ");
-    write_cell(out, key->help);
+    if (key->is_required)
+        buffer_append_text(&item, "; required");
+    else if (key->default_text)
+        buffer_append_format(&item, "; default `%s`", key->default_text);
+    buffer_append_format(&item, "): %s", key->help);
     if (key->rule)
-        buffer_append_format(out, " (%s)", key->rule);
-    buffer_append_text(out, " |\n");
+        buffer_append_format(&item, " (%s)", key->rule);
+    markdown_append_item(out, buffer_str(&item));
+    buffer_finish(&item);
     free(type);
+}
+
+/* All keys, with a heading for each mapping. */
+static void write_keys(struct buffer *out)
+{
+    const char *parent = NULL;
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct key *key = &config_keys[i];
+        if (!parent || strcmp(parent, key->parent) != 0) {
+            parent = key->parent;
+            if (*parent)
+                buffer_append_format(out, "\n### `%s`\n\n", parent);
+            else
+                buffer_append_text(out, "\n### At the top\n\n");
+        }
+        write_key(out, key);
+    }
 }
 
 static void write_variable(struct buffer *out, const struct variable *variable)
 {
-    buffer_append_text(out, "| ");
+    struct buffer item;
+    buffer_init(&item);
     for (size_t i = 0; i < MAX_SPELLINGS && variable->spellings[i].name; i++)
-        buffer_append_format(out, "%s`%s`", i ? ", else " : "", variable->spellings[i].name);
-    if (variable->default_text)
-        buffer_append_format(out, " | `%s` | ", variable->default_text);
-    else
-        buffer_append_text(out, " | | ");
+        buffer_append_format(&item, "%s`%s`", i ? ", else " : "", variable->spellings[i].name);
+    const char *before = " (";
+    if (variable->default_text) {
+        buffer_append_format(&item, "%sdefault `%s`", before, variable->default_text);
+        before = "; ";
+    }
     if (variable->sets)
-        buffer_append_format(out, "`%s`", variable->sets);
-    buffer_append_text(out, " | ");
+        buffer_append_format(&item, "%swins over `%s`", before, variable->sets);
+    buffer_append_text(&item, variable->default_text || variable->sets ? "): " : ": ");
     if (variable->kind == VARIABLE_WITHOUT_EFFECT)
-        buffer_append_text(out, "Has no effect: ");
-    write_cell(out, variable->help);
-    buffer_append_text(out, " |\n");
+        buffer_append_text(&item, "Has no effect: ");
+    buffer_append_text(&item, variable->help);
+    markdown_append_item(out, buffer_str(&item));
+    buffer_finish(&item);
 }
 
 void config_write_reference(struct buffer *out)
 {
-    buffer_append_text(out, "## Keys\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < config_key_count; i++)
-        write_key(out, &config_keys[i]);
-    buffer_append_text(out, "\n## Environment variables\n\nA variable wins over its key.\n\n"
-                            "| Variable | Default | Wins over | Meaning |\n|---|---|---|---|\n");
+    buffer_append_text(out, "## Keys\n");
+    write_keys(out);
+    buffer_append_text(out, "\n## Environment variables\n\nA variable wins over its key.\n\n");
     for (size_t i = 0; i < environment_count; i++)
         write_variable(out, &environment_table[i]);
 }

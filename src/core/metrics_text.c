@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "metrics_internal.h"
+#include "taskgate/core/markdown.h"
 
 #define PREFIX "thoughtgate_"
 
@@ -132,21 +133,23 @@ void metrics_write(struct buffer *out, bool open_metrics)
 
 void metrics_write_reference(struct buffer *out)
 {
-    buffer_append(out, STR("| Name | Type | Labels | Meaning |\n|---|---|---|---|\n"));
+    struct buffer item;
+    buffer_init(&item);
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
         const struct family *family = &metrics_families[metric];
-        buffer_append_format(out, "| `" PREFIX "%s` | %s | ", family->name,
-                             kind_names[family->kind]);
+        buffer_clear(&item);
+        buffer_append_format(&item, "`" PREFIX "%s` (%s", family->name, kind_names[family->kind]);
         struct str name, rest = str_from(family->labels);
-        for (const char *before = ""; rest.length > 0; before = ", ") {
+        for (const char *before = "; "; rest.length > 0; before = ", ") {
             str_cut(rest, ',', &name, &rest);
-            buffer_append_format(out, "%s`%.*s`", before, STR_ARGS(name));
+            buffer_append_format(&item, "%s`%.*s`", before, STR_ARGS(name));
         }
-        buffer_append_format(out, " | %s", family->help);
+        buffer_append_format(&item, "): %s", family->help);
         for (size_t i = 0; i < family->bucket_count; i++) {
-            buffer_append_text(out, i == 0 ? " Buckets: " : ", ");
-            append_number(out, family->buckets[i]);
+            buffer_append_text(&item, i == 0 ? " Buckets: " : ", ");
+            append_number(&item, family->buckets[i]);
         }
-        buffer_append(out, STR(" |\n"));
+        markdown_append_item(out, buffer_str(&item));
     }
+    buffer_finish(&item);
 }

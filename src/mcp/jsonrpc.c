@@ -1,6 +1,7 @@
 /* JSON-RPC answers of the gateway's own: results, errors, and the table of errors. */
 #include "taskgate/mcp/jsonrpc.h"
 
+#include "taskgate/core/markdown.h"
 #include "taskgate/core/random.h"
 #include "text.h"
 
@@ -33,11 +34,15 @@ const char *jsonrpc_error_message(enum jsonrpc_error error)
 
 void jsonrpc_write_error_reference(struct buffer *out)
 {
-    buffer_append_text(out, "| Code | `error_type` | Message | When |\n|---|---|---|---|\n");
+    struct buffer item;
+    buffer_init(&item);
     for (size_t i = 0; i < JSONRPC_ERROR_COUNT; i++) {
-        buffer_append_format(out, "| %d | `%s` | %s | %s |\n", errors[i].code, errors[i].type,
+        buffer_clear(&item);
+        buffer_append_format(&item, "**%d** `%s` “%s”: %s", errors[i].code, errors[i].type,
                              errors[i].message, errors[i].when);
+        markdown_append_item(out, buffer_str(&item));
     }
+    buffer_finish(&item);
 }
 
 static void write_data(struct buffer *out, enum jsonrpc_error error,

@@ -285,5 +285,5 @@ int64_t config_approval_valid_ms(const struct config *config, struct str workflo
 /* The first `clients` entry whose glob matches, or NULL. */
 const struct config_client *config_client_find(const struct config *config, struct str client_name);
 
-/* Both tables as Markdown, for docs/configuration.md. */
+/* Both tables as Markdown lists, for docs/configuration.md. */
 void config_write_reference(struct buffer *out);

@@ -50,7 +50,7 @@ void metrics_observe_by(struct metrics_handle *handle, enum metric metric, doubl
 
 /* Prometheus text 0.0.4, or OpenMetrics 1.0.0 with its "# EOF". */
 void metrics_write(struct buffer *out, bool open_metrics);
-/* The table as Markdown, for docs/metrics.md. */
+/* The table as a Markdown list, for docs/metrics.md. */
 void metrics_write_reference(struct buffer *out);
 /* Frees everything, for a leak-free end: no other thread counts any more. */
 void metrics_finish(void);

@@ -19,7 +19,7 @@ enum jsonrpc_error {
 int jsonrpc_error_code(enum jsonrpc_error error);
 const char *jsonrpc_error_type(enum jsonrpc_error error);
 const char *jsonrpc_error_message(enum jsonrpc_error error);
-/* The table as Markdown, for docs/errors.md. */
+/* The table as a Markdown list, for docs/errors.md. */
 void jsonrpc_write_error_reference(struct buffer *out);
 
 /* The members of `error.data`, in this order; empty ones are left out. `error_type` and a

@@ -491,15 +491,15 @@ END_TEST
 START_TEST(the_reference_has_every_key_and_variable)
 {
     static const char *const expected[] = {
-        "| `schema` | a whole number | required |",
-        "| `sources[].headers.*.env` | text | required |",
-        "| `governance.rules[].action` | forward, approve, deny or policy | required |",
-        "| `approval.*.timeout` | a duration, such as 10m | `10m` |",
-        "| `limits.body_bytes` | a size, such as 4MiB | `4MiB` |",
-        "| `admin.tokens[].roles` | a list of viewer, approver or caller | required |",
-        ", else `THOUGHTGATE_DEFAULT_TASK_TTL_SECS` | `600000` |",
-        "| `THOUGHTGATE_MAX_REQUEST_BODY_BYTES` | | `limits.body_bytes` |",
-        "| `THOUGHTGATE_ADMIN_TOKEN` |",
+        "\n- `schema` (a whole number; required): ",
+        "\n### `sources[].headers.*`\n\n- `sources[].headers.*.env` (text; required): ",
+        "\n- `governance.rules[].action` (forward, approve, deny or policy; required): ",
+        "\n- `approval.*.timeout` (a duration, such as 10m; default `10m`): ",
+        "\n- `limits.body_bytes` (a size, such as 4MiB; default `4MiB`): ",
+        "\n- `admin.tokens[].roles` (a list of viewer, approver or caller; required): ",
+        "else `THOUGHTGATE_DEFAULT_APPROVAL_TIMEOUT_SECS` (default `600`): ",
+        "\n- `THOUGHTGATE_MAX_REQUEST_BODY_BYTES` (wins over `limits.body_bytes`): ",
+        "\n- `THOUGHTGATE_ADMIN_TOKEN`: ",
     };
     struct buffer out;
     buffer_init(&out);

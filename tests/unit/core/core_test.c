@@ -10,6 +10,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/map.h"
+#include "taskgate/core/markdown.h"
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
 
@@ -83,6 +84,24 @@ START_TEST(buffer_grows_drops_and_gives_away)
     ck_assert_uint_eq(length, 3);
     ck_assert_ptr_null(buffer.bytes);
     free(bytes);
+}
+END_TEST
+
+START_TEST(an_item_of_a_list_ends_within_120_columns)
+{
+    struct buffer out, text;
+    buffer_init(&out);
+    buffer_init(&text);
+    /* 118 columns, and then "é" twice: four bytes, two columns. */
+    for (int i = 0; i < 58; i++)
+        buffer_append_text(&text, "a ");
+    buffer_append_text(&text, "éé next");
+    markdown_append_item(&out, buffer_str(&text));
+    const char *end = memchr(out.bytes, '\n', out.length);
+    ck_assert_uint_eq((size_t)(end - out.bytes), 122);
+    ck_assert(str_equal(str_slice(end, out.length - 122), STR("\n  next\n")));
+    buffer_finish(&out);
+    buffer_finish(&text);
 }
 END_TEST
 
@@ -207,6 +226,7 @@ int main(void)
     tcase_add_test(tests, cut_splits_at_the_first_separator);
     tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
     tcase_add_test(tests, buffer_grows_drops_and_gives_away);
+    tcase_add_test(tests, an_item_of_a_list_ends_within_120_columns);
     tcase_add_test(tests, map_survives_growth_and_removal);
     tcase_add_test(tests, hashes_depend_on_every_byte_and_the_length);
     tcase_add_test(tests, clock_writes_rfc_3339);
