@@ -72,7 +72,7 @@ static void answer(void *context, const struct control_reply *reply)
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == CONTROL_CREATED)
         log_info("Called by the control plane", LOG_TEXT("task", reply->task->id),
-                 LOG_TEXT("by", pending->by));
+                 LOG_TEXT("by", pending->who->person));
     if (exchange && reply->status == CONTROL_CREATED)
         answer_created(exchange, reply->task, pending->snapshot->config);
     else if (exchange)
@@ -99,7 +99,7 @@ void calls_create(const struct request *request)
     buffer_init(&source);
     json_decode_string(members.source, &source);
     const struct control_call call = {
-        .name = pending->by,
+        .name = pending->who->person,
         .source = buffer_str(&source),
         .tool = members.tool,
         .arguments = members.arguments,

@@ -6,10 +6,11 @@
 #include "internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
-#include "taskgate/gateway/control.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
 #include "body.h"
@@ -71,7 +72,7 @@ static void answer_decision(void *context, const struct store_reply *reply)
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == STORE_OK)
         log_info(pending->decision->log_line, LOG_TEXT("task", reply->task->id),
-                 LOG_TEXT("by", pending->by), LOG_TEXT("source", reply->task->source),
+                 LOG_TEXT("by", pending->who->person), LOG_TEXT("source", reply->task->source),
                  LOG_TEXT("tool", reply->task->tool), LOG_TEXT("reason", pending->reason));
     if (exchange)
         pending_reply_with_task(exchange, reply, pending->snapshot->config);
@@ -83,12 +84,23 @@ static void commit(struct pending_reply *pending, struct str id, struct str work
 {
     const struct decision *decision = pending->decision;
     const struct config *config = pending->snapshot->config;
-    struct task_change change = {.to = decision->to, .by = pending->by, .reason = pending->reason};
+    struct task_change change = {
+        .to = decision->to, .by = pending->who->person, .reason = pending->reason};
     if (decision->to == TASK_APPROVED)
         change.execute_by_ms = clock_now_ms() + config_approval_valid_ms(config, workflow);
-    struct store_actor actor = {"operator", pending->by};
+    struct store_actor actor = {"operator", pending->who->person};
     store_task_change(pending->admin->store, id, &change, &actor,
                       (struct store_call){pending->admin->loop, answer_decision, pending});
+}
+
+static void refuse_own(struct http_exchange *exchange, const struct operator_identity *who)
+{
+    bool is_known = strcmp(who->person, who->name) != 0;
+    char *message =
+        memory_format("the %s that made this call may not approve it; somebody else must",
+                      is_known ? "person" : "token");
+    reply_error(exchange, REPLY_FORBIDDEN, message, NULL);
+    free(message);
 }
 
 /* A task's owner never changes, so the owner read here is still right at the decision. */
@@ -96,7 +108,7 @@ static void check_owner(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = context;
     const struct task *task = reply->task;
-    bool is_own = task && control_owns(pending->by, task);
+    bool is_own = task && operator_owns(pending->who, task);
     if (task && reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&
         !(is_own && pending->decision->to == TASK_APPROVED)) {
         commit(pending, str_from(task->id), str_from(task->workflow));
@@ -104,9 +116,8 @@ static void check_owner(void *context, const struct store_reply *reply)
     }
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK && is_own)
-        reply_error(exchange, REPLY_FORBIDDEN,
-                    "the token that made this call may not approve it; somebody else must", NULL);
-    else if (exchange && pending->own_only && reply->status != STORE_FAILED)
+        refuse_own(exchange, pending->who);
+    else if (exchange && operator_sees_own_only(pending->who) && reply->status != STORE_FAILED)
         /* The same for tasks that are not there, so that none can be told by it. */
         reply_error(exchange, REPLY_FORBIDDEN,
                     "this token may cancel what it has called itself, and decides nothing else",
@@ -130,7 +141,7 @@ static void decide(const struct request *request, const struct decision *decisio
     struct pending_reply *pending = pending_reply_create(request);
     pending->decision = decision;
     pending->reason = reason;
-    if (decision->to == TASK_APPROVED || pending->own_only)
+    if (decision->to == TASK_APPROVED || operator_sees_own_only(pending->who))
         store_task_get(request->admin->store, request->id,
                        (struct store_call){request->admin->loop, check_owner, pending});
     else

@@ -13,7 +13,6 @@
 #include "feed.h"
 #include "reply.h"
 #include "task_json.h"
-#include "tokens.h"
 
 /* A reader that is so far behind is cut off; it may come back with Last-Event-ID. */
 #define MAX_BACKLOG_BYTES ((size_t)8 * 1024 * 1024)
@@ -29,7 +28,7 @@ struct stream {
     struct feed_listener listener;
     struct loop_timer keep_alive;
     int64_t sent; /* number of the last event */
-    char token_sha256[65];
+    struct operator_identity *who;
 };
 
 static void destroy_stream(struct stream *stream)
@@ -37,6 +36,7 @@ static void destroy_stream(struct stream *stream)
     list_remove(&stream->node);
     list_remove(&stream->listener.node);
     loop_timer_stop(&stream->keep_alive);
+    operator_unref(stream->who);
     free(stream);
 }
 
@@ -63,19 +63,12 @@ static void write_event(struct stream *stream, const struct feed_event *event,
     buffer_finish(&text);
 }
 
-/* A reload that takes a token away ends its open streams, too. */
-static bool is_still_allowed(const struct stream *stream, const struct snapshot *snapshot)
-{
-    return snapshot &&
-           tokens_still_allow(stream->admin, snapshot->config, stream->token_sha256, ROLE_VIEWER);
-}
-
-/* Sends what is new; ends the stream of a reader that may or can no longer follow. Returns
- * false when it has. */
+/* Sends what is new; ends the stream of a reader that may or can no longer follow: a reload that
+ * takes somebody away ends their open streams, too. Returns false when it has. */
 static bool catch_up(struct stream *stream)
 {
     struct snapshot *snapshot = snapshot_current();
-    bool goes_on = is_still_allowed(stream, snapshot);
+    bool goes_on = snapshot && operator_still_may(stream->admin, stream->who, ROLE_VIEWER);
     const struct feed_event *event;
     while (goes_on && (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
         write_event(stream, event, snapshot->config);
@@ -132,8 +125,7 @@ void events_open(const struct request *request)
     stream->exchange = request->exchange;
     stream->listener.changed = feed_changed;
     stream->sent = first_number(request);
-    for (size_t i = 0; i < sizeof stream->token_sha256; i++)
-        stream->token_sha256[i] = request->operator.sha256[i];
+    stream->who = operator_ref(request->who);
     list_append(&admin->streams, &stream->node);
     feed_listen(admin->feed, &stream->listener);
     loop_timer_init(&stream->keep_alive, admin->loop, keep_alive, stream);

@@ -8,6 +8,8 @@
 #include "taskgate/core/list.h"
 #include "taskgate/gateway/snapshot.h"
 
+#include "operator.h"
+
 /* Everything in it belongs to its loop's thread. */
 struct admin {
     struct loop *loop;
@@ -26,21 +28,13 @@ struct admin {
     int64_t started_ms; /* monotonic */
 };
 
-/* The holder of a token. */
-struct operator
-{
-    const char *name; /* of the snapshot, or static */
-    unsigned roles;   /* ROLE_… bits, ROLE_VIEWER among them for an approver */
-    char sha256[65];  /* of the token */
-};
-
 /* One request; lives until its handler returns. What goes on longer copies what it needs. */
 struct request {
     struct admin *admin;
     struct http_exchange *exchange;
     struct snapshot *snapshot;
-    struct operator operator; /* only on routes that need a role */
-    struct str id;            /* the {id} of the path */
+    struct operator_identity *who; /* NULL on routes that need no role */
+    struct str id;                 /* the {id} of the path */
 };
 
 typedef void (*request_handler)(const struct request *request);
@@ -48,14 +42,12 @@ typedef void (*request_handler)(const struct request *request);
 /* ---- router.c ---- */
 void router_handle(struct http_exchange *exchange, void *admin);
 
-/* Whether the token sees its own tasks only: it may call, but not look. */
-bool router_sees_own_only(const struct operator* operator);
-
 /* ---- one handler per route, each in the file of its name ---- */
 void probes_health(const struct request *request);
 void probes_ready(const struct request *request);
 void probes_metrics(const struct request *request);
 void page_serve(const struct request *request);
+void whoami_get(const struct request *request);
 void tasks_list(const struct request *request);
 void tasks_get(const struct request *request);
 void decisions_approve(const struct request *request);

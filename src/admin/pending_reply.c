@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
-#include "taskgate/gateway/control.h"
 
 #include "reply.h"
 #include "task_json.h"
@@ -21,8 +20,7 @@ struct pending_reply *pending_reply_create(const struct request *request)
     pending->exchange = request->exchange;
     pending->snapshot = snapshot_ref(request->snapshot);
     pending->admin = request->admin;
-    pending->by = memory_copy_text(request->operator.name);
-    pending->own_only = router_sees_own_only(&request->operator);
+    pending->who = operator_ref(request->who);
     http_on_gone(request->exchange, forget_exchange, pending);
     return pending;
 }
@@ -30,7 +28,7 @@ struct pending_reply *pending_reply_create(const struct request *request)
 void pending_reply_destroy(struct pending_reply *pending)
 {
     snapshot_unref(pending->snapshot);
-    free(pending->by);
+    operator_unref(pending->who);
     free(pending->reason);
     free(pending);
 }
@@ -44,7 +42,8 @@ struct http_exchange *pending_reply_take(struct pending_reply *pending)
 
 bool pending_reply_may_see(const struct pending_reply *pending, const struct store_reply *reply)
 {
-    return !pending->own_only || !reply->task || control_owns(pending->by, reply->task);
+    return !operator_sees_own_only(pending->who) || !reply->task ||
+           operator_owns(pending->who, reply->task);
 }
 
 void pending_reply_unknown(struct http_exchange *exchange)

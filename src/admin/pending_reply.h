@@ -10,8 +10,7 @@ struct pending_reply {
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;      /* owned reference */
     struct admin *admin;
-    char *by;                        /* name of the operator's token */
-    bool own_only;                   /* it sees its own tasks only */
+    struct operator_identity *who;
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
 };

@@ -14,7 +14,6 @@
 #include "feed.h"
 #include "query.h"
 #include "reply.h"
-#include "tokens.h"
 
 #define WAIT_MAX_MS 300000
 
@@ -24,8 +23,7 @@ struct wait {
     struct http_exchange *exchange; /* NULL once the client has gone while the store is asked */
     struct feed_listener listener;  /* from the read on */
     struct loop_timer timer;
-    struct operator operator;
-    char *name; /* the operator's, which may go with a reload */
+    struct operator_identity *who;
     char id[TASK_ID_BYTES];
     int64_t wait_ms;
     int64_t seen;          /* number of the last event */
@@ -38,7 +36,7 @@ static void destroy(struct wait *wait)
     list_remove(&wait->node);
     list_remove(&wait->listener.node);
     loop_timer_stop(&wait->timer);
-    free(wait->name);
+    operator_unref(wait->who);
     free(wait);
 }
 
@@ -89,23 +87,14 @@ static void answer_ended(struct wait *wait, const struct task *task)
 
 /* ---- while it waits ---- */
 
-/* A reload that takes a token away ends its open waits, too. */
-static bool is_still_allowed(const struct wait *wait)
-{
-    struct snapshot *snapshot = snapshot_current();
-    bool is_allowed = snapshot && tokens_still_allow(wait->admin, snapshot->config,
-                                                     wait->operator.sha256, wait->operator.roles);
-    snapshot_unref(snapshot);
-    return is_allowed;
-}
-
-/* Goes on with the task as it is now; false when the wait has ended with it. */
+/* Goes on with the task as it is now; false when the wait has ended with it. A reload that takes
+ * somebody away ends their open waits, too. */
 static bool take(struct wait *wait, struct task *task)
 {
-    bool is_owner = wait->admin->worker && control_owns(wait->name, task);
+    bool is_owner = wait->admin->worker && operator_owns(wait->who, task);
     wait->state = task->state;
     if (task_state_is_terminal(task->state)) {
-        if (is_still_allowed(wait))
+        if (operator_still_may(wait->admin, wait->who, wait->who->roles))
             answer_ended(wait, task);
         else
             refuse(wait, REPLY_UNAUTHORIZED, "the token is no longer valid");
@@ -153,8 +142,8 @@ static void on_read(void *context, const struct store_reply *reply)
     if (!wait->exchange)
         destroy(wait);
     else if (reply->status == STORE_NOT_FOUND ||
-             (reply->status == STORE_OK && router_sees_own_only(&wait->operator) &&
-              !control_owns(wait->name, reply->task)))
+             (reply->status == STORE_OK && operator_sees_own_only(wait->who) &&
+              !operator_owns(wait->who, reply->task)))
         refuse(wait, REPLY_NOT_FOUND, "there is no task with this id");
     else if (reply->status != STORE_OK)
         refuse(wait, REPLY_UNAVAILABLE, "the database does not answer, see the log");
@@ -191,8 +180,7 @@ void results_get(const struct request *request)
     struct wait *wait = memory_alloc(sizeof *wait);
     wait->admin = admin;
     wait->exchange = request->exchange;
-    wait->operator= request->operator;
-    wait->operator.name = wait->name = memory_copy_text(request->operator.name);
+    wait->who = operator_ref(request->who);
     wait->listener.changed = feed_changed;
     wait->wait_ms = wait_ms;
     wait->is_reading = true;

@@ -15,6 +15,7 @@ enum need {
     NEED_VIEWER = ROLE_VIEWER,
     NEED_APPROVER = ROLE_APPROVER,
     NEED_CALLER = ROLE_CALLER,
+    NEED_ANY_ROLE = ROLE_VIEWER | ROLE_APPROVER | ROLE_CALLER | ROLE_AUDITOR,
     NEED_VIEWER_OR_CALLER = ROLE_VIEWER | ROLE_CALLER,
     NEED_APPROVER_OR_CALLER = ROLE_APPROVER | ROLE_CALLER,
 };
@@ -38,6 +39,7 @@ static const struct route routes[] = {
     {"GET", "/card.js", NEED_NOTHING, false, page_serve},
     {"GET", "/json.js", NEED_NOTHING, false, page_serve},
     {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
+    {"GET", "/api/v1/whoami", NEED_ANY_ROLE, false, whoami_get},
     {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
     {"GET", "/api/v1/tasks", NEED_VIEWER, false, tasks_list},
     {"GET", "/api/v1/tasks/{id}", NEED_VIEWER_OR_CALLER, false, tasks_get},
@@ -130,11 +132,6 @@ static const char *what_is_missing(enum need need)
     return "this token may not look: it lacks the role viewer";
 }
 
-bool router_sees_own_only(const struct operator* operator)
-{
-    return (operator->roles &(unsigned) ROLE_VIEWER) == 0;
-}
-
 static bool check_token(struct request *request, const struct route *route)
 {
     if (route->need == NEED_NOTHING)
@@ -144,13 +141,13 @@ static bool check_token(struct request *request, const struct route *route)
                     "a token is never taken from the URL; send \"Authorization: Bearer …\"", NULL);
         return false;
     }
-    if (!tokens_authenticate(request->admin, request->snapshot->config, request->exchange,
-                             &request->operator)) {
+    request->who = tokens_authenticate(request);
+    if (!request->who) {
         reply_error(request->exchange, REPLY_UNAUTHORIZED,
                     "a valid token is needed, as \"Authorization: Bearer …\"", NULL);
         return false;
     }
-    if ((request->operator.roles &(unsigned) route->need) == 0) {
+    if (!operator_may(request->who, (unsigned)route->need)) {
         reply_error(request->exchange, REPLY_FORBIDDEN, what_is_missing(route->need), NULL);
         return false;
     }
@@ -180,5 +177,6 @@ void router_handle(struct http_exchange *exchange, void *context)
         route_request(&request);
     else
         reply_error(exchange, REPLY_UNAVAILABLE, "no configuration is in force", NULL);
+    operator_unref(request.who);
     snapshot_unref(request.snapshot);
 }

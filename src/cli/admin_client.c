@@ -15,7 +15,9 @@
 
 #define DEFAULT_URL "http://127.0.0.1:7469"
 #define URL_VARIABLE "THOUGHTGATE_ADMIN_URL"
-#define TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
+/* One's own, before the one that the gateway itself was started with. */
+#define TOKEN_VARIABLE "TASKGATE_TOKEN"
+#define OLD_TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
 #define CONNECT_TIMEOUT_S 5L
 #define WHOLE_TIMEOUT_S 30L
 /* The gateway sends a comment at least every 15 s: a stream that is silent for longer is dead. */
@@ -24,8 +26,9 @@
 
 struct admin_client {
     CURL *curl;
-    char *url;           /* without a slash at its end */
-    char *authorization; /* header line, or NULL without a token */
+    char *url;            /* without a slash at its end */
+    char *authorization;  /* header line, or NULL without a token */
+    const char *variable; /* that holds the token */
 };
 
 /* The answer that is being received. */
@@ -47,7 +50,9 @@ static bool is_printable(const char *text)
 struct admin_client *admin_client_create(void)
 {
     const char *url = getenv(URL_VARIABLE);
-    const char *token = getenv(TOKEN_VARIABLE);
+    const char *variable = TOKEN_VARIABLE, *token = getenv(variable);
+    if (!token || !*token)
+        token = getenv(variable = OLD_TOKEN_VARIABLE);
     if (!url || !*url)
         url = DEFAULT_URL;
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
@@ -55,7 +60,7 @@ struct admin_client *admin_client_create(void)
         return NULL;
     }
     if (token && !is_printable(token)) {
-        options_complain(TOKEN_VARIABLE " holds white space or a control character");
+        options_complain("%s holds white space or a control character", variable);
         return NULL;
     }
     struct error error = {""};
@@ -74,6 +79,7 @@ struct admin_client *admin_client_create(void)
     while (str_ends_with(trimmed, STR("/")))
         trimmed.length--;
     client->url = memory_copy_str(trimmed);
+    client->variable = variable;
     if (token && *token)
         client->authorization = memory_format("Authorization: Bearer %s", token);
     return client;
@@ -199,6 +205,16 @@ static int exit_code_of(long status, bool is_ours)
     }
 }
 
+static void explain_token(const struct admin_client *client)
+{
+    if (client->authorization)
+        fprintf(stderr, "taskgate: the token in %s was refused\n", client->variable);
+    else
+        fputs("taskgate: set " TOKEN_VARIABLE " or " OLD_TOKEN_VARIABLE
+              " to the operator's token\n",
+              stderr);
+}
+
 static int explain_refusal(const struct admin_client *client, const struct buffer *body)
 {
     long status = admin_client_status(client);
@@ -212,9 +228,7 @@ static int explain_refusal(const struct admin_client *client, const struct buffe
         fprintf(stderr, "taskgate: %s answered with HTTP %ld; is " URL_VARIABLE " right?\n",
                 client->url, status);
     if (status == 401)
-        fputs(client->authorization ? "taskgate: the token in " TOKEN_VARIABLE " was refused\n"
-                                    : "taskgate: set " TOKEN_VARIABLE " to the operator's token\n",
-              stderr);
+        explain_token(client);
     buffer_finish(&message);
     return exit_code_of(status, is_ours);
 }

@@ -1,7 +1,7 @@
 /*
  * The admin endpoint over HTTP, for commands: one request at a time, blocking. Where it is
- * and with which token: THOUGHTGATE_ADMIN_URL, THOUGHTGATE_ADMIN_TOKEN. Never from argv,
- * which every user of the machine can read.
+ * and with which token: THOUGHTGATE_ADMIN_URL; TASKGATE_TOKEN, else THOUGHTGATE_ADMIN_TOKEN. Never
+ * from argv, which every user of the machine can read.
  */
 #pragma once
 

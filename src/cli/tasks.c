@@ -200,7 +200,8 @@ static void write_usage(FILE *out)
     }
     fputs("\nEach has --json and its own --help. Where the endpoint is:\n"
           "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
-          "  THOUGHTGATE_ADMIN_TOKEN    the operator's token\n",
+          "  TASKGATE_TOKEN             the operator's token, else\n"
+          "  THOUGHTGATE_ADMIN_TOKEN\n",
           out);
 }
 

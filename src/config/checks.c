@@ -37,6 +37,17 @@ bool check_not_empty(struct str text, struct error *error)
     return str_trim(text).length > 0 || error_set(error, "must not be empty");
 }
 
+bool check_name(struct str text, struct error *error)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if ((unsigned char)text.bytes[i] < ' ' || text.bytes[i] == 0x7F)
+            return error_set(error, "the name holds a control character");
+    }
+    if (text.length > 0 && str_trim(text).length < text.length)
+        return error_set(error, "the name begins or ends with white space");
+    return check_not_empty(text, error);
+}
+
 bool check_glob(struct str text, struct error *error)
 {
     if (text.length == 0)

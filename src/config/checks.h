@@ -24,6 +24,8 @@ bool check_sha256(struct str text, struct error *error);
 bool check_dot_path(struct str text, struct error *error);
 /* What a tool's name may begin with, so that every client accepts the whole. */
 bool check_tool_prefix(struct str text, struct error *error);
+/* What people and groups are called: no white space at the ends, no control character. */
+bool check_name(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);
 
 bool parse_bool(struct str text, bool *value);

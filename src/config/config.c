@@ -20,6 +20,21 @@ const char *config_action_name(enum config_action action)
     return action_names[action];
 }
 
+const char *config_role_name(enum config_role role)
+{
+    switch (role) {
+    case ROLE_VIEWER:
+        return "viewer";
+    case ROLE_APPROVER:
+        return "approver";
+    case ROLE_CALLER:
+        return "caller";
+    case ROLE_AUDITOR:
+        break;
+    }
+    return "auditor";
+}
+
 const char *config_notify_event_name(enum config_notify_event event)
 {
     switch (event) {
@@ -108,6 +123,27 @@ static void finish_rule(struct config_rule *rule)
     free(rule->immediate_response);
 }
 
+static void finish_operators(struct config *config)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        struct config_person *person = &config->people[i];
+        finish_strings(&person->groups);
+        free(person->name);
+        free(person->subject);
+        free(person->issuer);
+        free(person->email);
+        free(person->slack);
+        free(person->certificate);
+    }
+    for (size_t i = 0; i < config->token_count; i++) {
+        finish_strings(&config->tokens[i].groups);
+        free(config->tokens[i].name);
+        free(config->tokens[i].person);
+    }
+    free(config->people);
+    free(config->tokens);
+}
+
 static void finish_lists(struct config *config)
 {
     for (size_t i = 0; i < config->source_count; i++)
@@ -118,8 +154,6 @@ static void finish_lists(struct config *config)
         finish_strings(&config->workflows[i].redact_fields);
         free(config->workflows[i].name);
     }
-    for (size_t i = 0; i < config->token_count; i++)
-        free(config->tokens[i].name);
     for (size_t i = 0; i < config->client_count; i++)
         free(config->clients[i].match);
     for (size_t i = 0; i < config->notify_count; i++) {
@@ -138,7 +172,6 @@ static void finish_lists(struct config *config)
     free(config->sources);
     free(config->rules);
     free(config->workflows);
-    free(config->tokens);
     free(config->clients);
 }
 
@@ -150,6 +183,7 @@ void config_unref(struct config *config)
     if (atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel) != 1)
         return;
     finish_lists(config);
+    finish_operators(config);
     config_unref(config->shadow);
     free(config->shadow_path);
     for (size_t i = 0; i < holder->client_glob_count; i++)
@@ -249,6 +283,15 @@ int64_t config_approval_valid_ms(const struct config *config, struct str workflo
 {
     const struct config_workflow *found = config_workflow_find(config, workflow);
     return found ? found->valid_for_ms : config->times.approval_validity_ms;
+}
+
+const struct config_person *config_person_find(const struct config *config, const char *name)
+{
+    for (size_t i = 0; name && i < config->person_count; i++) {
+        if (config->people[i].name && strcmp(config->people[i].name, name) == 0)
+            return &config->people[i];
+    }
+    return NULL;
 }
 
 const struct config_client *config_client_find(const struct config *config, struct str client_name)

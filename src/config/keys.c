@@ -30,8 +30,8 @@ CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
         {"input_required", PENDING_STATUS_INPUT_REQUIRED}, {"working", PENDING_STATUS_WORKING});
 CHOICES(client_tasks, "an answer", {"auto", CLIENT_TASKS_AUTO}, {"yes", CLIENT_TASKS_YES},
         {"no", CLIENT_TASKS_NO});
-CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER | ROLE_VIEWER},
-        {"caller", ROLE_CALLER});
+CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER},
+        {"caller", ROLE_CALLER}, {"auditor", ROLE_AUDITOR});
 CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
         {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
 CHOICES(pseudo_modes, "a mode", {"auto", PSEUDO_AUTO}, {"always", PSEUDO_ALWAYS},
@@ -196,13 +196,24 @@ const struct key config_keys[] = {
     {"proxy", "allowed_hosts", KEY_TEXTS, AT(config, proxy_allowed_hosts), .check = check_host, .help = "Accepted `Host` values. Without any, a loopback connection accepts loopback names, and any other connection accepts all."},
     {"proxy", "allowed_origins", KEY_TEXTS, AT(config, proxy_allowed_origins), .check = check_origin, .help = "Accepted `Origin` values. Loopback ones are always accepted."},
 
+    {"admin", "people", KEY_LIST, ITEMS(config, people, person_count, config_person), .help = "The people who decide."},
     {"admin", "tokens", KEY_LIST, ITEMS(config, tokens, token_count, config_token), .help = "The tokens that the admin endpoint accepts."},
     {"admin", "allowed_hosts", KEY_TEXTS, AT(config, admin_allowed_hosts), .check = check_host, .help = "As `proxy.allowed_hosts`."},
     {"admin", "allowed_origins", KEY_TEXTS, AT(config, admin_allowed_origins), .check = check_origin, .help = "As `proxy.allowed_origins`."},
-    {"admin.tokens[]", "name", KEY_TEXT, AT(config_token, name), .is_required = true, .check = check_not_empty, .help = "Name of the holder. Decisions are recorded under it."},
+    {"admin.people[]", "name", KEY_TEXT, AT(config_person, name), .is_required = true, .check = check_name, .help = "Name of the person. Decisions are recorded under it."},
+    {"admin.people[]", "groups", KEY_TEXTS, AT(config_person, groups), .check = check_name, .help = "Groups of the person."},
+    {"admin.people[]", "subject", KEY_TEXT, AT(config_person, subject), .check = check_name, .help = "The person's subject at the issuer (`sub`). The person cannot approve an agent's call that has this subject."},
+    {"admin.people[]", "issuer", KEY_TEXT, AT(config_person, issuer), .check = check_url, .help = "Issuer of the subject."},
+    {"admin.people[]", "email", KEY_TEXT, AT(config_person, email), .check = check_name, .help = "E-mail address of the person."},
+    {"admin.people[]", "slack", KEY_TEXT, AT(config_person, slack), .check = check_name, .help = "Slack id of the person. The key has no effect yet."},
+    {"admin.people[]", "certificate", KEY_TEXT, AT(config_person, certificate), .check = check_name, .help = "Subject of the person's client certificate. The key has no effect yet."},
+    {"admin.people[]", "roles", KEY_CHOICES, AT(config_person, roles), .choices = &roles, .help = "The rights of the person who shows the certificate."},
+    {"admin.tokens[]", "name", KEY_TEXT, AT(config_token, name), .is_required = true, .check = check_not_empty, .help = "Name of the token. Without `person` decisions are recorded under it."},
+    {"admin.tokens[]", "person", KEY_TEXT, AT(config_token, person), .check = check_not_empty, .help = "The holder, by a name in `admin.people`. Decisions are recorded under it."},
+    {"admin.tokens[]", "groups", KEY_TEXTS, AT(config_token, groups), .check = check_name, .help = "Groups of the holder, beside those of the person."},
     {"admin.tokens[]", "token_env", KEY_TEXT, .check = check_variable_name, .help = "Environment variable that holds the token. This or `token_sha256`."},
     {"admin.tokens[]", "token_sha256", KEY_TEXT, .check = check_sha256, .is_hidden = true, .help = "SHA-256 of the token, in hexadecimal."},
-    {"admin.tokens[]", "roles", KEY_CHOICES, AT(config_token, roles), .is_required = true, .choices = &roles, .help = "The rights of the token. `approver` includes `viewer`."},
+    {"admin.tokens[]", "roles", KEY_CHOICES, AT(config_token, roles), .is_required = true, .choices = &roles, .help = "The rights of the token. `approver` and `auditor` include `viewer`."},
 
     {"clients[]", "match", KEY_TEXT, AT(config_client, match), .is_required = true, .check = check_glob, .rule = "V-009", .help = "Glob on `clientInfo.name`."},
     {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether the client knows tasks."},

@@ -24,7 +24,7 @@ void validate_workflows(const struct draft *draft);
 /* Reads the Cedar policies; before the rules are looked at. */
 void validate_cedar(const struct draft *draft);
 void validate_rules(const struct draft *draft);
-void validate_tokens(const struct draft *draft);
+void validate_operators(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 void validate_notify(const struct draft *draft);
 /* Whether the configuration has a shadow that may be read: makes its path one beside the file. */

@@ -1,5 +1,5 @@
 /*
- * The command line: taskgate serve|check|explain|policy|tasks|call. Contract "Process".
+ * The command line: taskgate serve|check|explain|policy|tasks|call|whoami. Contract "Process".
  */
 #pragma once
 
@@ -23,3 +23,4 @@ int cli_explain(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
 int cli_call(int argc, char **argv);
+int cli_whoami(int argc, char **argv);

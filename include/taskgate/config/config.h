@@ -38,7 +38,14 @@ enum config_pending_status {
 enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
 enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
 enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
-enum config_role { ROLE_VIEWER = 1, ROLE_APPROVER = 2, ROLE_CALLER = 4 }; /* bits */
+enum config_role {
+    ROLE_VIEWER = 1,
+    ROLE_APPROVER = 2,
+    ROLE_CALLER = 4,
+    ROLE_AUDITOR = 8
+}; /* bits */
+/* "viewer" … */
+const char *config_role_name(enum config_role role);
 
 struct config_strings {
     char **items;
@@ -85,10 +92,24 @@ struct config_workflow {
     bool admin_only;                     /* destination {type: admin} or none */
 };
 
+/* A human: decisions and the audit trail name them, whatever they have shown. */
+struct config_person {
+    char *name;
+    struct config_strings groups;
+    char *subject;     /* as their issuer names them, or NULL */
+    char *issuer;      /* of the subject, or NULL */
+    char *email;       /* or NULL */
+    char *slack;       /* or NULL */
+    char *certificate; /* subject of a client certificate, or NULL */
+    unsigned roles;    /* ROLE_… bits, for whoever comes with the certificate */
+};
+
 struct config_token {
     char *name;
     char sha256[65]; /* lower-case hex of the token */
-    unsigned roles;  /* ROLE_… bits; ROLE_APPROVER includes ROLE_VIEWER */
+    unsigned roles;  /* ROLE_… bits as written: what one includes is operator_may()'s */
+    char *person;    /* name of one of `people`, or NULL */
+    struct config_strings groups;
 };
 
 struct config_client {
@@ -193,6 +214,8 @@ struct config {
     struct config_strings proxy_allowed_hosts, proxy_allowed_origins;
     char *admin_bind;
     uint16_t admin_port;
+    struct config_person *people;
+    size_t person_count;
     struct config_token *tokens;
     size_t token_count;
     struct config_strings admin_allowed_hosts, admin_allowed_origins;
@@ -282,6 +305,8 @@ int64_t config_decide_within_ms(const struct config *config,
 /* How long an approval through the workflow of this name holds; a task may outlive its workflow,
  * and an accelerated one has none. */
 int64_t config_approval_valid_ms(const struct config *config, struct str workflow);
+/* NULL when there is none of that name. */
+const struct config_person *config_person_find(const struct config *config, const char *name);
 /* The first `clients` entry whose glob matches, or NULL. */
 const struct config_client *config_client_find(const struct config *config, struct str client_name);
 

@@ -54,6 +54,11 @@ async function refusal(response) {
   return new ApiError(response.status, detail?.message ?? `The gateway answered with HTTP ${response.status}.`, detail?.state);
 }
 
+/** Who this is to the gateway: {name, person, groups, roles, via}. */
+export async function whoami() {
+  return (await request('whoami')).json();
+}
+
 /** A task of the API as an object; its arguments stay a JSON value of json.js. */
 function taskOf(json) {
   return Object.fromEntries(json.members);

@@ -33,7 +33,7 @@ function putPieces(element, pieces) {
   element.replaceChildren(content);
 }
 
-const putText = (element, text) => putPieces(element, visiblePieces(text ?? ''));
+export const putText = (element, text) => putPieces(element, visiblePieces(text ?? ''));
 
 const timeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
@@ -78,6 +78,8 @@ export class Card {
     }
     this.part('.more').addEventListener('click', () => this.open(!this.element.classList.contains('open')));
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
+    this.controls = [...this.part('.decision').childNodes];
+    this.mayDecide = true;
     this.label(task);
     this.putArguments(task);
     this.putMore('.meta', task.meta);
@@ -145,8 +147,7 @@ export class Card {
     this.task = task;
     this.element.dataset.state = task.state;
     this.part('.state').textContent = STATES[task.state] ?? task.state;
-    this.part('.decision').hidden = !this.isPending;
-    if (!this.isPending) this.part('.decision').replaceChildren();
+    this.putControls();
     this.putFacts();
     this.putOutcome();
     this.tick();
@@ -186,6 +187,20 @@ export class Card {
     if (Number.isNaN(left)) return;
     deadline.textContent = left > 0 ? `${remaining(left)} left` : 'time is up';
     deadline.classList.toggle('soon', left < 60_000);
+  }
+
+  /** Whoever may not decide gets no buttons. */
+  allow(mayDecide) {
+    this.mayDecide = mayDecide;
+    this.putControls();
+  }
+
+  putControls() {
+    const decision = this.part('.decision');
+    const shown = this.isPending && this.mayDecide;
+    decision.hidden = !shown;
+    if (!shown) decision.replaceChildren();
+    else if (!decision.hasChildNodes()) decision.replaceChildren(...this.controls);
   }
 
   setBusy(verb) {

@@ -1,6 +1,6 @@
 // The operators' page: who is signed in, which calls wait, what became of the others.
-import { ApiError, decide, decidedTasks, follow, pendingTasks, token } from './api.js';
-import { Card } from './card.js';
+import { ApiError, decide, decidedTasks, follow, pendingTasks, token, whoami } from './api.js';
+import { Card, putText } from './card.js';
 
 const SHOWN_DECIDED = 20;
 const RETRY_MAX_MS = 15_000;
@@ -8,6 +8,7 @@ const RETRY_MAX_MS = 15_000;
 const byId = (id) => document.getElementById(id);
 const cards = new Map(); // task id -> Card
 let connection = null; // AbortController of what runs while signed in
+let mayDecide = false;
 
 /* ---- signing in and out ---- */
 
@@ -15,7 +16,7 @@ function showSignIn(problem = '') {
   connection?.abort();
   connection = null;
   clearBoard();
-  byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = true;
+  byId('board').hidden = byId('link').hidden = byId('who').hidden = byId('sign-out').hidden = true;
   byId('sign-in').hidden = false;
   byId('sign-in-error').textContent = problem;
   byId('token').value = '';
@@ -80,6 +81,18 @@ function refuse(error) {
   showSignIn(error.status === 401 ? 'This token is not valid here. Is it complete, and of this gateway?' : `Refused: ${error.message}`);
 }
 
+/* Asked with each connection: what somebody may can change with a reload. */
+function showWho(who) {
+  const name = who.person === who.name ? who.person : `${who.person} (${who.name})`;
+  const line = byId('who');
+  putText(line, name);
+  line.title = [`Roles: ${who.roles.join(', ')}`, who.groups.length > 0 ? `Groups: ${who.groups.join(', ')}` : ''].filter(Boolean).join('\n');
+  line.hidden = false;
+  byId('may-not-decide').hidden = who.roles.includes('approver');
+  mayDecide = who.roles.includes('approver');
+  for (const card of cards.values()) card.allow(mayDecide);
+}
+
 /* The stream is opened first and its events held back until the lists are here: so nothing
  * that happens in between is missed, and nothing old overwrites something new. */
 async function followOnce(signal, connected) {
@@ -88,8 +101,9 @@ async function followOnce(signal, connected) {
   const own = new AbortController();
   signal.addEventListener('abort', () => own.abort());
   const load = async () => {
-    const [pending, decided] = await Promise.all([pendingTasks(), decidedTasks(SHOWN_DECIDED)]);
+    const [who, pending, decided] = await Promise.all([whoami(), pendingTasks(), decidedTasks(SHOWN_DECIDED)]);
     if (own.signal.aborted) return;
+    showWho(who);
     replaceAll(pending, decided);
     for (const task of early) put(task);
     early = null;
@@ -137,6 +151,7 @@ function put(task, isNews = false) {
     card.update(task);
   } else {
     card = new Card(byId('card'), task, pressed);
+    card.allow(mayDecide);
     cards.set(task.id, card);
   }
   if (!card.element.isConnected) place(card);

@@ -22,13 +22,14 @@
     "  allowed_origins: [\"https://ops.example\"]\n"                                               \
     "  tokens:\n"                                                                                  \
     "    - {name: hand, token_env: DECIDE, roles: [approver]}\n"                                   \
-    "    - {name: voice, token_env: CALL, roles: [caller]}\n"
+    "    - {name: voice, token_env: CALL, roles: [caller]}\n"                                      \
+    "    - {name: book, token_env: AUDIT, roles: [auditor]}\n"
 #define VIEWER "    - {name: eye, token_env: VIEW, roles: [viewer]}\n"
 
 static const char *environment(const char *name)
 {
     static const char *const values[][2] = {
-        {"VIEW", "view"}, {"DECIDE", "decide"}, {"CALL", "call"}};
+        {"VIEW", "view"}, {"DECIDE", "decide"}, {"CALL", "call"}, {"AUDIT", "audit"}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (strcmp(name, values[i][0]) == 0)
             return values[i][1];

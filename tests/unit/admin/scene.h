@@ -20,7 +20,7 @@ struct scene {
     char *head, *body;        /* of the last response */
 };
 
-/* Tokens: "view", "decide" and "call" with the role of their name, and "extra". */
+/* Tokens: "view", "decide" and "call" and "audit" with the role of their name, and "extra". */
 void scene_start(struct scene *scene);
 void scene_finish(struct scene *scene);
 /* Puts another configuration in force: with or without the token "view", and the text of

@@ -32,6 +32,7 @@ static void start(void)
     ck_assert_int_eq(write(fd, text, sizeof text - 1), (int)sizeof text - 1);
     close(fd);
     unsetenv("THOUGHTGATE_ADMIN_TOKEN");
+    unsetenv("TASKGATE_TOKEN");
     setenv("THOUGHTGATE_POLICIES",
            "@id(\"p\")\n"
            "permit(principal, action == ThoughtGate::Action::\"Forward\", resource)\n"
@@ -94,6 +95,8 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
         {"policy parse", "FILE is missing"},
         {"policy parse a b", "unexpected argument b"},
         {"serve --nope", "unknown option --nope"},
+        {"whoami x", "unexpected argument x"},
+        {"whomai", "did you mean whoami?"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_assert_msg(run(rows[i].arguments) == CLI_USAGE, "%s", rows[i].arguments);
@@ -126,7 +129,7 @@ START_TEST(help_is_exit_0_on_stdout_alone)
         "policy --help",   "policy test --help",
         "policy parse -h", "policy authorize -h",
         "tasks result -h", "policy simulate -h",
-        "call --help",
+        "call --help",     "whoami --help",
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
@@ -151,6 +154,7 @@ START_TEST(every_command_knows_its_version)
         "tasks watch --version",
         "tasks result --version",
         "call --version",
+        "whoami --version",
         "policy --version",
         "policy authorize --version",
         "policy parse --version",

@@ -248,7 +248,7 @@ START_TEST(secrets_come_from_variables_and_stay_out_of_messages)
     static const char digest[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     struct config *config = load_in(tokens, "A=abc", "B=def", NULL, "");
     ck_assert_str_eq(config->tokens[0].sha256, digest);
-    ck_assert_uint_eq(config->tokens[0].roles, ROLE_APPROVER | ROLE_VIEWER);
+    ck_assert_uint_eq(config->tokens[0].roles, ROLE_APPROVER);
     ck_assert_uint_eq(config->tokens[1].roles, ROLE_CALLER);
     config_unref(config);
     load_in(tokens, "A=abc", "B=abc", NULL,

@@ -9,6 +9,7 @@
 #define HEAD "schema: 1\nsources:\n"
 #define UP "  - {id: up, kind: mcp, url: 'http://h/mcp'}\n"
 #define GOVERNANCE "governance:\n  defaults: {action: forward}\n"
+#define DIGEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define RULES HEAD UP GOVERNANCE "  rules:\n"
 
 static const struct finding {
@@ -297,6 +298,28 @@ static const struct finding appended[] = {
     {"admin: {tokens: [{name: a, token_sha256: abc, roles: [vewer]}]}\n",
      "t.yaml:9:42: admin.tokens[0].token_sha256: a SHA-256 digest is 64 hexadecimal digits\n"
      "t.yaml:9:55: admin.tokens[0].roles[0]: \"vewer\" is not a role; did you mean \"viewer\"?\n"},
+    /* operators by name */
+    {"admin: {people: [{name: alice}, {name: alice}, {name: ' x'}, {groups: [a]}]}\n",
+     "t.yaml:9:40: admin.people[1]: the name is that of admin.people[0] as well\n"
+     "t.yaml:9:55: admin.people[2].name: \" x\": the name begins or ends with white space\n"
+     "t.yaml:9:62: admin.people[3].name: the key is missing\n"},
+    {"admin: {people: [{name: a, email: A@x, subject: s, issuer: 'https://i'}, {name: b, email: "
+     "a@x, subject: s, issuer: 'https://i'}, {name: c, subject: s}]}\n",
+     "t.yaml:9:91: admin.people[1]: the email is that of admin.people[0] as well\n"
+     "t.yaml:9:105: admin.people[1]: the subject is that of admin.people[0] as well\n"},
+    {"admin: {people: [{name: alice}], tokens: [{name: t, person: alcie, token_sha256: " DIGEST
+     ", roles: "
+     "[auditor]}]}\n",
+     "t.yaml:9:61: admin.tokens[0]: there is no person alcie; add the person to admin.people\n"},
+    {"admin: {people: [{name: alice}, {name: bob}], tokens: [{name: alice, token_sha256: " DIGEST
+     ", roles: "
+     "[viewer]}]}\n",
+     "t.yaml:9:63: admin.tokens[0]: the token has the name of the person alice; say whose it is by "
+     "person, or rename the token\n"},
+    {"admin: {people: [{name: alice}, {name: bob}], tokens: [{name: alice, person: bob, "
+     "token_sha256: " DIGEST ", roles: [viewer]}]}\n",
+     "t.yaml:9:63: admin.tokens[0]: the token of bob has the name of another person; rename the "
+     "token\n"},
     /* those who are told */
     {"notify: [{secret_env: UNSET}, {url: 'ftp://u:pw@h/', secret_env: UNSET}, {url: "
      "'http://h/'}]\n",

@@ -496,7 +496,7 @@ START_TEST(the_reference_has_every_key_and_variable)
         "\n- `governance.rules[].action` (forward, approve, deny or policy; required): ",
         "\n- `approval.*.timeout` (a duration, such as 10m; default `10m`): ",
         "\n- `limits.body_bytes` (a size, such as 4MiB; default `4MiB`): ",
-        "\n- `admin.tokens[].roles` (a list of viewer, approver or caller; required): ",
+        "\n- `admin.tokens[].roles` (a list of viewer, approver, caller or auditor; required): ",
         "else `THOUGHTGATE_DEFAULT_APPROVAL_TIMEOUT_SECS` (default `600`): ",
         "\n- `THOUGHTGATE_MAX_REQUEST_BODY_BYTES` (wins over `limits.body_bytes`): ",
         "\n- `THOUGHTGATE_ADMIN_TOKEN`: ",

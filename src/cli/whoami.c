@@ -1,0 +1,82 @@
+/* taskgate whoami: who the admin endpoint takes the holder of the token for. */
+#include "taskgate/cli/cli.h"
+#include "taskgate/json/text.h"
+
+#include "admin_client.h"
+#include "options.h"
+#include "tasks.h"
+#include "terminal.h"
+
+/* "groups:  dba, it"; nothing for an empty list. */
+static void append_list(struct buffer *out, const char *label, struct str list)
+{
+    struct str item;
+    size_t position = 0;
+    bool is_first = true;
+    while (json_next_element(list, &position, &item)) {
+        struct buffer text;
+        buffer_init(&text);
+        json_decode_string(item, &text);
+        buffer_append_format(out, is_first ? "%-8s " : ", ", label);
+        terminal_append_text(out, buffer_str(&text));
+        buffer_finish(&text);
+        is_first = false;
+    }
+    if (!is_first)
+        buffer_append_char(out, '\n');
+}
+
+static void append_member(struct buffer *out, const char *label, struct str who, const char *name)
+{
+    buffer_append_format(out, "%-8s ", label);
+    tasks_append_member(out, who, name);
+    buffer_append_char(out, '\n');
+}
+
+static void append_who(struct buffer *out, struct str who)
+{
+    append_member(out, "person:", who, "person");
+    append_member(out, "name:", who, "name");
+    append_list(out, "groups:", json_member(who, "groups"));
+    append_list(out, "roles:", json_member(who, "roles"));
+    append_member(out, "via:", who, "via");
+}
+
+static int ask(struct admin_client *client, bool json)
+{
+    struct buffer body, text;
+    const struct admin_request request = {.method = "GET", .path = "/api/v1/whoami"};
+    buffer_init(&body);
+    buffer_init(&text);
+    int code = admin_client_send(client, &request, &body);
+    if (code == CLI_DONE && json) {
+        terminal_append_json(&text, buffer_str(&body));
+        buffer_append_char(&text, '\n');
+    } else if (code == CLI_DONE) {
+        append_who(&text, buffer_str(&body));
+    }
+    if (code == CLI_DONE && !terminal_write(&text))
+        code = CLI_FAILURE;
+    buffer_finish(&text);
+    buffer_finish(&body);
+    return code;
+}
+
+int cli_whoami(int argc, char **argv)
+{
+    bool json = false;
+    const struct option options[] = {{"json", NULL, "print JSON", NULL, &json}};
+    const struct command command = {
+        .usage = "taskgate whoami [--json]",
+        .synopsis = "Says who you are to a running gateway, and what you may do there.",
+        .options = options,
+        .option_count = 1,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+    struct admin_client *client = admin_client_create();
+    int code = client ? ask(client, json) : CLI_USAGE;
+    admin_client_destroy(client);
+    return code;
+}

@@ -1,0 +1,155 @@
+/* Rules about operators: people who can be told apart, tokens that belong to one of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/memory.h"
+#include "validate.h"
+
+/* The token that THOUGHTGATE_ADMIN_TOKEN or the first start makes. */
+#define OWN_TOKEN_NAME "admin"
+
+static bool is_text(const struct node *node)
+{
+    return node && node->kind == NODE_TEXT && !node_is_null(node);
+}
+
+/* ---- people ---- */
+
+static bool are_equal(const char *left, const char *right)
+{
+    return left && right && strcmp(left, right) == 0;
+}
+
+static bool are_same_subject(const struct config_person *left, const struct config_person *right)
+{
+    bool have_same_issuer =
+        are_equal(left->issuer, right->issuer) || (!left->issuer && !right->issuer);
+    return have_same_issuer && are_equal(left->subject, right->subject);
+}
+
+/* What points to a person points to one alone. */
+static void check_alone(const struct draft *draft, const struct node *node, size_t index)
+{
+    const struct config_person *people = draft->config->people, *person = &people[index];
+    char *path = memory_format("admin.people[%zu]", index);
+    for (size_t i = 0; i < index; i++) {
+        const struct config_person *other = &people[i];
+        const struct {
+            const char *key;
+            bool is_taken;
+        } keys[] = {
+            {"name", are_equal(person->name, other->name)},
+            {"subject", are_same_subject(person, other)},
+            {"email", person->email && other->email &&
+                          str_equal_ignore_case(str_from(person->email), str_from(other->email))},
+            {"slack", are_equal(person->slack, other->slack)},
+            {"certificate", are_equal(person->certificate, other->certificate)},
+        };
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            if (keys[k].is_taken)
+                report_error(&draft->report, node_get(node, keys[k].key), path, NULL,
+                             "the %s is that of admin.people[%zu] as well", keys[k].key, i);
+        }
+    }
+    free(path);
+}
+
+static void validate_person(const struct draft *draft, const struct node *node, size_t index)
+{
+    const struct config_person *person = &draft->config->people[index];
+    char *path = memory_format("admin.people[%zu]", index);
+    check_alone(draft, node, index);
+    if (person->slack)
+        report_warning(&draft->report, node_get(node, "slack"), path, NULL,
+                       "Slack is not supported yet, the key has no effect");
+    if (person->certificate)
+        report_warning(&draft->report, node_get(node, "certificate"), path, NULL,
+                       "client certificates are not supported yet, the key has no effect");
+    if (are_equal(person->name, OWN_TOKEN_NAME))
+        report_warning(&draft->report, node_get(node, "name"), path, "choose another name",
+                       "decisions by THOUGHTGATE_ADMIN_TOKEN are recorded under this name, too");
+    free(path);
+}
+
+/* ---- tokens ---- */
+
+/* The secret of `token_env` as the digest that is compared with later. */
+static void resolve_token(const struct draft *draft, const struct node *variable, const char *path,
+                          struct config_token *token)
+{
+    const char *secret = draft->environment(variable->text);
+    struct error error;
+    if (!secret || !*secret) {
+        report_error(&draft->report, variable, path, "set it to the token",
+                     "V-014 the environment variable %s is not set", variable->text);
+    } else if (!check_header_value(str_from(secret), &error) || strchr(secret, ' ')) {
+        report_error(&draft->report, variable, path, NULL,
+                     "the token in %s holds white space or control characters", variable->text);
+    } else {
+        digest_sha256_hex(str_from(secret), token->sha256);
+    }
+}
+
+/* Whose it is must be told from the name alone: decisions are recorded under one name each. */
+static void check_person_of(const struct draft *draft, const struct node *node, const char *path,
+                            const struct config_token *token)
+{
+    const struct config *config = draft->config;
+    if (token->person && !config_person_find(config, token->person))
+        report_error(&draft->report, node_get(node, "person"), path,
+                     "add the person to admin.people", "there is no person %s", token->person);
+    else if (!token->person && config_person_find(config, token->name))
+        report_error(&draft->report, node_get(node, "name"), path,
+                     "say whose it is by person, or rename the token",
+                     "the token has the name of the person %s", token->name);
+    const struct config_person *namesake = config_person_find(config, token->name);
+    if (token->person && namesake && strcmp(namesake->name, token->person) != 0)
+        report_error(&draft->report, node_get(node, "name"), path, "rename the token",
+                     "the token of %s has the name of another person", token->person);
+}
+
+static void validate_token(const struct draft *draft, const struct node *node, size_t index)
+{
+    struct config_token *tokens = draft->config->tokens, *token = &tokens[index];
+    const struct node *variable = node_get(node, "token_env");
+    const struct node *digest = node_get(node, "token_sha256");
+    struct error error;
+    char *path = memory_format("admin.tokens[%zu]", index);
+    char *variable_path = memory_format("%s.token_env", path);
+    if (is_text(variable) == is_text(digest))
+        report_error(&draft->report, node, path, NULL, "needs either token_env or token_sha256");
+    else if (is_text(variable) && check_variable_name(str_from(variable->text), &error))
+        resolve_token(draft, variable, variable_path, token);
+    else if (is_text(digest) && check_sha256(str_from(digest->text), &error)) {
+        for (size_t i = 0; digest->text[i]; i++)
+            token->sha256[i] = (char)(digest->text[i] | 0x20); /* to lower case */
+    }
+    for (size_t i = 0; i < index; i++) {
+        if (tokens[i].name && token->name && strcmp(tokens[i].name, token->name) == 0)
+            report_error(&draft->report, node_get(node, "name"), path,
+                         "decisions are recorded under it", "the name is taken by another token");
+        if (*token->sha256 && strcmp(tokens[i].sha256, token->sha256) == 0)
+            report_error(&draft->report, node, path, "each needs a token of its own",
+                         "this is the token of admin.tokens[%zu] as well", i);
+    }
+    check_person_of(draft, node, path, token);
+    free(variable_path);
+    free(path);
+}
+
+static const struct node *list_of(const struct draft *draft, const char *key)
+{
+    return node_get(node_get(draft->root, "admin"), key);
+}
+
+void validate_operators(const struct draft *draft)
+{
+    const struct node *people = list_of(draft, "people");
+    for (size_t i = 0; i < draft->config->person_count; i++)
+        validate_person(draft, people->values[i], i);
+    const struct node *tokens = list_of(draft, "tokens");
+    for (size_t i = 0; i < draft->config->token_count; i++)
+        validate_token(draft, tokens->values[i], i);
+}
