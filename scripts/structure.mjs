@@ -6,8 +6,8 @@
 //   scripts/structure.mjs --json     rooms, lines, arrows and circles, for other programs
 //   … --root FOLDER                  of another checkout
 //
-// A room is a folder with C files. A header in include/taskgate/ belongs to the room of the same
-// name in src/. An arrow that follows from two others is left out of the picture.
+// A room is a folder with C files. A header in include/taskgate/ belongs to the room of src/ that has
+// its .c file, else to the room of the same name. An arrow that follows from two others is left out of the picture.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,10 +26,12 @@ function filesBelow(folder) {
 }
 
 /** policy/cedar.h and policy/cedar_print.h are doors of policy/cedar, where there is such a folder. */
-function roomOf(file, folders) {
+function roomOf(file, folders, files) {
   const parts = file.split('/');
   if (parts[0] === 'src') return parts.slice(1, -1).join('/');
   const house = parts.slice(2, -1).join('/');
+  const own = [...folders].filter((folder) => `${folder}/`.startsWith(`${house}/`) && files.has(`src/${folder}/${path.basename(file, '.h')}.c`));
+  if (own.length === 1) return own[0];
   const words = path.basename(file, '.h').split('_');
   const doors = words.map((_, i) => `${house}/${words.slice(0, i + 1).join('_')}`);
   return doors.findLast((door) => folders.has(door)) ?? house;
@@ -44,13 +46,13 @@ export function structureOf(root = HERE) {
   const units = new Map();
   for (const file of files) {
     const text = fs.readFileSync(path.join(root, file), 'utf8');
-    const room = roomOf(file, folders);
+    const room = roomOf(file, folders, files);
     const known = rooms.get(room) ?? { lines: 0, files: 0 };
     rooms.set(room, { lines: known.lines + text.split('\n').length - 1, files: known.files + 1 });
     const uses = [...text.matchAll(/^#include "([^"]+)"/gm)].map(([, target]) => {
-      const places = ['include'];
-      for (let folder = path.dirname(file); folder !== '.'; folder = path.dirname(folder)) places.unshift(folder);
-      return places.map((place) => path.join(place, target)).find((name) => files.has(name));
+      const places = [];
+      for (let folder = path.dirname(file); folder !== '.'; folder = path.dirname(folder)) places.push(folder);
+      return [...places, 'include'].map((place) => path.join(place, target)).find((name) => files.has(name));
     });
     units.set(file, { room, uses: new Set(uses.filter(Boolean)) });
   }

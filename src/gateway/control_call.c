@@ -1,4 +1,5 @@
 /* Calls that come from the control plane: no client, no session, the same gates (seed 004). */
+#include "state/tool_catalog.h"
 #include "taskgate/gateway/control.h"
 
 #include <stdlib.h>

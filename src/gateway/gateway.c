@@ -6,23 +6,29 @@
 #include "decision/shadow.h"
 #include "inbox/inbox.h"
 #include "inbox/inbox_events.h"
+#include "input/input_events.h"
 #include "input/input_request.h"
-#include "internal.h"
 #include "mcp_client/rpc_call.h"
 #include "mcp_client/tools_fetch.h"
+#include "methods/entry.h"
+#include "methods/list_cache.h"
+#include "methods/rate_limit.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
+#include "request/broadcast.h"
+#include "request/call.h"
 #include "request/request_headers.h"
-#include "request/worker.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "run/quota.h"
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
 #include "state/server_status.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
+#include "taskgate/gateway/gateway.h"
 
 #define IDLE_CONNECTIONS 256
 
@@ -34,6 +40,28 @@ static void on_server_changed(void *context, struct str source, enum catalog_cha
         tools_fetch_soon(gateway);
     inbox_note_server(gateway, source, change);
 }
+
+static void on_input_offered(struct gateway_worker *worker, const struct task *task)
+{
+    result_wait_offer(worker, task);
+    notification_stream_offer(worker, task);
+}
+
+/* A stream numbered by `claimant` is one that waits for a task's result, or a GET stream. */
+static void send_to_claimant(struct gateway_worker *worker, const struct task *task,
+                             uint64_t claimant, struct str message)
+{
+    if (!task || !result_wait_send(worker, task, claimant, message))
+        notification_stream_send(worker, claimant, message);
+}
+
+static const struct input_events input_events = {
+    .changed = execution_input_changed,
+    .status = notification_stream_send_status,
+    .offer = on_input_offered,
+    .offer_client = notification_stream_offer_client,
+    .send = send_to_claimant,
+};
 
 struct gateway *gateway_create(struct store *store)
 {
@@ -48,6 +76,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
     gateway->detached_callbacks = &detached_answers;
+    gateway->input_events = &input_events;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
     gateway->inputs = input_table_create();
@@ -163,13 +192,20 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     free(worker);
 }
 
+static void deliver_list_changed(struct gateway_worker *worker, const void *none)
+{
+    notification_stream_send_list_changed(worker);
+}
+
+static const struct broadcast_kind list_changed_kind = {.deliver = deliver_list_changed};
+
 void gateway_reloaded(struct gateway *gateway)
 {
     struct snapshot *snapshot = snapshot_current();
     catalog_reconfigure(gateway->catalog, snapshot->config);
     catalog_announce_all(gateway->catalog, snapshot);
     snapshot_unref(snapshot);
-    workers_broadcast(gateway, notification_stream_send_list_changed, NULL, STR_EMPTY);
+    broadcast_send(gateway, &list_changed_kind, NULL);
     tools_fetch_soon(gateway);
 }
 
@@ -181,6 +217,16 @@ void gateway_fetch_tools(struct gateway_worker *worker)
     tools_fetch_missing(worker);
 }
 
+void gateway_handle(struct http_exchange *exchange, void *worker)
+{
+    entry_handle(worker, exchange);
+}
+
+void gateway_refusal(int status, struct buffer *body, void *worker)
+{
+    entry_write_refusal(status, body);
+}
+
 bool gateway_upstream_reachable(const struct gateway *gateway)
 {
     return catalog_all_reachable(gateway->catalog);
@@ -188,17 +234,19 @@ bool gateway_upstream_reachable(const struct gateway *gateway)
 
 /* ---- shutting down ---- */
 
-static void shut_down_worker(struct gateway_worker *worker, struct task *unused, struct str none)
+static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
     result_wait_end_all(worker);
     notification_stream_end_all(worker);
     relay_end_opening(worker);
 }
 
+static const struct broadcast_kind shut_down_kind = {.deliver = deliver_shut_down};
+
 void gateway_shut_down(struct gateway *gateway)
 {
     atomic_store(&gateway->shutting_down, true);
-    workers_broadcast(gateway, shut_down_worker, NULL, STR_EMPTY);
+    broadcast_send(gateway, &shut_down_kind, NULL);
 }
 
 long gateway_in_flight(const struct gateway *gateway)

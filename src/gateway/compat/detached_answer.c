@@ -1,5 +1,6 @@
 /* What the client of a slow call is told: upstream's answer in time, or its task. */
 #include "detached_answer.h"
+#include "state/tool_catalog.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "mcp_client/rpc_call.h"
 #include "name_pattern.h"
 #include "request/call_part.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"

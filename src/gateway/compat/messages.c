@@ -1,6 +1,7 @@
 /* get_notifications, get_logs, list_servers. */
 #include "answer.h"
 #include "inbox/inbox.h"
+#include "state/tool_catalog.h"
 #include "taskgate/json/members.h"
 #include "tools.h"
 

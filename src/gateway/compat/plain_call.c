@@ -1,5 +1,8 @@
 /* Plain calls that become tasks, or join one that an earlier call has become. */
 #include "plain_call.h"
+#include "mcp_client/credential_check.h"
+#include "run/task_create.h"
+#include "state/tool_catalog.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
+#include "state/tool_catalog.h"
 
 /* Answers the call, now or later, once upstream has accepted its client. */
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,

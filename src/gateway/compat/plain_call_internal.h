@@ -5,6 +5,7 @@
 #include "plain_call.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
+#include "state/tool_catalog.h"
 
 struct plain_call {
     struct call_part part;

@@ -1,10 +1,9 @@
 /* Which tools the gateway itself offers, under which names, and to whom. */
 #include "tools.h"
+#include "state/tool_catalog.h"
 
-#include "answer.h"
 #include "inbox/inbox.h"
 #include "taskgate/core/log.h"
-#include "taskgate/core/metrics.h"
 #include "taskgate/json/members.h"
 
 static const struct pseudo_tool tools[] = {
@@ -14,7 +13,7 @@ static const struct pseudo_tool tools[] = {
         .description = text, __VA_ARGS__                                                           \
     }
 #define TOOL(symbol, title, effect, handler, description, ...)                                     \
-    {PSEUDO_TOOL_##symbol, title, description, PSEUDO_TOOL_##effect, handler, {__VA_ARGS__}},
+    {PSEUDO_TOOL_##symbol, title, description, PSEUDO_TOOL_##effect, {__VA_ARGS__}},
 #include "tools_table.h"
 #undef PARAMETER
 #undef TOOL
@@ -173,37 +172,4 @@ void pseudo_tools_write(const struct call *call, struct buffer *out)
     }
     warn_of_collisions(call, buffer_str(&collisions));
     buffer_finish(&collisions);
-}
-
-/* ---- calling ---- */
-
-/* Upstream knows this client. */
-static void run(struct call *call)
-{
-    const struct pseudo_tool *tool = pseudo_tool_called(call);
-    struct str arguments = call->envelope.arguments.raw;
-    char key[CLIENT_KEY_BYTES];
-    struct buffer problem, text;
-    buffer_init(&problem);
-    buffer_init(&text);
-    inbox_key_of_call(call, key);
-    inbox_touch(call->worker->gateway, str_from(key));
-    if (!tool) {
-        compat_answer_text(call, STR("This tool is now the server's own: list the tools again"),
-                           true); /* its list has come meanwhile */
-    } else if (compat_check_arguments(arguments, tool->parameters, &problem)) {
-        tool->handle(call, arguments);
-    } else {
-        buffer_append_format(&text, "Invalid arguments for %s: %.*s",
-                             config_pseudo_tool_name(tool->id), STR_ARGS(buffer_str(&problem)));
-        compat_answer_text(call, buffer_str(&text), true);
-    }
-    buffer_finish(&text);
-    buffer_finish(&problem);
-}
-
-void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)
-{
-    metrics_count(METRIC_PSEUDO_CALLS, str_from(config_pseudo_tool_name(tool->id)));
-    credential_check_then(call, run);
 }

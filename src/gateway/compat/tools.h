@@ -6,12 +6,10 @@
 #pragma once
 
 #include "arguments.h"
-#include "internal.h"
+#include "request/call.h"
+#include "state/tool_catalog.h"
 
 #define PSEUDO_TOOL_MOST_PARAMETERS 6
-
-/* `arguments` is JSON text that fits the table; may be empty. Answers the call. */
-typedef void (*pseudo_tool_handler)(struct call *call, struct str arguments);
 
 /* What hosts may conclude before they ask their human. */
 enum pseudo_tool_effect {
@@ -24,15 +22,12 @@ struct pseudo_tool {
     enum config_pseudo_tool id;
     const char *title, *description;
     enum pseudo_tool_effect effect;
-    pseudo_tool_handler handle;
     struct compat_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
 
 /* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
  * our prefix it is ours always. Asks the configuration and the catalogue alone. */
 const struct pseudo_tool *pseudo_tool_called(struct call *call);
-/* Answers the call, once upstream has accepted its session and token; after call_with_facts(). */
-void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool);
 
 /* The entries of tools/list: JSON objects with a comma between them. */
 void pseudo_tools_write(const struct call *call, struct buffer *out);
@@ -52,13 +47,13 @@ bool pseudo_tools_promise_output(const struct call *call, const struct policy_de
  * which others go with it. Nothing where they are not offered. */
 void pseudo_tools_write_alternative(const struct call *call, struct buffer *out);
 
-/* ---- the handlers, one file for what belongs together ---- */
+/* ---- the handlers, one file for what belongs together ----
+ * `arguments` is JSON text that fits the table; may be empty. Each answers the call. */
 void pseudo_tool_list_tasks(struct call *call, struct str arguments);
 void pseudo_tool_get_task(struct call *call, struct str arguments);
 void pseudo_tool_get_task_result(struct call *call, struct str arguments);
 void pseudo_tool_cancel_task(struct call *call, struct str arguments);
 void pseudo_tool_await_activity(struct call *call, struct str arguments);
-void pseudo_tool_execute_tool(struct call *call, struct str arguments);
 void pseudo_tool_get_elicitations(struct call *call, struct str arguments);
 void pseudo_tool_respond_to_elicitation(struct call *call, struct str arguments);
 void pseudo_tool_cancel_elicitation_request(struct call *call, struct str arguments);

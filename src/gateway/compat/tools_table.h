@@ -1,8 +1,8 @@
 /*
  * What a model reads of the gateway's own tools: TOOL(symbol, title, effect, handler,
  * description, parameters…), in the order in which they are listed, with PARAMETER(name, type,
- * required, description, more…). Included once, by tools.c. A tool without a handler is not
- * offered.
+ * required, description, more…). Included by tools.c, and by methods/pseudo_tool_call.c for the
+ * handlers.
  */
 /* clang-format off */
 TOOL(LIST_TASKS, "List tasks", READS, pseudo_tool_list_tasks,

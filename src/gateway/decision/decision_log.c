@@ -1,5 +1,6 @@
 /* A call that is decided: its line, and the way to the shadow. */
 #include "decision_log.h"
+#include "state/tool_catalog.h"
 
 #include <stddef.h>
 #include <stdlib.h>

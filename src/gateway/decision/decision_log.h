@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct decision_log_entry {
     struct snapshot *snapshot; /* that it was decided by */

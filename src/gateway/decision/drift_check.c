@@ -1,9 +1,11 @@
 /* What was approved must still be what would be allowed (design invariant 5). */
+#include "drift_check.h"
+
 #include <string.h>
 
 #include "policy_check.h"
 #include "request/request_parts.h"
-#include "run/execution_internal.h"
+#include "state/tool_catalog.h"
 #include "task_binding.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
@@ -33,60 +35,59 @@ static bool request_is_intact(const struct task *task)
 }
 
 /* By whose list the approval was bound, and is compared: the owner's. */
-static void find_tool(const struct execution *execution, struct str owner,
-                      struct catalog_tool *tool)
+static void find_tool(const struct drift_check *drift, struct str owner, struct catalog_tool *tool)
 {
     bool is_own = str_starts_with(owner, STR(TASK_BINDING_ADMIN));
-    catalog_find_tool(execution->worker->gateway->catalog, str_from(execution->task->source),
-                      is_own ? CATALOG_GATEWAY : owner, str_from(execution->task->tool), tool);
+    catalog_find_tool(drift->catalog, str_from(drift->task->source),
+                      is_own ? CATALOG_GATEWAY : owner, str_from(drift->task->tool), tool);
 }
 
-static bool is_bound(const struct execution *execution)
+static bool is_bound(const struct drift_check *drift)
 {
-    return execution->source && execution->task->definition_digest[0];
+    return drift->source && drift->task->definition_digest[0];
 }
 
 /* After a restart, and when upstream may have other tools now, the owner's list is not what
  * upstream would say. */
-bool execution_must_look(const struct execution *execution)
+bool drift_check_must_look(const struct drift_check *drift)
 {
     struct catalog_tool tool;
-    find_tool(execution, str_from(execution->task->owner), &tool);
-    return is_bound(execution) && (tool.word != CATALOG_TOLD || !tool.is_current);
+    find_tool(drift, str_from(drift->task->owner), &tool);
+    return is_bound(drift) && (tool.word != CATALOG_TOLD || !tool.is_current);
 }
 
 /* The gateway's own session is told what the tool was when it was approved. */
-static bool gateways_is_the_same(const struct execution *execution)
+static bool gateways_is_the_same(const struct drift_check *drift)
 {
     struct catalog_tool tool;
-    find_tool(execution, CATALOG_GATEWAY, &tool);
+    find_tool(drift, CATALOG_GATEWAY, &tool);
     return tool.word == CATALOG_TOLD && tool.is_current &&
-           strcmp(tool.digest, execution->task->definition_digest) == 0;
+           strcmp(tool.digest, drift->task->definition_digest) == 0;
 }
 
-bool execution_can_compare(const struct execution *execution)
+bool drift_check_can_compare(const struct drift_check *drift)
 {
     struct catalog_tool tool;
-    find_tool(execution, str_from(execution->task->owner), &tool);
-    return !is_bound(execution) || tool.is_current || gateways_is_the_same(execution);
+    find_tool(drift, str_from(drift->task->owner), &tool);
+    return !is_bound(drift) || tool.is_current || gateways_is_the_same(drift);
 }
 
 /* A tool that the owner's list no longer has is not the one that was approved, unless the approval
  * was bound by the gateway's. */
-static bool definition_is_intact(const struct execution *execution, const struct catalog_tool *tool)
+static bool definition_is_intact(const struct drift_check *drift, const struct catalog_tool *tool)
 {
-    if (!is_bound(execution))
+    if (!is_bound(drift))
         return true;
     if (tool->word == CATALOG_TOLD && tool->is_current)
-        return strcmp(tool->digest, execution->task->definition_digest) == 0;
-    return gateways_is_the_same(execution);
+        return strcmp(tool->digest, drift->task->definition_digest) == 0;
+    return gateways_is_the_same(drift);
 }
 
-bool execution_check(const struct execution *execution, enum jsonrpc_error *error)
+bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *error)
 {
-    const struct task *task = execution->task;
-    const struct policy *policy = execution->snapshot->policy;
-    struct policy_request request = {execution->source, str_from(task->tool),
+    const struct task *task = drift->task;
+    const struct policy *policy = drift->snapshot->policy;
+    struct policy_request request = {drift->source, str_from(task->tool),
                                      str_from(task->arguments)};
     struct policy_facts facts = {
         .principal = {str_from(task->owner), str_from(task->client_name),
@@ -96,19 +97,19 @@ bool execution_check(const struct execution *execution, enum jsonrpc_error *erro
     struct policy_decision decision;
     struct catalog_tool tool;
     *error = JSONRPC_POLICY_DRIFT;
-    if (!execution->source || !execution->source->enabled ||
-        !policy_is_visible(policy, execution->source, request.name))
+    if (!drift->source || !drift->source->enabled ||
+        !policy_is_visible(policy, drift->source, request.name))
         return false;
-    find_tool(execution, str_from(task->owner), &tool);
+    find_tool(drift, str_from(task->owner), &tool);
     policy_decide(policy, &request, &decision);
     if (policy_refuses_arguments(&request, &decision, NULL))
         return false; /* the rule that allowed it has gone */
     facts.hints = tool.hints;
-    policy_check(execution->snapshot, &request, &facts, &decision);
+    policy_check(drift->snapshot, &request, &facts, &decision);
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
     if (decision.action != ACTION_FORWARD && !same_workflow)
         return false;
     *error = JSONRPC_TRANSFORM_DRIFT;
-    return request_is_intact(task) && definition_is_intact(execution, &tool);
+    return request_is_intact(task) && definition_is_intact(drift, &tool);
 }

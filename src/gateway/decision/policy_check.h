@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 /* Makes of ACTION_POLICY what the policies say, counts and logs it; does nothing for any other
  * action. */

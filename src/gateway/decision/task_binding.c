@@ -1,5 +1,6 @@
 /* What a task is bound to at its creation, and its clocks. */
 #include "task_binding.h"
+#include "state/tool_catalog.h"
 
 #include <stdlib.h>
 #include <string.h>

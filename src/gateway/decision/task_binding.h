@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
+#include "state/tool_catalog.h"
 
 /* Who asks, and with which message; all borrowed. */
 struct task_origin {

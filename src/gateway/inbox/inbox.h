@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 #include "request/client_profile.h"
 
 /* Calls of await_activity that one client may have open. */

@@ -1,5 +1,6 @@
 /* Events of tasks and servers (reference §10.4). */
 #include "inbox_events.h"
+#include "state/tool_catalog.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,8 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
+#include "state/tool_catalog.h"
 
 /* A task was created or has moved; once for the process. */
 void inbox_note_task(struct gateway *gateway, const struct task *task, bool created);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct repeated_call {
     struct str key;     /* of the client */

@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "inbox/inbox.h"
+#include "input_events.h"
 #include "input_internal.h"
 #include "mcp_client/rpc_call.h"
-#include "relay/notification_stream.h"
-#include "request/worker.h"
-#include "run/execution.h"
-#include "run/result_wait.h"
+#include "request/broadcast.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -160,39 +158,81 @@ void input_drop(struct gateway_worker *worker)
 
 /* ---- telling ---- */
 
-void input_offer(struct gateway_worker *worker, struct task *task, struct str none)
+static const struct input_events *events_of(const struct gateway_worker *worker)
 {
-    if (!input_is_open(worker->gateway, task))
-        return;
-    result_wait_offer(worker, task);
-    notification_stream_offer(worker, task);
+    return worker->gateway->input_events;
 }
 
-void input_offer_client(struct gateway_worker *worker, struct task *none, struct str key)
+static void offer_task(struct gateway_worker *worker, const struct task *task)
 {
-    notification_stream_offer_client(worker, key);
+    if (input_is_open(worker->gateway, task))
+        events_of(worker)->offer(worker, task);
 }
 
-/* On every worker: the task looks different now, and may have something to ask. */
-static void tell_worker(struct gateway_worker *worker, struct task *task, struct str none)
+static void deliver_offer(struct gateway_worker *worker, const void *message)
 {
-    execution_input_changed(worker, task);
-    notification_stream_send_status(worker, task);
-    input_offer(worker, task, none);
+    const struct task_broadcast *offer = message;
+    offer_task(worker, offer->task);
 }
 
-/* On every worker: the stream numbered by the first word has a request that is answered now. */
-static void withdraw_from_worker(struct gateway_worker *worker, struct task *task,
-                                 struct str message)
+static const struct broadcast_kind offer_kind = TASK_BROADCAST_KIND(deliver_offer);
+
+void input_offer(struct gateway *gateway, struct task *task)
 {
-    struct str number, text;
-    uint64_t claimant;
-    str_cut(message, ' ', &number, &text);
-    if (!str_to_u64(number, &claimant))
-        return;
-    if (!task || !result_wait_send(worker, task, claimant, text))
-        notification_stream_send(worker, claimant, text);
+    broadcast_send(gateway, &offer_kind, &(struct task_broadcast){.task = task});
 }
+
+static void deliver_client_offer(struct gateway_worker *worker, const void *message)
+{
+    const struct client_broadcast *offer = message;
+    events_of(worker)->offer_client(worker, offer->key);
+}
+
+static const struct broadcast_kind client_offer_kind = CLIENT_BROADCAST_KIND(deliver_client_offer);
+
+/* The task looks different now, and may have something to ask. */
+static void deliver_change(struct gateway_worker *worker, const void *message)
+{
+    const struct task_broadcast *change = message;
+    events_of(worker)->changed(worker, change->task);
+    events_of(worker)->status(worker, change->task);
+    offer_task(worker, change->task);
+}
+
+static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_change);
+
+/* A stream has a request that is answered now. */
+struct withdrawal {
+    struct task *task; /* or NULL */
+    uint64_t claimant; /* the stream's number */
+    struct str message;
+};
+
+static void own_withdrawal(void *message)
+{
+    struct withdrawal *withdrawal = message;
+    if (withdrawal->task)
+        task_ref(withdrawal->task);
+    withdrawal->message = broadcast_copy(withdrawal->message);
+}
+
+static void finish_withdrawal(void *message)
+{
+    struct withdrawal *withdrawal = message;
+    task_unref(withdrawal->task);
+    broadcast_release(withdrawal->message);
+}
+
+static void deliver_withdrawal(struct gateway_worker *worker, const void *message)
+{
+    const struct withdrawal *withdrawal = message;
+    events_of(worker)->send(worker, withdrawal->task, withdrawal->claimant, withdrawal->message);
+}
+
+static const struct broadcast_kind withdrawal_kind = {.bytes = sizeof(struct withdrawal),
+                                                      .own = own_withdrawal,
+                                                      .finish = finish_withdrawal,
+                                                      .deliver = deliver_withdrawal};
 
 /* The client may be showing a form for what is answered already. */
 static void withdraw(struct gateway_worker *worker, struct kept_input *kept)
@@ -200,10 +240,9 @@ static void withdraw(struct gateway_worker *worker, struct kept_input *kept)
     const struct input_request *input = &kept->input;
     if (input->claimant == 0 || input->state == INPUT_ANSWERED_ON_STREAM)
         return;
-    struct buffer message, related, text;
+    struct buffer message, related;
     buffer_init(&message);
     buffer_init(&related);
-    buffer_init(&text);
     buffer_append_text(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                                  "\"params\":{\"requestId\":");
     input_write_sent_id(input, &message);
@@ -213,10 +252,8 @@ static void withdraw(struct gateway_worker *worker, struct kept_input *kept)
                                       str_from(input->task));
     else
         buffer_append(&related, buffer_str(&message));
-    buffer_append_format(&text, "%llu ", (unsigned long long)input->claimant);
-    buffer_append(&text, buffer_str(&related));
-    workers_broadcast(worker->gateway, withdraw_from_worker, kept->task, buffer_str(&text));
-    buffer_finish(&text);
+    const struct withdrawal withdrawal = {kept->task, input->claimant, buffer_str(&related)};
+    broadcast_send(worker->gateway, &withdrawal_kind, &withdrawal);
     buffer_finish(&related);
     buffer_finish(&message);
 }
@@ -237,7 +274,7 @@ static void on_settled(void *context)
     struct kept_input *kept = context;
     kept->is_settled = true;
     if (kept->task)
-        execution_input_changed(kept->worker, kept->task);
+        events_of(kept->worker)->changed(kept->worker, kept->task);
     if (kept->task || kept->input.claimant != 0)
         loop_timer_start(&kept->timer, CLOSED_KEPT_MS);
     else
@@ -251,7 +288,7 @@ void input_settle(struct gateway_worker *worker, struct kept_input *kept)
              LOG_TEXT("outcome", input_end_name(kept->input.state)));
     withdraw(worker, kept);
     if (kept->task && kept->input.state != INPUT_REJECTED)
-        workers_broadcast(worker->gateway, tell_worker, kept->task, STR_EMPTY);
+        broadcast_send(worker->gateway, &change_kind, &(struct task_broadcast){.task = kept->task});
     loop_post(kept->worker->loop, on_settled, kept);
 }
 
@@ -357,12 +394,13 @@ static void announce(struct kept_input *kept)
     tell_event(kept, is_elicitation ? INBOX_ELICITATION_REQUEST : INBOX_SAMPLING_REQUEST,
                json_member(str_from(kept->input.message), "params"));
     if (!kept->task) {
-        workers_broadcast(kept->worker->gateway, input_offer_client, NULL,
-                          str_from(kept->input.key));
+        const struct client_broadcast offer = {str_from(kept->input.key)};
+        broadcast_send(kept->worker->gateway, &client_offer_kind, &offer);
         return;
     }
-    execution_input_changed(kept->worker, kept->task);
-    workers_broadcast(kept->worker->gateway, tell_worker, kept->task, STR_EMPTY);
+    events_of(kept->worker)->changed(kept->worker, kept->task);
+    broadcast_send(kept->worker->gateway, &change_kind,
+                   &(struct task_broadcast){.task = kept->task});
 }
 
 static void take(const struct input_origin *origin, enum input_kind kind, struct str message)

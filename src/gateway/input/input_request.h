@@ -9,7 +9,7 @@
 #pragma once
 
 #include "input_table.h"
-#include "internal.h"
+#include "request/call.h"
 #include "request/headers.h"
 
 /* Who can answer, as far as a client's request tells. */
@@ -105,9 +105,7 @@ void input_claim(const struct call *call, const struct task *task, uint64_t *cla
                  struct buffer *events);
 /* The stream has ended: others may get what it had. */
 void input_release(struct gateway_worker *worker, uint64_t claimant);
-/* As input_offer() for what a client (`key`) is asked in no task. A worker_callback. */
-void input_offer_client(struct gateway_worker *worker, struct task *none, struct str key);
-/* Offers what is open to the streams of this worker. A worker_callback. */
-void input_offer(struct gateway_worker *worker, struct task *task, struct str none);
+/* Offers what is open for the task to the streams of every worker. */
+void input_offer(struct gateway *gateway, struct task *task);
 /* "answered in tasks/get", … */
 const char *input_end_name(enum input_state state);

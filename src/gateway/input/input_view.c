@@ -4,7 +4,6 @@
 
 #include "input_internal.h"
 #include "request/client_profile.h"
-#include "request/worker.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -303,7 +302,7 @@ void input_release(struct gateway_worker *worker, uint64_t claimant)
         return;
     input_table_visit_all(worker->gateway->inputs, release, &releasing);
     for (size_t i = 0; i < releasing.count; i++) {
-        workers_broadcast(worker->gateway, input_offer, releasing.tasks[i], STR_EMPTY);
+        input_offer(worker->gateway, releasing.tasks[i]);
         task_unref(releasing.tasks[i]);
     }
     free(releasing.tasks);

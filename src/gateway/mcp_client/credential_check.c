@@ -2,6 +2,7 @@
  * token by itself: it lets upstream say (contract "Sessions, owners"). */
 #include <stdlib.h>
 
+#include "credential_check.h"
 #include "request/call_part.h"
 #include "rpc_call.h"
 #include "taskgate/core/clock.h"

@@ -390,7 +390,7 @@ struct rpc_call *rpc_call_start(struct gateway_worker *worker,
     return rpc;
 }
 
-struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_begun *taken,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context)
 {

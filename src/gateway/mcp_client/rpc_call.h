@@ -4,9 +4,10 @@
  */
 #pragma once
 
-#include "internal.h"
-#include "relay/relay.h"
+#include "request/call.h"
 #include "request/headers.h"
+#include "taskgate/mcp/sse.h"
+#include "taskgate/upstream/upstream.h"
 
 struct rpc_call;
 
@@ -45,9 +46,19 @@ struct rpc_call_callbacks {
 struct rpc_call *rpc_call_start(struct gateway_worker *worker,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context);
+/* A request that others have sent, whose answer a call of the gateway's own takes. */
+struct rpc_call_begun {
+    struct upstream_call *upstream;
+    int status;                   /* 0: there is no response yet */
+    bool is_stream;               /* an event stream has begun, and has been passed on so far; */
+    struct buffer received;       /* but for these bytes; the taker's */
+    struct sse_splitter splitter; /* that has seen them */
+    struct buffer last_id;        /* of what went down last, if that had one; the taker's */
+    int64_t started_ms;
+};
 /* Goes on with what a relay has begun: no body is sent, and the silence limit is the options' from
  * now on. */
-struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct relay_taken *taken,
+struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_begun *taken,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context);
 void rpc_call_cancel(struct rpc_call *rpc); /* without a reply; NULL is allowed */

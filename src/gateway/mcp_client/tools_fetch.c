@@ -1,5 +1,6 @@
 /* Fetching tools for the catalogue. */
 #include "tools_fetch.h"
+#include "state/tool_catalog.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 #include "request/headers.h"
 
 /* Starts a fetch for every enabled source whose tools are not yet known. A loop_callback:

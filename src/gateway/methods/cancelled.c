@@ -6,21 +6,41 @@
  */
 #include "cancelled.h"
 
+#include "request/broadcast.h"
 #include "request/deferred_response.h"
-#include "request/worker.h"
 #include "taskgate/json/text.h"
 
-static bool is_abandoned(const struct call *call, struct str name)
+/* A client's request, which may wait on any worker. */
+struct cancellation {
+    struct str source, session, owner, request_id;
+};
+
+static void own_cancellation(void *message)
 {
-    struct str source, session, owner, id;
+    struct cancellation *cancellation = message;
+    cancellation->source = broadcast_copy(cancellation->source);
+    cancellation->session = broadcast_copy(cancellation->session);
+    cancellation->owner = broadcast_copy(cancellation->owner);
+    cancellation->request_id = broadcast_copy(cancellation->request_id);
+}
+
+static void finish_cancellation(void *message)
+{
+    struct cancellation *cancellation = message;
+    broadcast_release(cancellation->source);
+    broadcast_release(cancellation->session);
+    broadcast_release(cancellation->owner);
+    broadcast_release(cancellation->request_id);
+}
+
+static bool is_meant(const struct cancellation *cancellation, const struct call *call)
+{
     bool waits_here =
         call->exchange && deferred_response_is(call) && !deferred_response_awaits_upstream(call);
-    str_cut(name, ' ', &source, &id);
-    str_cut(id, ' ', &session, &id);
-    str_cut(id, ' ', &owner, &id);
-    return waits_here && str_equal(session, str_from(call->session)) &&
-           str_equal(owner, str_from(call->owner)) &&
-           str_equal(source, str_from(call->source->id)) && str_equal(id, call->envelope.id);
+    return waits_here && str_equal(cancellation->session, str_from(call->session)) &&
+           str_equal(cancellation->owner, str_from(call->owner)) &&
+           str_equal(cancellation->source, str_from(call->source->id)) &&
+           str_equal(cancellation->request_id, call->envelope.id);
 }
 
 /* The protocol wants no answer to a request that was cancelled. */
@@ -32,27 +52,27 @@ static void end_wait(struct call *call)
         call_answer_status(call, 202, STR_EMPTY);
 }
 
-/* A worker_callback; `name` is a request's, which may wait on any worker: source, session, owner
- * and id, of which the last alone may hold a space. */
-static void end_waits(struct gateway_worker *worker, struct task *unused, struct str name)
+static void deliver_cancellation(struct gateway_worker *worker, const void *message)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (is_abandoned(call, name))
+        if (is_meant(message, call))
             end_wait(call);
     }
 }
 
+static const struct broadcast_kind cancellation_kind = {.bytes = sizeof(struct cancellation),
+                                                        .own = own_cancellation,
+                                                        .finish = finish_cancellation,
+                                                        .deliver = deliver_cancellation};
+
 void cancelled_notify(struct call *call)
 {
     struct str id = json_member(call->envelope.params, "requestId");
-    struct buffer name;
     call_identify(call);
     if (!call->session[0] || id.length == 0)
         return; /* without a session another client's request may have the same id */
-    buffer_init(&name);
-    buffer_append_format(&name, "%s %s %s %.*s", call->source->id, call->session, call->owner,
-                         STR_ARGS(id));
-    workers_broadcast(call->worker->gateway, end_waits, NULL, buffer_str(&name));
-    buffer_finish(&name);
+    const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
+                                              str_from(call->owner), id};
+    broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
 }

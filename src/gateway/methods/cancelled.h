@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 /* The client's notifications/cancelled: ends the wait that it names, on whichever worker. A wait of
  * another owner goes on (contract "Hardening, second round"). */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 #define DOC_RESOURCES_SEED_COUNT 5
 

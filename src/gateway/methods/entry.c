@@ -1,12 +1,16 @@
 /* Where a request on the proxy port goes: source, verb, envelope, then the method's file. */
+#include "entry.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "cancelled.h"
 #include "input/input_request.h"
-#include "internal.h"
+#include "methods.h"
+#include "rate_limit.h"
 #include "relay/relay.h"
 #include "request/authorization.h"
+#include "request/call.h"
 #include "request/call_counters.h"
 #include "request/header_check.h"
 #include "run/detached_call.h"
@@ -60,7 +64,7 @@ static void write_refusal(struct buffer *body, enum jsonrpc_error error, struct 
     jsonrpc_write_error(body, STR_EMPTY, error, message, data);
 }
 
-void gateway_refusal(int status, struct buffer *body, void *worker)
+void entry_write_refusal(int status, struct buffer *body)
 {
     if (status == 413) {
         const struct jsonrpc_error_data data = {
@@ -315,9 +319,8 @@ static void relay_metadata(struct call *call)
     free(target);
 }
 
-void gateway_handle(struct http_exchange *exchange, void *context)
+void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
 {
-    struct gateway_worker *worker = context;
     struct str path = http_path(exchange), method = http_method(exchange);
     struct snapshot *snapshot = snapshot_current();
     bool metadata =

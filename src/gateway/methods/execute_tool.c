@@ -1,6 +1,7 @@
 /* execute_tool: any tool of a server, called with a patience of the caller's own. */
 #include "compat/answer.h"
-#include "compat/tools.h"
+#include "methods.h"
+#include "pseudo_tool_call.h"
 #include "taskgate/json/text.h"
 
 #define MOST_PATIENCE_MS INT64_C(900000)

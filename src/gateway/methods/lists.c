@@ -4,9 +4,12 @@
 
 #include "compat/tools.h"
 #include "doc_resources.h"
+#include "list_cache.h"
 #include "mcp_client/tools_fetch.h"
+#include "methods.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 

@@ -3,6 +3,7 @@
  * "Proxy"). resources/unsubscribe beside them: it passes, but for what is the gateway's own. */
 #include "doc_resources.h"
 #include "input/input_request.h"
+#include "methods.h"
 #include "relay/relay.h"
 
 #include "taskgate/core/metrics.h"

@@ -4,7 +4,6 @@
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "relay/relay.h"
-#include "request/worker.h"
 #include "run/execution.h"
 #include "taskgate/core/clock.h"
 
@@ -33,7 +32,7 @@ static void on_head(struct call *call, int status, const struct headers *headers
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, nobody);
     client_key_of_session(call->source, call->session, key);
-    workers_broadcast(gateway, execution_forget_session, NULL, str_from(key));
+    execution_forget_session(gateway, str_from(key));
     input_end_key(call->worker, str_from(key));
     inbox_end_session(gateway, str_from(key));
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "input/input_request.h"
+#include "mcp_client/credential_check.h"
+#include "methods.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "run/execution.h"

@@ -5,7 +5,9 @@
 
 #include "cursor.h"
 #include "input/input_request.h"
+#include "mcp_client/credential_check.h"
 #include "mcp_client/rpc_call.h"
+#include "methods.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
 #include "taskgate/core/log.h"

@@ -4,14 +4,17 @@
 #include <string.h>
 
 #include "compat/plain_call.h"
-#include "compat/tools.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "input/input_request.h"
 #include "mcp_client/tools_fetch.h"
+#include "methods.h"
+#include "pseudo_tool_call.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "run/detached_call.h"
+#include "run/task_create.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"

@@ -164,8 +164,7 @@ void notification_stream_send_owner(struct gateway_worker *worker, struct task *
     }
 }
 
-void notification_stream_send_list_changed(struct gateway_worker *worker, struct task *unused,
-                                           struct str none)
+void notification_stream_send_list_changed(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         tell_message(LIST_ENTRY(node, struct notification_stream, node),

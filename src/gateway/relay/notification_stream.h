@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct notification_stream;
 
@@ -29,7 +29,6 @@ void notification_stream_send(struct gateway_worker *worker, uint64_t claimant, 
 void notification_stream_send_owner(struct gateway_worker *worker, struct task *task,
                                     struct str message);
 /* notifications/tools/list_changed to every stream of the worker. */
-void notification_stream_send_list_changed(struct gateway_worker *worker, struct task *unused,
-                                           struct str none);
+void notification_stream_send_list_changed(struct gateway_worker *worker);
 /* Ends every stream of the worker, and those that are about to be opened. */
 void notification_stream_end_all(struct gateway_worker *worker);

@@ -91,12 +91,12 @@ int64_t relay_age_ms(const struct call *call)
     return loop_now_ms(call->worker->loop) - relay_of(call)->started_ms;
 }
 
-void relay_resume_stream(struct call *call, int64_t in_ms)
+void relay_repeat_slow(struct call *call, int64_t in_ms)
 {
     loop_timer_start(&relay_of(call)->slow, in_ms);
 }
 
-bool relay_detach(struct call *call, struct relay_taken *taken)
+bool relay_detach(struct call *call, struct rpc_call_begun *taken)
 {
     struct relay *relay = relay_of(call);
     bool is_waiting = relay->mode == RELAY_WAITING;
@@ -104,7 +104,7 @@ bool relay_detach(struct call *call, struct relay_taken *taken)
                              !relay->inside_event && !relay_is_answered(relay);
     if (!(is_waiting || is_between_events) || !upstream_call_has_sent(relay->upstream))
         return false;
-    *taken = (struct relay_taken){
+    *taken = (struct rpc_call_begun){
         .upstream = relay->upstream,
         .status = relay->status,
         .is_stream = relay->mode == RELAY_EVENTS,

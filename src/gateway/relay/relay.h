@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "mcp_client/rpc_call.h"
+#include "request/call.h"
 #include "request/headers.h"
-#include "taskgate/mcp/sse.h"
 
 /* How upstream failed before a response could be answered. */
 enum relay_failure {
@@ -33,7 +33,7 @@ struct relay_options {
      * all of them go down. */
     bool (*take_message)(struct call *call, struct str message);
     /* Told once, when the response is not complete after `slow_ms`, and again when asked for by
-     * relay_resume_stream(); 0: never. */
+     * relay_repeat_slow(); 0: never. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
     /* The client has gone before its response was complete. Unless this takes the server's side off
@@ -46,24 +46,14 @@ struct relay_options {
 
 /* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
-/* Upstream's side of a relay, without its client. */
-struct relay_taken {
-    struct upstream_call *upstream;
-    int status;                   /* 0: there is no response yet */
-    bool is_stream;               /* an event stream has begun, and has been passed on so far; */
-    struct buffer received;       /* but for these bytes; the taker's */
-    struct sse_splitter splitter; /* that has seen them */
-    struct buffer last_id;        /* of what went down last, if that had one; the taker's */
-    int64_t started_ms;
-};
 /* Takes it off a call under way, which others will answer; on the client's stream when that has
  * begun. The options' callbacks are not used any more. false: not now, because the request has
  * not all gone out or what comes cannot be taken back, and nothing was changed. */
-bool relay_detach(struct call *call, struct relay_taken *taken);
+bool relay_detach(struct call *call, struct rpc_call_begun *taken);
 /* How long ago it was started. */
 int64_t relay_age_ms(const struct call *call);
-/* Has options.slow() told once more. */
-void relay_resume_stream(struct call *call, int64_t in_ms);
+/* Calls options.slow() once more. */
+void relay_repeat_slow(struct call *call, int64_t in_ms);
 bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` has taken before: between two events, never within one
  * that is passing in pieces. For a call whose response is an event stream that has begun. */

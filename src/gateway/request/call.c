@@ -7,6 +7,7 @@
 #include "call_counters.h"
 #include "call_part.h"
 #include "deferred_response.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "internal.h"
+#include "call.h"
 
 static void *object_of(const struct call_part *part)
 {

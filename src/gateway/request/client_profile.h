@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "call.h"
 
 #define CLIENT_KEY_BYTES 256
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "call.h"
 
 /* From now on the call is held; `task_id` (may be empty, copied) is what progress is related to.
  * Nothing is sent before the stream is opened. */

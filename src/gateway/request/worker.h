@@ -1,11 +1,72 @@
-/* How one worker reaches all of them. Any thread. */
+/*
+ * The gateway of the process, the worker of each loop, and how one worker reaches all of them. What
+ * the gateway and its workers hold belongs to the rooms: each room knows the inside of its own.
+ */
 #pragma once
 
-#include "internal.h"
+#include <stdatomic.h>
 
-typedef void (*worker_callback)(struct gateway_worker *worker, struct task *task,
-                                struct str message);
-/* Runs `callback` on every worker's loop, the caller's own too, with its own reference of `task`
- * (may be NULL) and its own copy of `message` (may be empty). */
-void workers_broadcast(struct gateway *gateway, worker_callback callback, struct task *task,
-                       struct str message);
+#include "taskgate/core/list.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/gateway/snapshot.h"
+#include "taskgate/loop/loop.h"
+#include "taskgate/task/task.h"
+#include "taskgate/upstream/upstream.h"
+
+struct catalog;
+struct detached_callbacks;
+struct inbox_table;
+struct input_events;
+struct input_table;
+struct list_cache;
+struct log_aggregate;
+struct quota;
+struct rate_limit;
+struct request_headers;
+struct sessions;
+struct shadow;
+struct task_aliases;
+
+struct gateway {
+    struct store *store;
+    struct sessions *sessions;
+    struct catalog *catalog;
+    struct list_cache *list_cache;
+    struct rate_limit *rate_limit, *principal_rate_limit;
+    struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
+    struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
+    struct shadow *shadow;
+    struct inbox_table *inbox_table;         /* inbox/inbox.h */
+    struct input_table *inputs;              /* what upstream asks */
+    struct request_headers *request_headers; /* of calls that are tasks */
+    struct task_aliases *task_aliases;       /* which of ours each is, while it is followed */
+    /* How lower rooms tell higher ones; never NULL. */
+    const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
+    const struct input_events *input_events;             /* input/input_events.h */
+    struct gateway_worker **workers;
+    size_t worker_count;
+    atomic_bool shutting_down;
+    atomic_long in_flight;
+};
+
+/* Everything in it belongs to its loop's thread. */
+struct gateway_worker {
+    struct gateway *gateway;
+    struct loop *loop;
+    struct upstream_client *client;
+    struct buffer reachable_source; /* which upstream answered lately, and until when that holds */
+    int64_t reachable_until_ms;     /* monotonic */
+    struct metrics_handle active_requests;
+    struct list calls;             /* struct call.node, every one that is not yet answered */
+    struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
+    struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */
+    struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
+    struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
+    struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
+    struct list streams;           /* struct notification_stream.node: open GET streams */
+    struct map *waiters;           /* task id -> struct result_wait: open tasks/result */
+    struct map *executions;        /* task id -> struct execution: credentials held, or running */
+    struct list detached;          /* struct detached_call.node: all of them, tasks yet or not */
+    struct map *detached_tasks;    /* task id -> struct detached_call: those that run */
+};

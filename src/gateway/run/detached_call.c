@@ -346,7 +346,7 @@ static bool may_promote(const struct call *call)
 
 /* Room for a task is reserved, and the server's side is the promotion's: false, and nothing was
  * changed, when there is no room, or it cannot be taken now. */
-static bool take_relayed(struct call *call, struct relay_taken *taken)
+static bool take_relayed(struct call *call, struct rpc_call_begun *taken)
 {
     char key[CLIENT_KEY_BYTES];
     if (!reserve(call, key))
@@ -359,16 +359,16 @@ static bool take_relayed(struct call *call, struct relay_taken *taken)
 
 static void promote_relayed(struct call *call)
 {
-    struct relay_taken taken;
+    struct rpc_call_begun taken;
     if (!may_promote(call))
         return;
     int64_t left_ms = call->snapshot->config->pseudo.wait_ms - relay_age_ms(call);
     if (left_ms > 0) {
-        relay_resume_stream(call, left_ms);
+        relay_repeat_slow(call, left_ms);
         return;
     }
     if (!take_relayed(call, &taken)) {
-        relay_resume_stream(call, AGAIN_MS);
+        relay_repeat_slow(call, AGAIN_MS);
         return;
     }
     struct detached_call *detached = create(call, call->snapshot->config->pseudo.wait_ms);
@@ -406,7 +406,7 @@ static bool knows_client(struct call *call)
                         str_from(call->session), &call->facts);
 }
 
-static void promote_left(struct call *call, struct relay_taken *taken)
+static void promote_left(struct call *call, struct rpc_call_begun *taken)
 {
     struct detached_call *detached = create(call, 0);
     struct rpc_call_options options = options_of(detached);
@@ -420,7 +420,7 @@ static void promote_left(struct call *call, struct relay_taken *taken)
 void detached_call_of_left(struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
-    struct relay_taken taken;
+    struct rpc_call_begun taken;
     if (!knows_client(call) || !may_promote(call))
         return;
     inbox_key_of_call(call, key);

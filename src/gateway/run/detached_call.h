@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct detached_call;
 struct rpc_call_reply;

@@ -6,8 +6,8 @@
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "quota.h"
+#include "request/broadcast.h"
 #include "request/client_profile.h"
-#include "request/worker.h"
 #include "taskgate/json/text.h"
 
 /* One client's request: keys hold no space. */
@@ -38,19 +38,40 @@ void detached_call_unregister(struct detached_call *detached)
     buffer_finish(&name);
 }
 
-/* A worker_callback; `name` is a request's. Its wait may be on any worker. */
-static void stop_running(struct gateway_worker *worker, struct task *unused, struct str name)
+/* A client's request, whose wait may be on any worker. */
+struct cancellation {
+    struct str key, request_id;
+};
+
+static void own_cancellation(void *message)
 {
+    struct cancellation *cancellation = message;
+    cancellation->key = broadcast_copy(cancellation->key);
+    cancellation->request_id = broadcast_copy(cancellation->request_id);
+}
+
+static void finish_cancellation(void *message)
+{
+    struct cancellation *cancellation = message;
+    broadcast_release(cancellation->key);
+    broadcast_release(cancellation->request_id);
+}
+
+static void deliver_cancellation(struct gateway_worker *worker, const void *message)
+{
+    const struct cancellation *cancellation = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
         struct detached_call *detached = LIST_ENTRY(node, struct detached_call, node);
-        struct buffer own;
-        buffer_init(&own);
-        write_name(&own, str_from(detached->key), buffer_str(&detached->request_id));
-        if (str_equal(buffer_str(&own), name))
+        if (str_equal(str_from(detached->key), cancellation->key) &&
+            str_equal(buffer_str(&detached->request_id), cancellation->request_id))
             detached_call_stop_running(detached);
-        buffer_finish(&own);
     }
 }
+
+static const struct broadcast_kind cancellation_kind = {.bytes = sizeof(struct cancellation),
+                                                        .own = own_cancellation,
+                                                        .finish = finish_cancellation,
+                                                        .deliver = deliver_cancellation};
 
 bool detached_call_takes_cancel(struct call *call)
 {
@@ -65,7 +86,7 @@ bool detached_call_takes_cancel(struct call *call)
     write_name(&name, str_from(key), id);
     bool is_ours = quota_has(gateway->detached, buffer_str(&name));
     if (is_ours)
-        workers_broadcast(gateway, stop_running, NULL, buffer_str(&name));
+        broadcast_send(gateway, &cancellation_kind, &(struct cancellation){str_from(key), id});
     buffer_finish(&name);
     return is_ours;
 }

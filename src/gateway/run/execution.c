@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decision/drift_check.h"
 #include "decision/task_binding.h"
 #include "execution_internal.h"
 #include "mcp_client/tools_fetch.h"
+#include "request/broadcast.h"
 #include "request/request_headers.h"
 #include "result_wait.h"
 #include "task_aliases.h"
@@ -128,8 +130,9 @@ void execution_forget(struct gateway_worker *worker, struct str id)
         drop(execution);
 }
 
-void execution_forget_session(struct gateway_worker *worker, struct task *unused, struct str key)
+static void deliver_session_end(struct gateway_worker *worker, const void *message)
 {
+    struct str key = ((const struct client_broadcast *)message)->key;
     request_headers_forget_session(worker->gateway->request_headers, key);
     /* Removal moves entries about, so the walk starts again after each. */
     size_t position = 0;
@@ -141,6 +144,13 @@ void execution_forget_session(struct gateway_worker *worker, struct task *unused
         drop(execution);
         position = 0;
     }
+}
+
+static const struct broadcast_kind session_end_kind = CLIENT_BROADCAST_KIND(deliver_session_end);
+
+void execution_forget_session(struct gateway *gateway, struct str key)
+{
+    broadcast_send(gateway, &session_end_kind, &(struct client_broadcast){key});
 }
 
 void executions_drop(struct gateway_worker *worker)
@@ -315,15 +325,24 @@ static void wait_for_list(struct execution *execution)
     loop_timer_start(&execution->timer, LIST_RETRY_MS);
 }
 
+static struct drift_check drift_of(const struct execution *execution)
+{
+    return (struct drift_check){.catalog = execution->worker->gateway->catalog,
+                                .snapshot = execution->snapshot,
+                                .source = execution->source,
+                                .task = execution->task};
+}
+
 /* Whether the call is still what was approved; then nothing goes up before the commit. */
 static void try_to_execute(struct execution *execution)
 {
     enum jsonrpc_error error;
-    if (!execution_can_compare(execution)) {
+    const struct drift_check drift = drift_of(execution);
+    if (!drift_check_can_compare(&drift)) {
         wait_for_list(execution);
         return;
     }
-    if (!execution_check(execution, &error)) {
+    if (!drift_check_passes(&drift, &error)) {
         refuse(execution, error);
         return;
     }
@@ -375,7 +394,8 @@ static void begin(struct execution *execution, struct task *task)
     execution->running = true;
     buffer_clear(&execution->request_id); /* nothing has gone up yet */
     atomic_fetch_add(&gateway->in_flight, 1);
-    if (!execution_must_look(execution)) {
+    const struct drift_check drift = drift_of(execution);
+    if (!drift_check_must_look(&drift)) {
         try_to_execute(execution);
         return;
     }

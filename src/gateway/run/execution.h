@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct execution;
 
@@ -25,9 +25,9 @@ bool execution_offer(const struct call *call, struct task *task, bool wants_resu
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result);
 /* Drops what is kept of a task that is not running. */
 void execution_forget(struct gateway_worker *worker, struct str id);
-/* Drops what is kept for a session, by its client_key_of_session(): it has ended. A
- * worker_callback. */
-void execution_forget_session(struct gateway_worker *worker, struct task *unused, struct str key);
+/* Drops what is kept for a session, by its client_key_of_session(): on
+ * every worker: it has ended. */
+void execution_forget_session(struct gateway *gateway, struct str key);
 /* The task has changed: runs it when it was approved here, or belongs to the control plane;
  * stops when it has ended. */
 void execution_note_task(struct gateway_worker *worker, struct task *task);

@@ -49,15 +49,6 @@ void execution_server_message(void *context, struct str message);
 /* Tells upstream that the call is given up. */
 void execution_say_last(struct execution *execution, struct str body, struct str id);
 
-/* ---- decision/drift_check.c: whether the call is still what was approved ---- */
-/* Whether upstream is to be asked first what the tool is now. */
-bool execution_must_look(const struct execution *execution);
-/* Whether what the tool is now can be compared with what was approved. */
-bool execution_can_compare(const struct execution *execution);
-/* -32011 unless the policy in force forwards, or asks for the same workflow; -32012 when the
- * tool is not the one that was approved. */
-bool execution_check(const struct execution *execution, enum jsonrpc_error *error);
-
 /* ---- execution_session.c: there is no client whose session could be used ---- */
 /* Opens a session with the source's static headers, then sends the call. */
 void execution_session_open(struct execution *execution);

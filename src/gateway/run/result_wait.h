@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct result_wait_options {
     /* Answers the call when the task has ended. NULL: as tasks/result does. */

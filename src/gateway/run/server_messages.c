@@ -7,7 +7,7 @@
 #include "mcp_client/rpc_call.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/notification_stream.h"
-#include "request/worker.h"
+#include "request/broadcast.h"
 #include "result_wait.h"
 #include "taskgate/json/text.h"
 
@@ -58,8 +58,11 @@ static void take_request(const struct server_message_origin *origin, struct str 
 
 /* ---- notifications ---- */
 
-static void pass_progress(struct gateway_worker *worker, struct task *task, struct str message)
+static void deliver_progress(struct gateway_worker *worker, const void *broadcast)
 {
+    const struct task_broadcast *progress = broadcast;
+    struct task *task = progress->task;
+    struct str message = progress->text;
     result_wait_pass_progress(worker, task, message);
     if (task->progress_token[0]) {
         struct buffer rewritten;
@@ -71,11 +74,31 @@ static void pass_progress(struct gateway_worker *worker, struct task *task, stru
     }
 }
 
+static const struct broadcast_kind progress_kind = TASK_BROADCAST_KIND(deliver_progress);
+
 /* To those who wait for the task here, else to the owner's GET streams. */
-static void pass_log(struct gateway_worker *worker, struct task *task, struct str message)
+static void deliver_log(struct gateway_worker *worker, const void *broadcast)
 {
-    if (!result_wait_pass_message(worker, task, message))
-        notification_stream_send_owner(worker, task, message);
+    const struct task_broadcast *log = broadcast;
+    if (!result_wait_pass_message(worker, log->task, log->text))
+        notification_stream_send_owner(worker, log->task, log->text);
+}
+
+static const struct broadcast_kind log_kind = TASK_BROADCAST_KIND(deliver_log);
+
+static void deliver_notification(struct gateway_worker *worker, const void *broadcast)
+{
+    const struct task_broadcast *notification = broadcast;
+    notification_stream_send_owner(worker, notification->task, notification->text);
+}
+
+static const struct broadcast_kind notification_kind = TASK_BROADCAST_KIND(deliver_notification);
+
+static void send_of_task(const struct server_message_origin *origin,
+                         const struct broadcast_kind *kind, struct str message)
+{
+    const struct task_broadcast broadcast = {origin->task, message};
+    broadcast_send(origin->worker->gateway, kind, &broadcast);
 }
 
 static void take_log(const struct server_message_origin *origin, struct str message)
@@ -85,7 +108,7 @@ static void take_log(const struct server_message_origin *origin, struct str mess
     buffer_init(&related);
     if (origin->task) {
         dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
-        workers_broadcast(gateway, pass_log, origin->task, buffer_str(&related));
+        send_of_task(origin, &log_kind, buffer_str(&related));
     } else {
         buffer_append(&related, message);
     }
@@ -100,7 +123,7 @@ static void take_notification(const struct server_message_origin *origin, struct
     struct gateway *gateway = origin->worker->gateway;
     if (str_equal(method, STR("notifications/progress"))) {
         if (origin->task)
-            workers_broadcast(gateway, pass_progress, origin->task, message);
+            send_of_task(origin, &progress_kind, message);
     } else if (str_equal(method, STR("notifications/cancelled"))) {
         const struct input_origin input = input_of(origin);
         input_take_cancel(&input, message); /* other requests are answered at once */
@@ -110,7 +133,7 @@ static void take_notification(const struct server_message_origin *origin, struct
         if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
             tools_fetch_changed(gateway, str_from(origin->source->id));
         if (origin->task)
-            workers_broadcast(gateway, notification_stream_send_owner, origin->task, message);
+            send_of_task(origin, &notification_kind, message);
         inbox_add_notification(gateway, str_from(origin->key), str_from(origin->source->id), method,
                                json_member(message, "params"));
     }

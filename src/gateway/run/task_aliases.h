@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "internal.h"
+#include "request/call.h"
 
 struct task_aliases;
 

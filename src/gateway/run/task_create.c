@@ -4,9 +4,12 @@
 
 #include "decision/task_binding.h"
 #include "execution.h"
+#include "mcp_client/credential_check.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
 #include "request/request_headers.h"
+#include "state/tool_catalog.h"
+#include "task_create.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 

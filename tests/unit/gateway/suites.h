@@ -1,22 +1,28 @@
 /*
- * The test cases of the gateway's parts that stand alone, one file each.
+ * The test cases of the gateway's rooms, one file each. room_test.c runs those of one room.
  */
 #pragma once
 
 #include <check.h>
 
+TCase *arguments_tests(void);
 TCase *authorization_tests(void);
+TCase *broadcast_tests(void);
 TCase *call_counters_tests(void);
 TCase *call_part_tests(void);
 TCase *cursor_tests(void);
 TCase *headers_tests(void);
+TCase *inbox_tests(void);
+TCase *input_table_tests(void);
 TCase *list_cache_tests(void);
-TCase *input_requests_tests(void);
+TCase *name_pattern_tests(void);
 TCase *quota_tests(void);
 TCase *rate_limit_tests(void);
 TCase *recorded_name_tests(void);
+TCase *relay_tests(void);
 TCase *request_parts_tests(void);
+TCase *rpc_call_tests(void);
 TCase *server_budget_tests(void);
-TCase *sessions_tests(void);
-TCase *catalog_tests(void);
-TCase *compat_tests(void);
+TCase *session_table_tests(void);
+TCase *task_aliases_tests(void);
+TCase *tool_catalog_tests(void);

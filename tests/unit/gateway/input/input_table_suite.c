@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "input/input_table.h"
-#include "run/task_aliases.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 
@@ -198,41 +197,7 @@ START_TEST(what_belongs_together_is_taken_out_together)
 }
 END_TEST
 
-START_TEST(a_task_of_upstreams_is_found_in_its_session_alone)
-{
-    struct task_aliases *tasks = task_aliases_create();
-    struct task *task = task_create(TASK_PENDING);
-    const struct str related = STR("{\"params\":{\"_meta\":{"
-                                   "\"io.modelcontextprotocol/related-task\":"
-                                   "{\"taskId\":\"a\"}},\"taskId\":\"b\"}}");
-    const struct str status = STR("{\"params\":{\"taskId\":\"\\u0061\"}}");
-    ck_assert(!task_aliases_any(tasks));
-    task_aliases_put(tasks, "", "a", task);
-    ck_assert(!task_aliases_any(tasks));
-    task_aliases_put(tasks, "s", "a", task);
-    task_aliases_put(tasks, "s", "a", task);
-    ck_assert(task_aliases_any(tasks));
-    ck_assert_ptr_null(task_aliases_find(tasks, "t", related));
-    ck_assert_ptr_null(task_aliases_find(tasks, "", related));
-    ck_assert_ptr_null(task_aliases_find(tasks, "s", STR("{\"params\":{\"taskId\":7}}")));
-    ck_assert_ptr_null(task_aliases_find(tasks, "s", STR("{}")));
-    struct str messages[] = {related, status};
-    for (int i = 0; i < 2; i++) {
-        struct task *found = task_aliases_find(tasks, "s", messages[i]);
-        ck_assert_ptr_eq(found, task);
-        task_unref(found);
-    }
-    task_aliases_remove(tasks, "t", "a");
-    ck_assert(task_aliases_any(tasks));
-    task_aliases_remove(tasks, "s", "a");
-    ck_assert(!task_aliases_any(tasks));
-    task_aliases_put(tasks, "s", "left", task);
-    task_aliases_destroy(tasks);
-    task_unref(task);
-}
-END_TEST
-
-TCase *input_requests_tests(void)
+TCase *input_table_tests(void)
 {
     TCase *cases = tcase_create("questions");
     tcase_add_test(cases, input_requests_are_found_by_whom_they_are_for);
@@ -241,6 +206,5 @@ TCase *input_requests_tests(void)
     tcase_add_test(cases, the_same_request_waits_once);
     tcase_add_test(cases, a_client_can_be_asked_only_so_much);
     tcase_add_test(cases, what_belongs_together_is_taken_out_together);
-    tcase_add_test(cases, a_task_of_upstreams_is_found_in_its_session_alone);
     return cases;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "state/server_status.h"
+#include "state/tool_catalog.h"
 #include "state/tool_catalog_internal.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
@@ -565,7 +566,7 @@ START_TEST(what_was_found_is_looked_up_anew_after_each_change)
 }
 END_TEST
 
-TCase *catalog_tests(void)
+TCase *tool_catalog_tests(void)
 {
     TCase *tests = tcase_create("catalog");
     tcase_set_timeout(tests, 60);

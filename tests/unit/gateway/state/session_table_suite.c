@@ -162,7 +162,7 @@ START_TEST(the_sessions_of_one_token_make_room_for_each_other_alone)
 }
 END_TEST
 
-TCase *sessions_tests(void)
+TCase *session_table_tests(void)
 {
     TCase *tests = tcase_create("sessions");
     tcase_add_test(tests, facts_are_those_of_the_source_and_session);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compat/arguments.h"
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "suites.h"
@@ -351,49 +350,9 @@ END_TEST
 
 /* ---- arguments ---- */
 
-static const struct compat_parameter parameters[] = {
-    {.name = "id", .type = PSEUDO_TOOL_TEXT, .is_required = true, .description = "d"},
-    {.name = "word", .type = PSEUDO_TOOL_TEXT, .description = "d", .choices = {"yes", "no"}},
-    {.name = "ms", .type = PSEUDO_TOOL_NUMBER, .description = "d", .minimum = 1, .maximum = 10},
-    {.name = NULL},
-};
-
-static const struct {
-    const char *arguments, *problem;
-} argument_rows[] = {
-    {"{\"id\":\"a\"}", ""},
-    {"{\"id\":\"a\",\"word\":\"no\",\"ms\":1e3,\"more\":[]}", ""},
-    {"{\"id\":\"a\",\"word\":null}", ""},
-    {"", "id (string) is required"},
-    {"{\"id\":1}", "id must be of type string"},
-    {"{\"id\":\"a\",\"word\":\"maybe\"}", "word must be one of yes, no"},
-    {"{\"id\":\"a\",\"ms\":0.5}", "ms must not be below 1"},
-    {"{\"id\":\"a\",\"ms\":\"5\"}", "ms must be of type number"},
-};
-
-START_TEST(arguments_are_checked_by_their_table)
+TCase *inbox_tests(void)
 {
-    struct buffer problem = {0};
-    bool good = compat_check_arguments(str_from(argument_rows[_i].arguments), parameters, &problem);
-    ck_assert(str_equal(buffer_str(&problem), str_from(argument_rows[_i].problem)));
-    ck_assert_int_eq(good, !*argument_rows[_i].problem);
-    buffer_finish(&problem);
-}
-END_TEST
-
-START_TEST(numbers_are_cut_at_their_most)
-{
-    struct str arguments = STR("{\"a\":1e300,\"b\":7.9,\"c\":\"x\"}");
-    ck_assert_int_eq(compat_argument_number(arguments, "a", 900, 5), 900);
-    ck_assert_int_eq(compat_argument_number(arguments, "b", 900, 5), 7);
-    ck_assert_int_eq(compat_argument_number(arguments, "c", 900, 5), 5);
-    ck_assert_int_eq(compat_argument_number(arguments, "d", 900, 5), 5);
-}
-END_TEST
-
-TCase *compat_tests(void)
-{
-    TCase *tests = tcase_create("pseudo");
+    TCase *tests = tcase_create("inbox");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, events_are_told_once_in_their_order_and_to_their_client_alone);
     tcase_add_test(tests, an_event_of_the_server_reaches_every_client_of_it);
@@ -408,8 +367,5 @@ TCase *compat_tests(void)
     tcase_add_test(tests, who_waits_is_neither_swept_nor_pushed_out);
     tcase_add_test(tests, the_same_call_has_the_same_digest);
     tcase_add_test(tests, one_claims_a_call_and_one_takes_its_outcome);
-    tcase_add_loop_test(tests, arguments_are_checked_by_their_table, 0,
-                        sizeof argument_rows / sizeof *argument_rows);
-    tcase_add_test(tests, numbers_are_cut_at_their_most);
     return tests;
 }

@@ -1,7 +1,7 @@
 /* The parts of a call: found by their kind, dropped the last one first. */
 #include <string.h>
 
-#include "internal.h"
+#include "request/call.h"
 #include "request/call_part.h"
 #include "suites.h"
 

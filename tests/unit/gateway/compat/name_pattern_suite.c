@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../scaling.h"
+#include "scaling.h"
+#include "suites.h"
 #include "taskgate/core/buffer.h"
 
 static const struct {
@@ -173,20 +174,15 @@ START_TEST(no_pattern_takes_more_time_than_the_name_is_long)
 }
 END_TEST
 
-int main(void)
+TCase *name_pattern_tests(void)
 {
-    Suite *suite = suite_create("name_pattern");
     TCase *tests = tcase_create("name_pattern");
+    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_pattern_is_found_anywhere_in_a_name, 0,
                         sizeof rows / sizeof *rows);
     tcase_add_loop_test(tests, what_is_no_pattern_is_told_why, 0, sizeof refused / sizeof *refused);
     tcase_add_test(tests, a_pattern_is_text_of_at_most_256_bytes);
     tcase_add_test(tests, random_patterns_agree_with_those_of_the_library);
     tcase_add_test(tests, no_pattern_takes_more_time_than_the_name_is_long);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests;
 }

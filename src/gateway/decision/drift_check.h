@@ -1,0 +1,23 @@
+/*
+ * Whether an approved call is still what was approved, and still would be allowed (design invariant
+ * 5). Asked right before it runs, on its worker's loop.
+ */
+#pragma once
+
+#include "request/call.h"
+
+/* All is borrowed. */
+struct drift_check {
+    struct catalog *catalog;
+    const struct snapshot *snapshot;
+    const struct config_source *source; /* of the snapshot; NULL: it has gone */
+    const struct task *task;
+};
+
+/* Whether upstream is to be asked first what the tool is now. */
+bool drift_check_must_look(const struct drift_check *drift);
+/* Whether what the tool is now can be compared with what was approved. */
+bool drift_check_can_compare(const struct drift_check *drift);
+/* false, with -32011 in `error`: the policy in force neither forwards nor asks for the same
+ * workflow; with -32012: the tool is not the one that was approved. */
+bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *error);

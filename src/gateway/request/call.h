@@ -1,0 +1,90 @@
+/* One request of a client, from the envelope to its answer. */
+#pragma once
+
+#include "server_budget.h"
+#include "state/session_table.h"
+#include "state/tool_catalog.h"
+#include "taskgate/http/server.h"
+#include "taskgate/json/envelope.h"
+#include "taskgate/mcp/dialect.h"
+#include "taskgate/mcp/jsonrpc.h"
+#include "taskgate/mcp/method.h"
+#include "taskgate/store/store.h"
+#include "worker.h"
+
+struct catalog_tool;
+
+#define OWNER_BYTES 80
+/* Of everybody who has neither token nor session: what it owns is found by its id alone. */
+#define OWNER_ANONYMOUS "anonymous"
+
+/*
+ * One request, from the envelope to its answer. It lives as long as anyone holds a
+ * reference: the exchange does until it ends, and so does every message under way to the
+ * store. `exchange` is NULL once the client has its answer or has gone; then nothing that
+ * points into the request (envelope, headers) may be read any more.
+ */
+struct call;
+typedef void (*call_step)(struct call *call);
+
+struct call {
+    struct list node;
+    struct gateway_worker *worker;
+    struct http_exchange *exchange;
+    int references;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct str body;          /* POST only: what was parsed, and what a relay sends */
+    char *made_body;          /* owned: what `body` shows when it is not the client's own */
+    struct envelope envelope; /* POST only */
+    const struct mcp_method *method;
+    bool is_executed; /* by execute_tool, with a patience of its own: */
+    int64_t patience_ms;
+    uint64_t tools_epoch;               /* of tools/list: catalog_epoch() when it was asked */
+    bool identified;                    /* call_identify() has set the three below */
+    char session[DIGEST_HEX_BYTES];     /* its digest, "" without */
+    char token[DIGEST_HEX_BYTES];       /* digest of Authorization, "" without */
+    char owner[OWNER_BYTES];            /* contract "Sessions, owners" */
+    struct session_facts facts;         /* after call_with_facts() */
+    struct list parts;                  /* what is under way for it: struct call_part.node */
+    struct server_budget server_budget; /* for the requests of the server on its stream */
+    bool upstream_broke;                /* the stream ended, and not by anybody's will */
+    call_step next;      /* where to go on when the store, the ping or the list has come */
+    const char *outcome; /* "success" or "error", for the metric */
+};
+
+struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
+                         struct snapshot *snapshot, const struct config_source *source);
+struct call *call_ref(struct call *call);
+void call_unref(struct call *call);
+/* Works out whom the request speaks for: session, token, owner. Everything but a call that is
+ * plainly forwarded needs it. */
+void call_identify(struct call *call);
+/* What its owner was told of a tool. Identifies the call. */
+void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool);
+/* Loads what is known of the request's session (memory, else store), then goes on; not at
+ * all if the client has gone meanwhile. */
+void call_with_facts(struct call *call, call_step next);
+/* Takes over what the store has answered about the request's session. */
+void call_take_facts(struct call *call, const struct store_reply *reply);
+/* Upstream has accepted the session (a digest, or "") with the request's token; the store is told
+ * when that is news. After call_identify(). */
+void call_note_acceptance(struct call *call, struct str session);
+/* Whether the request's session or token owns the task; else it must look unknown. */
+bool call_owns(const struct call *call, const struct task *task);
+/* The answers; each ends the exchange. Errors travel with HTTP 200, because clients read them only
+ * there. A notification has no answer: 202. */
+void call_answer(struct call *call, struct str message);
+void call_answer_result(struct call *call, struct str result);
+void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
+                       const struct jsonrpc_error_data *data);
+void call_answer_status(struct call *call, int status, struct str body);
+/* The exchange is answered by the caller, by other means, or has gone: the call drops its parts. */
+void call_ended(struct call *call);
+/* A store_call that answers to `callback` with this call as its context; takes a reference
+ * that `callback` must give back. */
+struct store_call call_to_store(struct call *call, store_callback callback);
+struct str call_tool(const struct call *call);
+
+/* Puts a message of ours (taken over) in the place of the client's, with the same id. */
+enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error);
