@@ -6,6 +6,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
+#include "tools.h"
 
 void compat_questions_init(struct compat_questions *inputs, const struct call *call)
 {
@@ -148,6 +149,15 @@ void compat_answer_json(struct call *call, struct str json, struct str structure
 void compat_answer_text(struct call *call, struct str text, bool is_error)
 {
     compat_answer(call, &(struct compat_result){.text = text, .is_error = is_error});
+}
+
+void compat_answer_naming(struct call *call, const char *text)
+{
+    struct buffer filled;
+    buffer_init(&filled);
+    pseudo_tools_write_text(call, text, &filled);
+    compat_answer_text(call, buffer_str(&filled), true);
+    buffer_finish(&filled);
 }
 
 void compat_answer_result(struct call *call, struct str result)

@@ -27,6 +27,8 @@ void compat_write_around(const struct call *call, struct buffer *out, struct str
 void compat_answer(struct call *call, const struct compat_result *result);
 void compat_answer_json(struct call *call, struct str json, struct str structured);
 void compat_answer_text(struct call *call, struct str text, bool is_error);
+/* An error in words; names of tools stand in `text` as in tool_names.h. */
+void compat_answer_naming(struct call *call, const char *text);
 void compat_answer_result(struct call *call, struct str result);
 
 /* The arrays of what waits for the client, and of what of it is upstream's `server`'s. */

@@ -164,13 +164,12 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
         report(call);
         break;
     case INBOX_WAIT_TOO_MANY:
-        compat_answer_text(call, STR("Too many calls of await_activity wait already"), true);
+        compat_answer_text(call, STR("Too many calls of this tool wait already"), true);
         break;
     case INBOX_WAIT_NO_CLIENT:
-        compat_answer_text(call,
-                           STR("Nothing is kept for this client: it has no session and no token, "
-                               "or there are too many clients. Use get_task_result instead"),
-                           true);
+        compat_answer_naming(call,
+                             "Nothing is kept for this client: it has no session and no token, or "
+                             "there are too many clients[[. Use {get_task_result} instead]]");
         break;
     }
 }

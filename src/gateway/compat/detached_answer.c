@@ -112,19 +112,14 @@ static void write_block(struct buffer *out, const struct detached_call *detached
     compat_questions_finish(&inputs);
 }
 
-/* The seed's sentence; the tool may have another name here. */
+/* The seed's sentence. */
 static void write_sentence(struct buffer *out, const struct detached_call *detached)
 {
     buffer_append_format(out, "Tool call exceeded timeout (%" PRId64 "ms). Promoted to task %s. ",
                          detached->patience_ms, detached->task->id);
-    struct buffer name;
-    buffer_init(&name);
-    if (pseudo_tool_write_name(detached->call, PSEUDO_TOOL_GET_TASK_RESULT, &name))
-        buffer_append_format(out, "Use %.*s to retrieve the result when ready.",
-                             STR_ARGS(buffer_str(&name)));
-    else
-        buffer_append_text(out, "The call goes on.");
-    buffer_finish(&name);
+    pseudo_tools_write_text(
+        detached->call,
+        "[[Use {get_task_result} to retrieve the result when ready.||The call goes on.]]", out);
 }
 
 /* Clients refuse what does not fit the output schema of the tool that they called, errors excepted.

@@ -92,17 +92,13 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
 static void write_advice(struct buffer *out, const struct call *call,
                          const struct plain_call *plain)
 {
-    struct buffer fetch = {0}, await = {0};
-    if (pseudo_tool_write_name(call, PSEUDO_TOOL_GET_TASK_RESULT, &fetch))
-        buffer_append_format(out, " Fetch its result with %.*s.", STR_ARGS(buffer_str(&fetch)));
-    if (pseudo_tool_write_name(call, PSEUDO_TOOL_AWAIT_ACTIVITY, &await))
-        buffer_append_format(out, " Wait until it is decided with %.*s.",
-                             STR_ARGS(buffer_str(&await)));
+    pseudo_tools_write_text(call,
+                            "[[ Fetch its result with {get_task_result}.]]"
+                            "[[ Wait until it is decided with {await_activity}.]]",
+                            out);
     if (plain->key[0])
         buffer_append_text(out, " The same call with the same arguments asks for this task again "
                                 "and makes no second one.");
-    buffer_finish(&await);
-    buffer_finish(&fetch);
 }
 
 static void write_sentence(struct buffer *out, const struct call *call,

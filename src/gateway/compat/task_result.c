@@ -41,11 +41,13 @@ static void answer_error(struct call *call, struct str message)
     buffer_finish(&json);
 }
 
+/* Names of tools stand in `what` as in tool_names.h. */
 static void answer_about(struct call *call, const char *what)
 {
     struct buffer id = {0}, text = {0};
     asked_id(call, &id);
-    buffer_append_format(&text, "Task '%.*s' %s", STR_ARGS(buffer_str(&id)), what);
+    buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(buffer_str(&id)));
+    pseudo_tools_write_text(call, what, &text);
     answer_error(call, buffer_str(&text));
     buffer_finish(&text);
     buffer_finish(&id);
@@ -94,8 +96,9 @@ static void answer_ended(struct call *call, struct task *task)
 static void answer_timed_out(struct call *call)
 {
     count_wait("timeout");
-    answer_about(call, "is still working. Ask again with get_task_result, or wait for any change "
-                       "with await_activity");
+    answer_about(call,
+                 "is still working[[. Ask again with {get_task_result}, or wait for any change "
+                 "with {await_activity}||. Ask again with {get_task_result}]]");
 }
 
 /* For as long as the caller says, else as the task may take. */

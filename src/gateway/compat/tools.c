@@ -76,71 +76,77 @@ bool pseudo_tools_promise_output(const struct call *call, const struct policy_de
 
 /* ---- listing ---- */
 
-static void write_name(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
+/* Nothing is kept for a client with neither session nor token: it can wait for no activity. */
+static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
 {
-    const char *name = config_pseudo_tool_name(tool->id);
-    if (upstream_has(call, str_from(name)))
-        buffer_append_text(out, call->snapshot->config->pseudo.prefix);
-    buffer_append_text(out, name);
+    char key[CLIENT_KEY_BYTES];
+    inbox_key_of_call(call, key);
+    return config_pseudo_offers(&call->snapshot->config->pseudo, tool) &&
+           (key[0] || tool != PSEUDO_TOOL_AWAIT_ACTIVITY);
 }
 
-bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id, struct buffer *out)
+static struct tool_names names_for(const struct call *call)
 {
+    struct tool_names names = {.prefix = call->snapshot->config->pseudo.prefix};
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
-        if (tools[i].id != id ||
-            !config_pseudo_offers(&call->snapshot->config->pseudo, tools[i].id))
-            continue;
-        write_name(call, &tools[i], out);
-        return true;
+        if (is_offered(call, tools[i].id))
+            names.offered |= 1U << tools[i].id;
+        if (upstream_has(call, str_from(config_pseudo_tool_name(tools[i].id))))
+            names.prefixed |= 1U << tools[i].id;
     }
-    return false;
+    return names;
+}
+
+void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out)
+{
+    struct tool_names names = names_for(call);
+    tool_names_fill(&names, str_from(text), out);
 }
 
 void pseudo_tools_write_alternative(const struct call *call, struct buffer *out)
 {
     static const enum config_pseudo_tool others[] = {
         PSEUDO_TOOL_GET_TASK_RESULT, PSEUDO_TOOL_AWAIT_ACTIVITY, PSEUDO_TOOL_LIST_TASKS};
-    struct buffer name;
-    buffer_init(&name);
-    if (pseudo_tool_write_name(call, PSEUDO_TOOL_EXECUTE_TOOL, &name)) {
-        buffer_append_format(out, "{\"tool\":\"%.*s\",\"arguments\":{\"server\":\"%s\",\"tool\":",
-                             STR_ARGS(buffer_str(&name)), call->source->id);
-        buffer_append_json_string(out, call->envelope.name.text);
-        buffer_append_text(out, "},\"then\":[");
-        bool is_first = true;
-        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-            buffer_clear(&name);
-            if (!pseudo_tool_write_name(call, others[i], &name))
-                continue;
-            buffer_append_format(out, "%s\"%.*s\"", is_first ? "" : ",",
-                                 STR_ARGS(buffer_str(&name)));
-            is_first = false;
-        }
-        buffer_append_text(out, "]}");
+    struct tool_names names = names_for(call);
+    if (!tool_names_offer(&names, PSEUDO_TOOL_EXECUTE_TOOL))
+        return;
+    buffer_append_text(out, "{\"tool\":\"");
+    tool_names_write(&names, PSEUDO_TOOL_EXECUTE_TOOL, out);
+    buffer_append_format(out, "\",\"arguments\":{\"server\":\"%s\",\"tool\":", call->source->id);
+    buffer_append_json_string(out, call->envelope.name.text);
+    buffer_append_text(out, "},\"then\":[");
+    const char *before = "\"";
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!tool_names_offer(&names, others[i]))
+            continue;
+        buffer_append_text(out, before);
+        tool_names_write(&names, others[i], out);
+        buffer_append_char(out, '"');
+        before = ",\"";
     }
-    buffer_finish(&name);
+    buffer_append_text(out, "]}");
 }
 
-static void write_tool(const struct call *call, const struct pseudo_tool *tool, struct buffer *out)
+static void write_tool(const struct pseudo_tool *tool, const struct tool_names *names,
+                       struct buffer *out)
 {
     const char *calls = tool->effect == PSEUDO_TOOL_CALLS ? "true" : "false";
-    struct buffer name;
-    buffer_init(&name);
-    write_name(call, tool, &name);
-    buffer_append_text(out, "{\"name\":");
-    buffer_append_json_string(out, buffer_str(&name));
-    json_add_text(out, "title", tool->title);
-    json_add_text(out, "description", tool->description);
-    json_add_key(out, "inputSchema");
-    compat_write_schema(out, tool->parameters);
-    buffer_append_format(out,
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "{\"name\":\"{%s}\"", config_pseudo_tool_name(tool->id));
+    json_add_text(&text, "title", tool->title);
+    json_add_text(&text, "description", tool->description);
+    json_add_key(&text, "inputSchema");
+    compat_write_schema(&text, tool->parameters);
+    buffer_append_format(&text,
                          ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
                          "\"destructiveHint\":%s,\"openWorldHint\":%s,"
                          "\"taskSupport\":\"forbidden\"},"
                          "\"execution\":{\"taskSupport\":\"forbidden\"}}",
                          tool->title, tool->effect == PSEUDO_TOOL_READS ? "true" : "false", calls,
                          calls);
-    buffer_finish(&name);
+    tool_names_fill(names, buffer_str(&text), out);
+    buffer_finish(&text);
 }
 
 /* Once for a source: its names do not change with each list. */
@@ -156,19 +162,21 @@ static void warn_of_collisions(const struct call *call, struct str names)
 
 void pseudo_tools_write(const struct call *call, struct buffer *out)
 {
+    struct tool_names names = names_for(call);
     struct buffer collisions;
     bool is_first = true;
     buffer_init(&collisions);
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
-        const char *name = config_pseudo_tool_name(tools[i].id);
-        if (!config_pseudo_offers(&call->snapshot->config->pseudo, tools[i].id))
+        enum config_pseudo_tool id = tools[i].id;
+        if (!tool_names_offer(&names, id))
             continue;
         if (!is_first)
             buffer_append_char(out, ',');
-        write_tool(call, &tools[i], out);
+        write_tool(&tools[i], &names, out);
         is_first = false;
-        if (upstream_has(call, str_from(name)))
-            buffer_append_format(&collisions, "%s%s", collisions.length > 0 ? ", " : "", name);
+        if (names.prefixed & 1U << id)
+            buffer_append_format(&collisions, "%s%s", collisions.length > 0 ? ", " : "",
+                                 config_pseudo_tool_name(id));
     }
     warn_of_collisions(call, buffer_str(&collisions));
     buffer_finish(&collisions);

@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "request/call.h"
 #include "state/tool_catalog.h"
+#include "tool_names.h"
 
 #define PSEUDO_TOOL_MOST_PARAMETERS 6
 
@@ -20,7 +21,7 @@ enum pseudo_tool_effect {
 
 struct pseudo_tool {
     enum config_pseudo_tool id;
-    const char *title, *description;
+    const char *title, *description; /* names of tools stand in them as in tool_names.h */
     enum pseudo_tool_effect effect;
     struct compat_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
@@ -31,9 +32,8 @@ const struct pseudo_tool *pseudo_tool_called(struct call *call);
 
 /* The entries of tools/list: JSON objects with a comma between them. */
 void pseudo_tools_write(const struct call *call, struct buffer *out);
-/* The name under which the tool is offered to this client; false when it is not. */
-bool pseudo_tool_write_name(const struct call *call, enum config_pseudo_tool id,
-                            struct buffer *out);
+/* What this client is told where a text speaks of our tools (tool_names.h). */
+void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out);
 
 /* Official clients refuse a result without the structured content that the tool's definition
  * promises, unless it is an error. A client whose plain calls may be answered with what is pending

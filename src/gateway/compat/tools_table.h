@@ -2,7 +2,7 @@
  * What a model reads of the gateway's own tools: TOOL(symbol, title, effect, handler,
  * description, parameters…), in the order in which they are listed, with PARAMETER(name, type,
  * required, description, more…). Included by tools.c, and by methods/pseudo_tool_call.c for the
- * handlers.
+ * handlers. Names of other tools stand in the texts as tool_names.h has it.
  */
 /* clang-format off */
 TOOL(LIST_TASKS, "List tasks", READS, pseudo_tool_list_tasks,
@@ -24,33 +24,33 @@ TOOL(AWAIT_ACTIVITY, "Wait for activity", READS, pseudo_tool_await_activity,
      "Wait until anything happens: a task ends, the server asks you something, or a notification comes. Returns at once when something has happened since you were last told, else at the latest after timeout_ms, with what happened, the tasks that are still working and the questions that wait for you. Better than asking for each task again and again.",
      PARAMETER("timeout_ms", NUMBER, false, "Milliseconds to wait at most", .minimum = 0, .maximum = 900000, .default_json = "30000"))
 TOOL(EXECUTE_TOOL, "Call a tool with patience", CALLS, pseudo_tool_execute_tool,
-     "Call a tool of a server and wait up to timeout_ms. If it takes longer, or needs a human's approval, you get a task id instead of the result; fetch the result later with get_task_result.",
-     PARAMETER("server", TEXT, true, "Name of the server, as list_servers gives it"),
-     PARAMETER("tool", TEXT, true, "Name of the tool, as list_tools gives it"),
+     "Call a tool of a server and wait up to timeout_ms. If it takes longer, or needs a human's approval, you get a task id instead of the result[[; fetch the result later with {get_task_result}||, and the call goes on]].",
+     PARAMETER("server", TEXT, true, "Name of the server[[, as {list_servers} gives it]]"),
+     PARAMETER("tool", TEXT, true, "Name of the tool[[, as {list_tools} gives it]]"),
      PARAMETER("args", OBJECT, false, "Arguments of the tool"),
      PARAMETER("timeout_ms", NUMBER, false, "Milliseconds to wait for the result. Stay below your own limit for a tool call, often 60000. Without it at most two minutes, and less if your client does not ask for progress", .minimum = 0, .maximum = 900000))
 TOOL(GET_ELICITATIONS, "Get questions for the user", READS, pseudo_tool_get_elicitations,
      "List the questions that servers ask the user and that are not answered yet. A call that asked one waits for the answer.")
 TOOL(RESPOND_TO_ELICITATION, "Answer a question for the user", CHANGES, pseudo_tool_respond_to_elicitation,
-     "Answer a question of get_elicitations with what the user said. Ask the user; do not make an answer up.",
+     "Answer a question [[of {get_elicitations}||for the user]] with what the user said. Ask the user; do not make an answer up.",
      PARAMETER("request_id", TEXT, true, "requestId of the question"),
      PARAMETER("action", TEXT, true, "accept: the user answered; decline: the user said no; cancel: the user did not choose", .choices = {"accept", "decline", "cancel"}),
      PARAMETER("content", OBJECT, false, "With accept: the answer, as the question's requestedSchema has it"))
 TOOL(CANCEL_ELICITATION_REQUEST, "Dismiss a question for the user", CHANGES, pseudo_tool_cancel_elicitation_request,
-     "Dismiss a question of get_elicitations without an answer.",
+     "Dismiss a question [[of {get_elicitations}||for the user]] without an answer.",
      PARAMETER("request_id", TEXT, true, "requestId of the question"),
      PARAMETER("reason", TEXT, false, "Why", .default_json = "\"User cancelled\""))
 TOOL(GET_SAMPLING_REQUESTS, "Get requests for a model", READS, pseudo_tool_get_sampling_requests,
      "List the texts that servers ask a model to write and that are not answered yet. A call that asked for one waits for it.")
 TOOL(RESPOND_TO_SAMPLING, "Answer a request for a model", CHANGES, pseudo_tool_respond_to_sampling,
-     "Answer a request of get_sampling_requests with what you write for it.",
+     "Answer a request [[of {get_sampling_requests}||for a model]] with what you write for it.",
      PARAMETER("request_id", TEXT, true, "requestId of the request"),
      PARAMETER("role", TEXT, true, "Who speaks, as a rule assistant", .choices = {"user", "assistant"}),
      PARAMETER("content", TEXT, true, "The text"),
      PARAMETER("model", TEXT, true, "Name of the model that wrote it"),
      PARAMETER("stop_reason", TEXT, false, "Why the text ends", .choices = {"endTurn", "maxTokens", "stopSequence", "toolUse"}))
 TOOL(CANCEL_SAMPLING_REQUEST, "Refuse a request for a model", CHANGES, pseudo_tool_cancel_sampling_request,
-     "Refuse a request of get_sampling_requests.",
+     "Refuse a request [[of {get_sampling_requests}||for a model]].",
      PARAMETER("request_id", TEXT, true, "requestId of the request"),
      PARAMETER("reason", TEXT, false, "Why", .default_json = "\"User cancelled\""))
 TOOL(GET_NOTIFICATIONS, "Get notifications", READS, pseudo_tool_get_notifications,

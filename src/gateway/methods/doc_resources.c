@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "compat/tools.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
 
@@ -31,12 +32,19 @@ static void write_diagram(struct buffer *out, const struct doc_resource *resourc
     buffer_append_char(out, '}');
 }
 
-static void write_seed(struct buffer *out)
+static void write_seed(const struct call *call, struct buffer *out)
 {
     for (size_t i = 0; i < DOC_RESOURCES_SEED_COUNT; i++) {
+        struct doc_resource diagram = doc_resources_seed[i];
+        struct buffer mermaid;
+        buffer_init(&mermaid);
+        pseudo_tools_write_text(call, diagram.mermaid, &mermaid);
+        buffer_append_char(&mermaid, '\0');
+        diagram.mermaid = mermaid.bytes;
         if (i > 0)
             buffer_append_char(out, ',');
-        write_diagram(out, &doc_resources_seed[i]);
+        write_diagram(out, &diagram);
+        buffer_finish(&mermaid);
     }
 }
 
@@ -95,7 +103,7 @@ static void write_moves(struct buffer *out, state_name name)
     out->length--; /* the last line has no end, as in the seed's */
 }
 
-static void write_own(struct buffer *out)
+static void write_own(const struct call *call, struct buffer *out)
 {
     static const struct {
         const char *name, *description;
@@ -122,7 +130,7 @@ static void write_own(struct buffer *out)
 
 static const struct {
     const char *uri, *name, *description;
-    void (*write)(struct buffer *out);
+    void (*write)(const struct call *call, struct buffer *out);
 } resources[] = {
     {"emceepee://diagrams", "diagrams",
      "State and flow diagrams (Mermaid) of calls that outlast a client's patience", write_seed},
@@ -156,12 +164,13 @@ void doc_resources_write_entries(struct buffer *out)
     }
 }
 
-void doc_resources_write_contents(struct buffer *out, struct str uri)
+void doc_resources_write_contents(const struct call *call, struct buffer *out)
 {
+    struct str uri = call->envelope.uri.text;
     struct buffer text;
     buffer_init(&text);
     buffer_append_text(&text, "{\"diagrams\":[");
-    resources[find(uri)].write(&text);
+    resources[find(uri)].write(call, &text);
     buffer_append_text(&text, "]}");
     append_member(out, "{\"contents\":[{", "uri", uri);
     append_member(out, ",", "mimeType", STR("application/json"));

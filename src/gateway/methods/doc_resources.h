@@ -23,5 +23,5 @@ bool doc_resources_replace(const struct call *call, struct str error);
 bool doc_resources_have(struct str uri);
 /* The entries of resources/list: JSON objects with a comma between them. */
 void doc_resources_write_entries(struct buffer *out);
-/* The result of resources/read for a URI that is ours. */
-void doc_resources_write_contents(struct buffer *out, struct str uri);
+/* The result of resources/read for a URI that is ours; after call_identify(). */
+void doc_resources_write_contents(const struct call *call, struct buffer *out);

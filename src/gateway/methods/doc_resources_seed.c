@@ -1,16 +1,16 @@
 /* The five diagrams of seed 000, "New Resource: Mermaid Diagrams", literally: its clients compare
- * and render these strings. */
+ * and render these strings. Names of tools stand in them as in compat/tool_names.h. */
 #include "doc_resources.h"
 
 const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
     {"proxy_task_states", "State machine for proxy tasks created when tool calls exceed timeout",
      "stateDiagram-v2\n"
-     "    [*] --> working : execute_tool timeout expires\n"
+     "    [*] --> working : [[{execute_tool} timeout expires||Timeout expires]]\n"
      "\n"
      "    working --> completed : Final server returns result\n"
      "    working --> failed : Final server returns error\n"
      "    working --> failed : Final server disconnects\n"
-     "    working --> cancelled : Client calls cancel_task\n"
+     "    working --> cancelled : Client [[calls {cancel_task}||cancels]]\n"
      "    working --> expired : TTL exceeded\n"
      "\n"
      "    completed --> [*] : Cleaned up after retention period\n"
@@ -22,9 +22,12 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
      "stateDiagram-v2\n"
      "    [*] --> pending : Final server sends elicitation/create\n"
      "\n"
-     "    pending --> accepted : Client calls respond_to_elicitation(action: accept)\n"
-     "    pending --> declined : Client calls respond_to_elicitation(action: decline)\n"
-     "    pending --> cancelled : Client calls respond_to_elicitation(action: cancel)\n"
+     "    pending --> accepted : Client [[calls {respond_to_elicitation}||answers ]](action: "
+     "accept)\n"
+     "    pending --> declined : Client [[calls {respond_to_elicitation}||answers ]](action: "
+     "decline)\n"
+     "    pending --> cancelled : Client [[calls {respond_to_elicitation}||answers ]](action: "
+     "cancel)\n"
      "    pending --> expired : Timeout reached (default 10 min)\n"
      "    pending --> rejected : Final server disconnects\n"
      "\n"
@@ -37,14 +40,15 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
      "    note right of pending\n"
      "        Elicitation blocks the final server's operation\n"
      "        until client responds. The client sees it via\n"
-     "        await_activity or get_elicitations.\n"
+     "        [[{await_activity} or {get_elicitations}||{await_activity}||{get_elicitations}"
+     "||any answer]].\n"
      "    end note"},
     {"pending_sampling_states",
      "State machine for sampling requests from final servers awaiting LLM completion",
      "stateDiagram-v2\n"
      "    [*] --> pending : Final server sends sampling/createMessage\n"
      "\n"
-     "    pending --> completed : Client calls respond_to_sampling\n"
+     "    pending --> completed : Client [[calls {respond_to_sampling}||answers]]\n"
      "    pending --> expired : Timeout reached\n"
      "    pending --> rejected : Final server disconnects\n"
      "\n"
@@ -53,7 +57,7 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
      "    rejected --> [*] : Error (server gone)"},
     {"tool_call_lifecycle", "Flow showing how tool calls are promoted to tasks on timeout",
      "stateDiagram-v2\n"
-     "    [*] --> in_flight : execute_tool called\n"
+     "    [*] --> in_flight : [[{execute_tool} called||Tool called]]\n"
      "\n"
      "    in_flight --> returned_result : Completes within timeout\n"
      "    in_flight --> promoted_to_task : Timeout expires\n"
@@ -86,10 +90,10 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
      "        FS2[Server 2]\n"
      "    end\n"
      "\n"
-     "    OC -->|execute_tool| Tasks\n"
-     "    OC -->|respond_to_elicitation| Elicit\n"
-     "    OC -->|respond_to_sampling| Sampling\n"
-     "    OC -->|await_activity| Tasks & Elicit & Sampling & Notif & Logs\n"
+     "    OC -->|[[{execute_tool}||call]]| Tasks\n"
+     "    OC -->|[[{respond_to_elicitation}||answer]]| Elicit\n"
+     "    OC -->|[[{respond_to_sampling}||answer]]| Sampling\n"
+     "    OC -->|[[{await_activity}||wait]]| Tasks & Elicit & Sampling & Notif & Logs\n"
      "\n"
      "    FS1 -->|elicitation/create| Elicit\n"
      "    FS1 -->|sampling/createMessage| Sampling\n"

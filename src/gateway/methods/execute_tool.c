@@ -6,11 +6,13 @@
 
 #define MOST_PATIENCE_MS INT64_C(900000)
 
+/* Names of tools stand in `why` as in compat/tool_names.h. */
 static void fail(struct call *call, struct str what, const char *why)
 {
     struct buffer text;
     buffer_init(&text);
-    buffer_append_format(&text, "Failed to execute tool: '%.*s' %s", STR_ARGS(what), why);
+    buffer_append_format(&text, "Failed to execute tool: '%.*s' ", STR_ARGS(what));
+    pseudo_tools_write_text(call, why, &text);
     compat_answer_text(call, buffer_str(&text), true);
     buffer_finish(&text);
 }
@@ -65,7 +67,8 @@ void pseudo_tool_execute_tool(struct call *call, struct str arguments)
     struct buffer server = {0};
     compat_argument_text(arguments, "server", &server);
     if (!str_equal(buffer_str(&server), str_from(call->source->id)))
-        fail(call, buffer_str(&server), "is no server that can be reached here; see list_servers");
+        fail(call, buffer_str(&server),
+             "is no server that can be reached here[[; see {list_servers}]]");
     else
         execute(call, arguments);
     buffer_finish(&server);

@@ -88,7 +88,7 @@ static void answer_own(struct call *call)
     struct buffer result;
     buffer_init(&result);
     if (str_equal(call->envelope.method, STR("resources/read")))
-        doc_resources_write_contents(&result, call->envelope.uri.text);
+        doc_resources_write_contents(call, &result);
     else
         buffer_append(&result, STR("{}")); /* a subscription: they never change */
     call_answer_result(call, buffer_str(&result));

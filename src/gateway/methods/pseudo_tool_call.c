@@ -29,8 +29,8 @@ static void run(struct call *call)
     } else if (compat_check_arguments(arguments, tool->parameters, &problem)) {
         handlers[tool->id](call, arguments);
     } else {
-        buffer_append_format(&text, "Invalid arguments for %s: %.*s",
-                             config_pseudo_tool_name(tool->id), STR_ARGS(buffer_str(&problem)));
+        buffer_append_format(&text, "Invalid arguments for %.*s: %.*s",
+                             STR_ARGS(call->envelope.name.text), STR_ARGS(buffer_str(&problem)));
         compat_answer_text(call, buffer_str(&text), true);
     }
     buffer_finish(&text);

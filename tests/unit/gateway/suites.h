@@ -26,3 +26,4 @@ TCase *server_budget_tests(void);
 TCase *session_table_tests(void);
 TCase *task_aliases_tests(void);
 TCase *tool_catalog_tests(void);
+TCase *tool_names_tests(void);
