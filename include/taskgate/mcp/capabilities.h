@@ -16,6 +16,7 @@ struct mcp_capabilities {
     bool task_status; /* notifications.tasks.status, true or an object */
     bool tasks_list, tasks_cancel;
     bool resources;
+    bool lacks_sessions; /* the reply opened none; not part of `result`: the caller sets it */
 };
 
 /* `result` is the JSON text of an InitializeResult that json_check() has accepted, here and

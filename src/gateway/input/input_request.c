@@ -65,7 +65,7 @@ void input_audience(const struct call *call, struct input_audience *audience)
     audience->can[INPUT_SAMPLING] = facts->declares_sampling;
     for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
         if (!audience->can[i])
-            audience->can[i] = audience->key[0] && input_has_tools(call, (enum input_kind)i);
+            audience->can[i] = call->session[0] && input_has_tools(call, (enum input_kind)i);
         can_any = can_any || audience->can[i];
     }
     audience->is_closed = facts->known && facts->declares_tasks && !can_any;

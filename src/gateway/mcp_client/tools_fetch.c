@@ -187,6 +187,7 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
         return;
     }
     mcp_capabilities_detect(result, &upstream);
+    upstream.lacks_sessions = headers_find(reply->headers, "mcp-session-id").length == 0;
     char *line =
         memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
                       upstream.task_status ? "true" : "false");

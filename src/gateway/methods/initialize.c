@@ -149,6 +149,7 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
     mcp_capabilities_detect(result, &upstream);
+    upstream.lacks_sessions = handshake->session[0] == '\0';
     char *line =
         memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
                       upstream.task_status ? "true" : "false");
@@ -159,6 +160,8 @@ static void rewrite(struct call *call, struct str result, struct buffer *out)
     call_identify(call);
     if (handshake->session[0])
         keep_session(call, result, &upstream);
+    else
+        client_remember_without_session(call);
     /* Upstream has opened this session for this token, or serves it without one. */
     if (handshake->session[0] || !call->session[0])
         call_note_acceptance(call, str_from(handshake->session));
@@ -178,10 +181,14 @@ static void read_declarations(struct call *call)
 }
 
 /* Upstream is told that it may ask, exactly when our tools can answer for a client that cannot be
- * asked itself. */
+ * asked itself. They cannot on a server without sessions: nothing says which client it asks. */
 static void decide_injection(struct call *call)
 {
     struct session_facts *facts = &call->facts;
+    struct mcp_capabilities upstream;
+    catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &upstream);
+    if (upstream.lacks_sessions)
+        return;
     facts->injected_elicitation =
         !facts->declares_elicitation && input_has_tools(call, INPUT_ELICITATION);
     facts->injected_sampling = !facts->declares_sampling && input_has_tools(call, INPUT_SAMPLING);

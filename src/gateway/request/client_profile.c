@@ -82,6 +82,38 @@ bool client_knows_tasks(const struct call *call)
     return !call->facts.version[0] || strcmp(call->facts.version, "2025-11-25") >= 0;
 }
 
+/* In the place of a session's digest, which holds no ':'. */
+static struct str owner_as_session(const struct call *call, struct buffer *name)
+{
+    buffer_init(name);
+    buffer_append_format(name, "owner:%s", call->owner);
+    return buffer_str(name);
+}
+
+void client_remember_without_session(struct call *call)
+{
+    struct sessions *sessions = call->worker->gateway->sessions;
+    struct str source = str_from(call->source->id);
+    struct session_facts facts = {0};
+    struct buffer name;
+    struct str session = owner_as_session(call, &name);
+    sessions_get(sessions, source, session, &facts);
+    facts.declares_elicitation |= call->facts.declares_elicitation;
+    facts.declares_sampling |= call->facts.declares_sampling;
+    sessions_put(sessions, source, session, &facts, call->snapshot->config->limits.sessions);
+    buffer_finish(&name);
+}
+
+bool client_find_without_session(const struct call *call, struct session_facts *facts)
+{
+    struct buffer name;
+    struct str session = owner_as_session(call, &name);
+    bool is_known = !call->session[0] && sessions_get(call->worker->gateway->sessions,
+                                                      str_from(call->source->id), session, facts);
+    buffer_finish(&name);
+    return is_known;
+}
+
 enum dialect_pending client_pending_look(const struct call *call)
 {
     const struct config *config = call->snapshot->config;

@@ -18,6 +18,15 @@ static bool is_answered_for(const struct call *call, enum input_kind kind)
                                      : call->facts.injected_sampling;
 }
 
+/* A client without a session never said that it can be asked: upstream must not wait for it. */
+static bool is_to_be_declined(const struct call *call, enum input_kind kind)
+{
+    struct session_facts facts;
+    if (!client_find_without_session(call, &facts))
+        return false;
+    return kind == INPUT_ELICITATION ? !facts.declares_elicitation : !facts.declares_sampling;
+}
+
 static bool is_get_stream(const struct call *call)
 {
     return !call->method;
@@ -202,7 +211,7 @@ static bool take_request(struct call *call, enum input_kind kind, struct str mes
     call_identify(call);
     if (!has_facts(call, kind, message))
         return true;
-    if (!is_answered_for(call, kind))
+    if (!is_answered_for(call, kind) && !is_to_be_declined(call, kind))
         return false;
     take(call, message, false, &taken);
     return taken;
