@@ -1,0 +1,34 @@
+/* The table of refusals. */
+#include <string.h>
+
+#include "taskgate/identity/token.h"
+
+static const struct {
+    const char *name, *code, *description;
+} rows[TOKEN_ERROR_COUNT] = {
+#define TOKEN_ERROR_ROW(symbol, name, code, description) {name, code, description},
+#include "taskgate/identity/token_error_table.h"
+#undef TOKEN_ERROR_ROW
+};
+
+const char *token_error_name(enum token_error error)
+{
+    return rows[error].name;
+}
+
+const char *token_error_code(enum token_error error)
+{
+    return rows[error].code;
+}
+
+const char *token_error_description(enum token_error error)
+{
+    return rows[error].description;
+}
+
+int token_error_status(enum token_error error)
+{
+    if (error == TOKEN_UNAVAILABLE)
+        return 503;
+    return error == TOKEN_SCOPE ? 403 : 401;
+}
