@@ -71,6 +71,7 @@ int main(void)
     srunner_add_suite(runner, bearer_suite());
     srunner_add_suite(runner, claims_suite());
     srunner_add_suite(runner, key_set_suite());
+    srunner_add_suite(runner, token_cache_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

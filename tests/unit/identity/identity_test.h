@@ -17,6 +17,7 @@ Suite *base64url_suite(void);
 Suite *bearer_suite(void);
 Suite *claims_suite(void);
 Suite *key_set_suite(void);
+Suite *token_cache_suite(void);
 Suite *token_suite(void);
 
 extern struct token_rules rules; /* for a token with CLAIMS, leeway 60 s; as new for each test */
