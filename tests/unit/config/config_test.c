@@ -14,6 +14,7 @@ int main(void)
     suite_add_tcase(suite, environment_case());
     suite_add_tcase(suite, clocks_case());
     suite_add_tcase(suite, robustness_case());
+    suite_add_tcase(suite, secure_url_case());
     suite_add_tcase(suite, shadow_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

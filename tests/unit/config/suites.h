@@ -10,5 +10,6 @@ TCase *glob_case(void);
 TCase *load_case(void);
 TCase *pseudo_case(void);
 TCase *robustness_case(void);
+TCase *secure_url_case(void);
 TCase *shadow_case(void);
 TCase *values_case(void);

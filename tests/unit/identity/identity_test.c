@@ -70,6 +70,8 @@ int main(void)
     srunner_add_suite(runner, base64url_suite());
     srunner_add_suite(runner, bearer_suite());
     srunner_add_suite(runner, claims_suite());
+    srunner_add_suite(runner, exchange_suite());
+    srunner_add_suite(runner, issuer_suite());
     srunner_add_suite(runner, key_set_suite());
     srunner_add_suite(runner, token_cache_suite());
     srunner_run_all(runner, CK_NORMAL);

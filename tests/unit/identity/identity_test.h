@@ -16,6 +16,8 @@
 Suite *base64url_suite(void);
 Suite *bearer_suite(void);
 Suite *claims_suite(void);
+Suite *exchange_suite(void);
+Suite *issuer_suite(void);
 Suite *key_set_suite(void);
 Suite *token_cache_suite(void);
 Suite *token_suite(void);
