@@ -235,8 +235,8 @@ static void compare_unidentified(struct call *call, const struct shadow_call *en
         rpc_call_store(call, &shadowed);
         return;
     }
-    shadowed.facts.principal.client_name = str_from(session.client_name);
-    shadowed.facts.principal.client_version = str_from(session.client_version);
+    shadowed.facts.principal.client_name = str_from(session.client.name);
+    shadowed.facts.principal.client_version = str_from(session.client.version);
     shadow_compare_later(gateway->shadow, &shadowed);
 }
 

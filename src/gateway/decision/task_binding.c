@@ -143,8 +143,8 @@ struct task *task_binding_create_promoted(const struct call *call)
         .owner = call->owner,
         .session = call->session,
         .principal = principal,
-        .client_name = call->facts.client_name,
-        .client_version = call->facts.client_version,
+        .client_name = call->facts.client.name,
+        .client_version = call->facts.client.version,
     };
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
                       str_from(call->owner), call_tool(call), &tool);

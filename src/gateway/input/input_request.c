@@ -61,14 +61,14 @@ void input_audience(const struct call *call, struct input_audience *audience)
     const struct session_facts *facts = &call->facts;
     bool can_any = false;
     client_key_of_call(call, audience->key);
-    audience->can[INPUT_ELICITATION] = facts->declares_elicitation;
-    audience->can[INPUT_SAMPLING] = facts->declares_sampling;
+    audience->can[INPUT_ELICITATION] = facts->client.declares_elicitation;
+    audience->can[INPUT_SAMPLING] = facts->client.declares_sampling;
     for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
         if (!audience->can[i])
             audience->can[i] = call->session[0] && input_has_tools(call, (enum input_kind)i);
         can_any = can_any || audience->can[i];
     }
-    audience->is_closed = facts->known && facts->declares_tasks && !can_any;
+    audience->is_closed = facts->known && facts->client.declares_tasks && !can_any;
 }
 
 /* ---- responses to upstream ---- */

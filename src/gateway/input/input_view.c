@@ -218,8 +218,8 @@ struct claiming {
 
 static bool can_be_sent(const struct call *call, enum input_kind kind)
 {
-    return kind == INPUT_ELICITATION ? call->facts.declares_elicitation
-                                     : call->facts.declares_sampling;
+    return kind == INPUT_ELICITATION ? call->facts.client.declares_elicitation
+                                     : call->facts.client.declares_sampling;
 }
 
 /* Upstream's own id means the request only in the session that upstream gave it in, and where
@@ -237,7 +237,8 @@ static void claim(void *context, struct input_request *input)
     struct claiming *claiming = context;
     const struct call *call = claiming->call;
     struct buffer id, message;
-    bool waits_elsewhere = claiming->any_task && input->task[0] && call->facts.declares_tasks;
+    bool waits_elsewhere =
+        claiming->any_task && input->task[0] && call->facts.client.declares_tasks;
     if (input->state != INPUT_OPEN || input->claimant != 0 || waits_elsewhere ||
         !can_be_sent(call, input->kind))
         return;

@@ -9,7 +9,7 @@
 
 bool doc_resources_are_offered(const struct call *call)
 {
-    return !call->facts.declares_tasks;
+    return !call->facts.client.declares_tasks;
 }
 
 bool doc_resources_replace(const struct call *call, struct str error)

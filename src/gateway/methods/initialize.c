@@ -79,13 +79,13 @@ static char *stored_capabilities(const struct call *call)
     struct buffer text;
     buffer_init(&text);
     buffer_append_char(&text, '{');
-    add_declared(&text, "tasks", facts->declares_tasks);
-    add_declared(&text, "elicitation", facts->declares_elicitation);
-    add_declared(&text, "sampling", facts->declares_sampling);
+    add_declared(&text, "tasks", facts->client.declares_tasks);
+    add_declared(&text, "elicitation", facts->client.declares_elicitation);
+    add_declared(&text, "sampling", facts->client.declares_sampling);
     json_add_key(&text, SESSION_INJECTED);
     buffer_append_format(&text, "{\"elicitation\":%s,\"sampling\":%s}}",
-                         facts->injected_elicitation ? "true" : "false",
-                         facts->injected_sampling ? "true" : "false");
+                         facts->server.injected_elicitation ? "true" : "false",
+                         facts->server.injected_sampling ? "true" : "false");
     return buffer_take(&text, NULL);
 }
 
@@ -97,20 +97,20 @@ static void keep_session(struct call *call, struct str result,
     struct str client = json_member(call->envelope.params, "clientInfo");
     struct session_facts facts = {
         .known = true,
-        .upstream_tasks = upstream->tasks,
-        .upstream_task_status = upstream->task_status,
-        .upstream_lacks_resources = !upstream->resources,
-        .declares_tasks = call->facts.declares_tasks,
-        .declares_elicitation = call->facts.declares_elicitation,
-        .declares_sampling = call->facts.declares_sampling,
-        .injected_elicitation = call->facts.injected_elicitation,
-        .injected_sampling = call->facts.injected_sampling,
+        .server.has_tasks = upstream->tasks,
+        .server.has_task_status = upstream->task_status,
+        .server.lacks_resources = !upstream->resources,
+        .client.declares_tasks = call->facts.client.declares_tasks,
+        .client.declares_elicitation = call->facts.client.declares_elicitation,
+        .client.declares_sampling = call->facts.client.declares_sampling,
+        .server.injected_elicitation = call->facts.server.injected_elicitation,
+        .server.injected_sampling = call->facts.server.injected_sampling,
     };
     int64_t limit = call->snapshot->config->limits.sessions;
     struct str source = str_from(call->source->id), session = str_from(handshake->session);
     copy_text(facts.version, sizeof facts.version, json_member(result, "protocolVersion"));
-    copy_text(facts.client_name, sizeof facts.client_name, json_member(client, "name"));
-    copy_text(facts.client_version, sizeof facts.client_version, json_member(client, "version"));
+    copy_text(facts.client.name, sizeof facts.client.name, json_member(client, "name"));
+    copy_text(facts.client.version, sizeof facts.client.version, json_member(client, "version"));
     sessions_put(gateway->sessions, source, session, &facts, limit);
     call->facts = facts;
     keep_client(call, handshake->session);
@@ -119,8 +119,8 @@ static void keep_session(struct call *call, struct str result,
         .source = call->source->id,
         .id_digest = handshake->session,
         .version = facts.version,
-        .client_name = facts.client_name,
-        .client_version = facts.client_version,
+        .client_name = facts.client.name,
+        .client_version = facts.client.version,
         .client_capabilities = text,
         .upstream_tasks = upstream->tasks,
         .upstream_sse = upstream->task_status,
@@ -173,11 +173,11 @@ static void read_declarations(struct call *call)
 {
     struct str params = call->envelope.params;
     struct str capabilities = json_member(params, "capabilities");
-    copy_text(call->facts.client_name, sizeof call->facts.client_name,
+    copy_text(call->facts.client.name, sizeof call->facts.client.name,
               json_path(params, "clientInfo", "name"));
-    call->facts.declares_tasks = mcp_client_declares_tasks(params);
-    call->facts.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
-    call->facts.declares_sampling = json_member(capabilities, "sampling").length > 0;
+    call->facts.client.declares_tasks = mcp_client_declares_tasks(params);
+    call->facts.client.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
+    call->facts.client.declares_sampling = json_member(capabilities, "sampling").length > 0;
 }
 
 /* Upstream is told that it may ask, exactly when our tools can answer for a client that cannot be
@@ -189,9 +189,10 @@ static void decide_injection(struct call *call)
     catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &upstream);
     if (upstream.lacks_sessions)
         return;
-    facts->injected_elicitation =
-        !facts->declares_elicitation && input_has_tools(call, INPUT_ELICITATION);
-    facts->injected_sampling = !facts->declares_sampling && input_has_tools(call, INPUT_SAMPLING);
+    facts->server.injected_elicitation =
+        !facts->client.declares_elicitation && input_has_tools(call, INPUT_ELICITATION);
+    facts->server.injected_sampling =
+        !facts->client.declares_sampling && input_has_tools(call, INPUT_SAMPLING);
 }
 
 static void add_member(struct buffer *object, const char *key, struct str value)
@@ -211,9 +212,9 @@ static void write_body(struct call *call, struct buffer *body)
     buffer_init(&capabilities);
     buffer_init(&changed);
     buffer_append(&capabilities, json_member(params, "capabilities"));
-    if (call->facts.injected_elicitation)
+    if (call->facts.server.injected_elicitation)
         add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
-    if (call->facts.injected_sampling)
+    if (call->facts.server.injected_sampling)
         add_member(&capabilities, "sampling", STR("{}"));
     json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
     json_write_with_member(body, call->body, "params", buffer_str(&changed));
@@ -228,7 +229,7 @@ void initialize_handle(struct call *call)
     struct handshake *handshake = memory_alloc(sizeof *handshake);
     call_part_add(call, &handshake->part, &handshake_kind);
     decide_injection(call);
-    if (call->facts.injected_elicitation || call->facts.injected_sampling) {
+    if (call->facts.server.injected_elicitation || call->facts.server.injected_sampling) {
         write_body(call, &handshake->body);
         call->body = buffer_str(&handshake->body);
     }

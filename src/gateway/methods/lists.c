@@ -23,7 +23,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     if (!policy_is_visible(call->snapshot->policy, call->source, tool->name))
         return false;
     policy_decide(call->snapshot->policy, &request, &decision);
-    *announce = policy_annotate(&decision, call->facts.upstream_tasks, tool->has_own, tool->own);
+    *announce = policy_annotate(&decision, call->facts.server.has_tasks, tool->has_own, tool->own);
     if (*announce == ANNOTATION_REQUIRED && !client_knows_tasks(call))
         *announce = ANNOTATION_OPTIONAL; /* it calls as it always has, and waits */
     return true;
@@ -240,7 +240,7 @@ void resources_list_handle(struct call *call)
 static void relay_templates(struct call *call)
 {
     struct relay_options options = {0};
-    if (call->facts.upstream_lacks_resources)
+    if (call->facts.server.lacks_resources)
         options.replace_error = replace_templates;
     relay_start(call, &options);
 }

@@ -28,7 +28,7 @@ static bool say_not_found(struct call *call, struct str error, struct buffer *me
 /* Only then is the answer read on its way; what upstream has may be large, and streams through. */
 static bool may_know_no_resources(const struct call *call)
 {
-    return call->method->treatment == MCP_GATED_URI && call->facts.upstream_lacks_resources;
+    return call->method->treatment == MCP_GATED_URI && call->facts.server.lacks_resources;
 }
 
 /* What the call is for: a resource by its URI, or a prompt by its name. */

@@ -152,7 +152,7 @@ static void rpc_call_upstream(struct call *call)
 static void go_on_upstream(struct call *call)
 {
     struct listing *listing = listing_of(call);
-    if (!call->facts.upstream_tasks) {
+    if (!call->facts.server.has_tasks) {
         answer(call);
     } else if (listing->count == PAGE_SIZE) {
         listing->has_next = true;

@@ -116,12 +116,12 @@ static void find_facts(struct call *call, struct judgement *judgement)
 {
     call_find_tool(call, judgement->request.name, &judgement->tool);
     judgement->facts = (struct policy_facts){
-        .principal = {str_from(call->owner), str_from(call->facts.client_name),
-                      str_from(call->facts.client_version)},
+        .principal = {str_from(call->owner), str_from(call->facts.client.name),
+                      str_from(call->facts.client.version)},
         .hints = judgement->tool.hints,
         .now_ms = clock_now_ms(),
     };
-    if (!call->facts.upstream_tasks)
+    if (!call->facts.server.has_tasks)
         judgement->tool.has_own = false; /* what it says of tasks means nothing then */
 }
 
@@ -266,7 +266,7 @@ static void judge_upstreams(struct call *call)
     const struct policy_decision *decision = &judgement.decision;
     const struct catalog_tool *tool = &judgement.tool;
     bool has_task = call->envelope.task.raw.length > 0;
-    bool upstream_tasks = call->facts.upstream_tasks;
+    bool upstream_tasks = call->facts.server.has_tasks;
     find_facts(call, &judgement);
     if (waits_for_list(call, &judgement))
         return;

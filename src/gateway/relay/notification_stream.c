@@ -87,7 +87,7 @@ void notification_stream_send_status(struct gateway_worker *worker, struct task 
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         struct call *call = stream->call;
-        if (!call->facts.upstream_task_status || !is_owners(stream, task))
+        if (!call->facts.server.has_task_status || !is_owners(stream, task))
             continue;
         struct dialect_view view = {.pending = client_pending_look(call)};
         struct buffer data, events, elicitations;
@@ -112,7 +112,7 @@ void notification_stream_offer(struct gateway_worker *worker, const struct task 
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         const struct call *call = stream->call;
-        if (call->facts.declares_tasks || !is_owners(stream, task) ||
+        if (call->facts.client.declares_tasks || !is_owners(stream, task) ||
             strcmp(call->session, task->session) != 0)
             continue;
         offer(stream, task);

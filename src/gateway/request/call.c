@@ -219,9 +219,9 @@ static void use_source_values(struct call *call)
     struct mcp_capabilities last;
     catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &last);
     call->facts = (struct session_facts){
-        .upstream_tasks = last.tasks,
-        .upstream_task_status = last.task_status,
-        .upstream_lacks_resources = lacks_resources(call),
+        .server.has_tasks = last.tasks,
+        .server.has_task_status = last.task_status,
+        .server.lacks_resources = lacks_resources(call),
     };
     read_version(call, call->facts.version, sizeof call->facts.version);
 }
@@ -232,18 +232,18 @@ static struct session_facts facts_of(const struct call *call, const struct store
     struct str injected = json_member(declared, SESSION_INJECTED);
     struct session_facts facts = {
         .known = true,
-        .upstream_tasks = stored->upstream_tasks,
-        .upstream_task_status = stored->upstream_sse,
-        .upstream_lacks_resources = lacks_resources(call),
-        .declares_tasks = json_member(declared, "tasks").length > 0,
-        .declares_elicitation = json_member(declared, "elicitation").length > 0,
-        .declares_sampling = json_member(declared, "sampling").length > 0,
-        .injected_elicitation = json_type(json_member(injected, "elicitation")) == JSON_TRUE,
-        .injected_sampling = json_type(json_member(injected, "sampling")) == JSON_TRUE,
+        .server.has_tasks = stored->upstream_tasks,
+        .server.has_task_status = stored->upstream_sse,
+        .server.lacks_resources = lacks_resources(call),
+        .client.declares_tasks = json_member(declared, "tasks").length > 0,
+        .client.declares_elicitation = json_member(declared, "elicitation").length > 0,
+        .client.declares_sampling = json_member(declared, "sampling").length > 0,
+        .server.injected_elicitation = json_type(json_member(injected, "elicitation")) == JSON_TRUE,
+        .server.injected_sampling = json_type(json_member(injected, "sampling")) == JSON_TRUE,
     };
     copy_name(facts.version, sizeof facts.version, stored->version);
-    copy_name(facts.client_name, sizeof facts.client_name, stored->client_name);
-    copy_name(facts.client_version, sizeof facts.client_version, stored->client_version);
+    copy_name(facts.client.name, sizeof facts.client.name, stored->client_name);
+    copy_name(facts.client.version, sizeof facts.client.version, stored->client_version);
     return facts;
 }
 

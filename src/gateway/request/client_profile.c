@@ -64,18 +64,18 @@ bool client_is_shown_tools(const struct call *call)
 {
     const struct config *config = call->snapshot->config;
     const struct config_client *client =
-        config_client_find(config, str_from(call->facts.client_name));
+        config_client_find(config, str_from(call->facts.client.name));
     if (config->pseudo.mode != PSEUDO_AUTO)
         return config->pseudo.mode == PSEUDO_ALWAYS;
     if (client && client->tasks != CLIENT_TASKS_AUTO)
         return client->tasks == CLIENT_TASKS_NO;
-    return !call->facts.declares_tasks || !client_knows_tasks(call);
+    return !call->facts.client.declares_tasks || !client_knows_tasks(call);
 }
 
 bool client_knows_tasks(const struct call *call)
 {
     const struct config_client *client =
-        config_client_find(call->snapshot->config, str_from(call->facts.client_name));
+        config_client_find(call->snapshot->config, str_from(call->facts.client.name));
     if (client && client->tasks != CLIENT_TASKS_AUTO)
         return client->tasks == CLIENT_TASKS_YES;
     /* Versions are dates: they compare as text. */
@@ -98,8 +98,8 @@ void client_remember_without_session(struct call *call)
     struct buffer name;
     struct str session = owner_as_session(call, &name);
     sessions_get(sessions, source, session, &facts);
-    facts.declares_elicitation |= call->facts.declares_elicitation;
-    facts.declares_sampling |= call->facts.declares_sampling;
+    facts.client.declares_elicitation |= call->facts.client.declares_elicitation;
+    facts.client.declares_sampling |= call->facts.client.declares_sampling;
     sessions_put(sessions, source, session, &facts, call->snapshot->config->limits.sessions);
     buffer_finish(&name);
 }
@@ -119,7 +119,7 @@ enum dialect_pending client_pending_look(const struct call *call)
     const struct config *config = call->snapshot->config;
     enum config_pending_status look = config->pending_status;
     const struct config_client *client =
-        config_client_find(config, str_from(call->facts.client_name));
+        config_client_find(config, str_from(call->facts.client.name));
     if (client && client->has_pending_status)
         look = client->pending_status;
     if (look == PENDING_STATUS_WORKING)
@@ -137,7 +137,7 @@ enum dialect_pending client_pending_look(const struct call *call)
 
 char *client_describe(const struct call *call)
 {
-    const char *name = call->facts.client_name[0] ? call->facts.client_name : "unknown client";
+    const char *name = call->facts.client.name[0] ? call->facts.client.name : "unknown client";
     const char *digest = strchr(call->owner, ':');
     if (!digest)
         return memory_format("%s (anonymous)", name);

@@ -14,8 +14,8 @@
 
 static bool is_answered_for(const struct call *call, enum input_kind kind)
 {
-    return kind == INPUT_ELICITATION ? call->facts.injected_elicitation
-                                     : call->facts.injected_sampling;
+    return kind == INPUT_ELICITATION ? call->facts.server.injected_elicitation
+                                     : call->facts.server.injected_sampling;
 }
 
 /* A client without a session never said that it can be asked: upstream must not wait for it. */
@@ -24,7 +24,8 @@ static bool is_to_be_declined(const struct call *call, enum input_kind kind)
     struct session_facts facts;
     if (!client_find_without_session(call, &facts))
         return false;
-    return kind == INPUT_ELICITATION ? !facts.declares_elicitation : !facts.declares_sampling;
+    return kind == INPUT_ELICITATION ? !facts.client.declares_elicitation
+                                     : !facts.client.declares_sampling;
 }
 
 static bool is_get_stream(const struct call *call)

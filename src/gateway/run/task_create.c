@@ -108,8 +108,8 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
         .owner = call->owner,
         .session = call->session,
         .principal = principal,
-        .client_name = call->facts.client_name,
-        .client_version = call->facts.client_version,
+        .client_name = call->facts.client.name,
+        .client_version = call->facts.client.version,
     };
     struct task *task = task_binding_create(&origin, decision, tool, accelerated);
     request_headers_digest(call->exchange, task->headers_digest);

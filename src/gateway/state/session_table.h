@@ -19,18 +19,27 @@
  * the gateway declared to upstream in its place. */
 #define SESSION_INJECTED "io.taskgate/injected"
 
+/* The client's side: what it said of itself in `initialize`. */
+struct client_session {
+    bool declares_tasks, declares_elicitation, declares_sampling;
+    char name[SESSION_NAME_BYTES];
+    char version[SESSION_NAME_BYTES];
+};
+
+/* The server's side: what it answered, and what it was told in the client's place. */
+struct server_session {
+    bool has_tasks; /* meaning only when known; else the source's last value counts */
+    bool has_task_status;
+    bool lacks_resources;                         /* known to offer none */
+    bool injected_elicitation, injected_sampling; /* the gateway's tools answer for the client */
+};
+
 /* A copy of what is known, for one request. */
 struct session_facts {
     bool known;
-    bool upstream_tasks; /* meaning only when known; else the source's last value counts */
-    bool upstream_task_status;
-    bool upstream_lacks_resources; /* known to offer none */
-    bool declares_tasks;           /* the client's own capabilities */
-    bool declares_elicitation, declares_sampling;
-    bool injected_elicitation, injected_sampling; /* the gateway's tools answer in its place */
-    char version[SESSION_VERSION_BYTES];
-    char client_name[SESSION_NAME_BYTES];
-    char client_version[SESSION_NAME_BYTES];
+    char version[SESSION_VERSION_BYTES]; /* of the protocol, as negotiated */
+    struct client_session client;
+    struct server_session server;
 };
 
 struct sessions;

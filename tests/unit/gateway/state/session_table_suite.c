@@ -13,8 +13,8 @@ static const struct config_limits limits = {.sessions = 100, .sessions_per_princ
 
 static struct session_facts facts_of(const char *name)
 {
-    struct session_facts facts = {.known = true, .upstream_tasks = true};
-    snprintf(facts.client_name, sizeof facts.client_name, "%s", name);
+    struct session_facts facts = {.known = true, .server.has_tasks = true};
+    snprintf(facts.client.name, sizeof facts.client.name, "%s", name);
     return facts;
 }
 
@@ -25,13 +25,13 @@ START_TEST(facts_are_those_of_the_source_and_session)
     sessions_put(sessions, SOURCE, STR("s"), &one, 100);
     sessions_put(sessions, STR("other"), STR("s"), &two, 100);
     ck_assert(sessions_get(sessions, SOURCE, STR("s"), &seen));
-    ck_assert_str_eq(seen.client_name, "one");
+    ck_assert_str_eq(seen.client.name, "one");
     ck_assert(sessions_get(sessions, STR("other"), STR("s"), &seen));
-    ck_assert_str_eq(seen.client_name, "two");
+    ck_assert_str_eq(seen.client.name, "two");
     ck_assert(!sessions_get(sessions, SOURCE, STR("t"), &seen));
     sessions_put(sessions, SOURCE, STR("s"), &two, 100);
     ck_assert(sessions_get(sessions, SOURCE, STR("s"), &seen));
-    ck_assert_str_eq(seen.client_name, "two");
+    ck_assert_str_eq(seen.client.name, "two");
     sessions_destroy(sessions);
 }
 END_TEST
@@ -121,7 +121,7 @@ START_TEST(what_is_asked_for_has_been_seen)
         snprintf(name, sizeof name, "s%d", i);
         sessions_put(sessions, SOURCE, str_from(name), &facts, 100);
     }
-    ck_assert_str_eq(seen.client_name, "one");
+    ck_assert_str_eq(seen.client.name, "one");
     sessions_destroy(sessions);
 }
 END_TEST
