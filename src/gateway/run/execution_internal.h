@@ -2,40 +2,32 @@
 #pragma once
 
 #include "execution.h"
-#include "input/input_request.h"
-#include "mcp_client/rpc_call.h"
-#include "outcome.h"
-#include "request/server_budget.h"
+#include "invocation.h"
 
 struct execution {
-    struct gateway_worker *worker;
-    int references; /* the worker's map, and each message under way to the store */
-    char id[TASK_ID_BYTES];
-    char session[DIGEST_HEX_BYTES];            /* of the request that brought the credentials */
-    struct headers credentials;                /* owned copies; never stored, never logged */
-    struct input_audience audience;            /* who answers what upstream asks */
-    bool dropped;                              /* no longer in the worker's map */
+    struct invocation base;                    /* first; its request's credentials are `headers` */
     bool own_session;                          /* the gateway's own, for the control plane */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
-    /* While it runs. */
-    bool running;
-    bool has_begun; /* and is the one that runs: other workers may have tried, too */
-    struct task *task;
-    struct snapshot *snapshot;
-    const struct config_source *source;
-    struct rpc_call *rpc;
-    struct buffer request_id;    /* JSON text of the id that upstream sees */
-    struct loop_timer timer;     /* the next poll of upstream's task, or the next try to store */
-    char *upstream_task;         /* upstream's own task, when the tool requires one */
-    struct server_budget budget; /* for the requests of the server */
-    bool has_result;             /* that task's result has come */
-    struct outcome outcome;
 };
 
+/* ---- execution.c: credentials that are held, and what happens to a task ---- */
+/* Ends what is under way, and goes to OFFERED. */
+void execution_wait(struct execution *execution);
+/* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */
+void execution_end(struct execution *execution);
+
+/* ---- execution_begin.c: is it still what was approved, and may it run? ---- */
+/* Begins an execution that is OFFERED, unless the server has refused its credentials before. */
+void execution_begin(struct execution *execution, struct task *task);
+
+/* ---- execution_answer.c: what comes of it ---- */
 /* The call's answer has come: stores it and ends. Also takes the answer of tasks/result. */
 void execution_answered(struct execution *execution, const struct rpc_call_reply *reply);
 /* Fails with an error of the gateway's own. */
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details);
+/* The call is not what was approved: nothing is sent. */
+void execution_refuse(struct execution *execution, enum jsonrpc_error error);
+
 /* ---- execution_upstream.c: what is sent, and what upstream says meanwhile ---- */
 /* Sends the call itself. */
 void execution_send(struct execution *execution);

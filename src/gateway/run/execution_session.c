@@ -13,7 +13,7 @@
 static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = context;
-    execution->rpc = NULL;
+    execution->base.rpc = NULL;
     execution_send(execution); /* what upstream thinks of the notification, the call will tell */
 }
 
@@ -30,9 +30,9 @@ static void on_opened(void *context, const struct rpc_call_reply *reply)
         "the gateway's own session could not be opened; nothing was sent";
     struct execution *execution = context;
     bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
-    execution->rpc = NULL;
+    execution->base.rpc = NULL;
     if (json_member(reply->message, "result").length > 0) {
-        service_session_opened(&execution->credentials, reply);
+        service_session_opened(&execution->base.headers, reply);
         say_initialized(execution);
     } else if (is_refusal || json_member(reply->message, "error").length > 0) {
         execution_answered(execution, reply);
@@ -49,8 +49,8 @@ void execution_session_open(struct execution *execution)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_opened};
     struct buffer body = {0}, id = {0};
-    headers_finish(&execution->credentials);
-    service_session_begin(&execution->credentials, execution->source);
+    headers_finish(&execution->base.headers);
+    service_session_begin(&execution->base.headers, execution->base.source);
     rpc_call_write_request(&body, &id, "initialize", service_session_params());
     execution_ask(execution, buffer_str(&body), buffer_str(&id), &callbacks);
     buffer_finish(&body);
@@ -59,10 +59,10 @@ void execution_session_open(struct execution *execution)
 
 void execution_session_close(struct execution *execution)
 {
-    if (execution->source)
-        service_session_end(execution->worker, execution->snapshot, execution->source,
-                            &execution->credentials);
-    headers_finish(&execution->credentials);
+    if (execution->base.source)
+        service_session_end(execution->base.worker, execution->base.snapshot,
+                            execution->base.source, &execution->base.headers);
+    headers_finish(&execution->base.headers);
 }
 
 /* ---- a last word ---- */
@@ -95,15 +95,15 @@ void execution_session_say_last(struct execution *execution, const struct rpc_ca
     static const struct rpc_call_callbacks callbacks = {.reply = on_said, .dropped = drop_farewell};
     struct farewell *farewell = memory_alloc(sizeof *farewell);
     *farewell = (struct farewell){
-        .worker = execution->worker,
-        .snapshot = snapshot_ref(execution->snapshot),
-        .source = execution->source,
-        .headers = execution->credentials,
+        .worker = execution->base.worker,
+        .snapshot = snapshot_ref(execution->base.snapshot),
+        .source = execution->base.source,
+        .headers = execution->base.headers,
     };
-    headers_init(&execution->credentials, true); /* given away */
+    headers_init(&execution->base.headers, true); /* given away */
     struct rpc_call_options bounded = *options;
     bounded.headers = &farewell->headers;
     bounded.total_ms = LAST_WORD_MS;
     bounded.most_bytes = LAST_WORD_BYTES;
-    rpc_call_start(execution->worker, &bounded, &callbacks, farewell);
+    rpc_call_start(execution->base.worker, &bounded, &callbacks, farewell);
 }

@@ -14,7 +14,7 @@
 static void write_params(struct buffer *params, const struct execution *execution)
 {
     buffer_append_text(params, "{\"taskId\":");
-    buffer_append_json_string(params, str_from(execution->upstream_task));
+    buffer_append_json_string(params, str_from(execution->base.server_task));
     buffer_append_char(params, '}');
 }
 
@@ -32,12 +32,10 @@ static void rpc(struct execution *execution, const char *method,
 
 static void on_result(void *context, const struct rpc_call_reply *reply)
 {
-    struct execution *execution = context;
-    execution->has_result = true; /* what comes now is the tool's own result */
-    execution_answered(execution, reply);
+    execution_answered(context, reply);
 }
 
-static void tools_fetch_result(struct execution *execution)
+static void fetch_result(struct execution *execution)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_result,
                                                         .server_message = execution_server_message};
@@ -59,13 +57,13 @@ static void on_status(void *context, const struct rpc_call_reply *reply)
     struct execution *execution = context;
     struct str task = json_member(reply->message, "result");
     struct str status = json_member(task, "status");
-    execution->rpc = NULL;
+    execution->base.rpc = NULL;
     if (task.length == 0)
         execution_answered(execution, reply); /* an error, or no answer: that is the outcome */
     else if (json_string_equals(status, STR("working")))
-        loop_timer_start(&execution->timer, poll_interval_ms(task));
+        loop_timer_start(&execution->base.timer, poll_interval_ms(task));
     else /* at its end, or asking something: its answer comes with tasks/result */
-        tools_fetch_result(execution);
+        fetch_result(execution);
 }
 
 static void on_poll(void *context)
@@ -77,18 +75,23 @@ static void on_poll(void *context)
 
 bool execution_task_follow(struct execution *execution, struct str result)
 {
+    struct invocation *base = &execution->base;
+    struct gateway *gateway = base->worker->gateway;
     struct str task = json_member(result, "task");
     char *id = json_string_text(json_member(task, "taskId"), NULL);
     if (!id)
         return false; /* an immediate result is acceptable too */
-    struct gateway_worker *worker = execution->worker;
-    execution->upstream_task = id;
-    task_aliases_put(worker->gateway->task_aliases,
-                     execution->session[0] ? execution->audience.key : "", id, execution->task);
-    store_task_set_upstream(worker->gateway->store, str_from(execution->id), str_from(id),
-                            (struct store_call){worker->loop, NULL, NULL});
-    loop_timer_init(&execution->timer, worker->loop, on_poll, execution);
-    loop_timer_start(&execution->timer, poll_interval_ms(task));
+    base->server_task = id;
+    if (!invocation_move(base, INVOCATION_POLLING)) {
+        execution_end(execution);
+        return true;
+    }
+    task_aliases_put(gateway->task_aliases, base->session[0] ? base->audience.key : "", id,
+                     base->task);
+    store_task_set_upstream(gateway->store, str_from(base->id), str_from(id),
+                            (struct store_call){base->worker->loop, NULL, NULL});
+    loop_timer_init(&base->timer, base->worker->loop, on_poll, execution);
+    loop_timer_start(&base->timer, poll_interval_ms(task));
     return true;
 }
 

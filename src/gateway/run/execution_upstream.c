@@ -13,17 +13,17 @@ void execution_server_message(void *context, struct str message)
 {
     struct execution *execution = context;
     char key[CLIENT_KEY_BYTES];
-    inbox_key_of_task(execution->task, key);
+    inbox_key_of_task(execution->base.task, key);
     const struct server_message_origin origin = {
         .key = key,
-        .worker = execution->worker,
-        .snapshot = execution->snapshot,
-        .source = execution->source,
-        .headers = &execution->credentials,
-        .session = execution->session,
-        .audience = &execution->audience,
-        .task = execution->task,
-        .budget = &execution->budget,
+        .worker = execution->base.worker,
+        .snapshot = execution->base.snapshot,
+        .source = execution->base.source,
+        .headers = &execution->base.headers,
+        .session = execution->base.session,
+        .audience = &execution->base.audience,
+        .task = execution->base.task,
+        .budget = &execution->base.budget,
     };
     server_messages_take(&origin, message);
 }
@@ -31,25 +31,21 @@ void execution_server_message(void *context, struct str message)
 /* While a person thinks, upstream has nothing to say. */
 static int64_t silence_limit_ms(const struct execution *execution)
 {
-    return input_is_open(execution->worker->gateway, execution->task)
+    return input_is_open(execution->base.worker->gateway, execution->base.task)
                ? 0
-               : execution->snapshot->config->times.execution_timeout_ms;
+               : execution->base.snapshot->config->times.execution_timeout_ms;
 }
 
 void execution_ask(struct execution *execution, struct str body, struct str id,
                    const struct rpc_call_callbacks *callbacks)
 {
-    const struct config *config = execution->snapshot->config;
-    struct rpc_call_options options = {
-        .source = execution->source,
-        .snapshot = execution->snapshot,
-        .headers = &execution->credentials,
-        .body = body,
-        .id = id,
-        .silence_ms = silence_limit_ms(execution),
-        .most_bytes = (size_t)config->limits.result_bytes,
-    };
-    execution->rpc = rpc_call_start(execution->worker, &options, callbacks, execution);
+    struct invocation *base = &execution->base;
+    struct rpc_call_options options = invocation_rpc_options(base);
+    options.body = body;
+    options.id = id;
+    options.silence_ms = silence_limit_ms(execution);
+    options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    base->rpc = rpc_call_start(base->worker, &options, callbacks, execution);
 }
 
 static void on_reply(void *context, const struct rpc_call_reply *reply)
@@ -59,7 +55,7 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
 
 void execution_set_silence(struct execution *execution)
 {
-    rpc_call_set_silence(execution->rpc, silence_limit_ms(execution));
+    rpc_call_set_silence(execution->base.rpc, silence_limit_ms(execution));
 }
 
 /* A client that knows no tasks sent none, and upstream runs the tool in no other way. */
@@ -97,23 +93,22 @@ void execution_send(struct execution *execution)
     char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
     memcpy(id + 3, uuid, sizeof uuid);
-    buffer_clear(&execution->request_id);
-    buffer_append_format(&execution->request_id, "\"%s\"", id);
+    buffer_clear(&execution->base.request_id);
+    buffer_append_format(&execution->base.request_id, "\"%s\"", id);
     buffer_init(&body);
-    write_body(&body, execution->task, str_from(id));
-    execution_ask(execution, buffer_str(&body), buffer_str(&execution->request_id), &callbacks);
+    write_body(&body, execution->base.task, str_from(id));
+    execution_ask(execution, buffer_str(&body), buffer_str(&execution->base.request_id),
+                  &callbacks);
     buffer_finish(&body);
 }
 
 void execution_say_last(struct execution *execution, struct str body, struct str id)
 {
-    struct rpc_call_options options = {.source = execution->source,
-                                       .snapshot = execution->snapshot,
-                                       .headers = &execution->credentials,
-                                       .body = body,
-                                       .id = id};
+    struct rpc_call_options options = invocation_rpc_options(&execution->base);
+    options.body = body;
+    options.id = id;
     if (execution->own_session)
         execution_session_say_last(execution, &options);
     else
-        rpc_call_notify(execution->worker, &options);
+        rpc_call_notify(execution->base.worker, &options);
 }

@@ -1,0 +1,166 @@
+/* Beginning an approved call: it is compared with what was approved, `executing` is committed, and
+ * then alone the first byte goes to the server (design invariants 4 and 5). */
+#include "decision/drift_check.h"
+#include "execution_internal.h"
+#include "mcp_client/tools_fetch.h"
+#include "request/request_headers.h"
+#include "taskgate/core/log.h"
+
+#define STORE_RETRY_MS 1000
+#define LIST_RETRY_MS 5000
+
+static const struct store_actor gateway_actor = {"gateway", "taskgate"};
+
+static void on_retry(void *context)
+{
+    struct execution *execution = context;
+    struct task *task = task_ref(execution->base.task);
+    execution_begin(execution, task);
+    task_unref(task);
+}
+
+static void try_again(struct execution *execution, int64_t in_ms)
+{
+    struct invocation *base = &execution->base;
+    execution_wait(execution);
+    loop_timer_init(&base->timer, base->worker->loop, on_retry, execution);
+    loop_timer_start(&base->timer, in_ms);
+}
+
+/* ---- committing ---- */
+
+/* `executing` is on disk: now, and only now, the first byte goes to the server. */
+static void run(struct execution *execution, struct task *task)
+{
+    invocation_set_task(&execution->base, task);
+    if (!invocation_move(&execution->base, INVOCATION_RUNNING)) {
+        execution_end(execution);
+        return;
+    }
+    log_info("Executing", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool));
+    if (execution->own_session)
+        execution_session_open(execution);
+    else
+        execution_send(execution);
+}
+
+static void on_executing(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = context;
+    if (invocation_where(&execution->base) == INVOCATION_ENDED)
+        ; /* the answer comes too late */
+    else if (reply->status == STORE_OK)
+        run(execution, reply->task);
+    else if (reply->status == STORE_FAILED)
+        try_again(execution, STORE_RETRY_MS); /* a waiting client does not ask again */
+    else
+        execution_end(execution);       /* another worker was first */
+    invocation_unref(&execution->base); /* the message's own reference */
+}
+
+static void commit(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    struct task_change change = {.to = TASK_EXECUTING,
+                                 .credentials = execution->credentials_digest};
+    if (!invocation_move(base, INVOCATION_COMMITTING)) {
+        execution_end(execution);
+        return;
+    }
+    invocation_ref(base);
+    store_task_change(base->worker->gateway->store, str_from(base->id), &change, &gateway_actor,
+                      (struct store_call){base->worker->loop, on_executing, execution});
+}
+
+/* ---- checking ---- */
+
+/* Without the list the call cannot be compared, and nothing is run uncompared. The approval stands
+ * until execute-by, and the owner's next call tries at once. */
+static void wait_for_list(struct execution *execution)
+{
+    log_warn("An approved call waits: upstream does not say what its tools are now",
+             LOG_TEXT("task", execution->base.id),
+             LOG_TEXT("source", execution->base.task->source));
+    try_again(execution, LIST_RETRY_MS);
+}
+
+static struct drift_check drift_of(const struct invocation *base)
+{
+    return (struct drift_check){.catalog = base->worker->gateway->catalog,
+                                .snapshot = base->snapshot,
+                                .source = base->source,
+                                .task = base->task};
+}
+
+static void check(struct execution *execution)
+{
+    enum jsonrpc_error error;
+    const struct drift_check drift = drift_of(&execution->base);
+    if (!drift_check_can_compare(&drift))
+        wait_for_list(execution);
+    else if (!drift_check_passes(&drift, &error))
+        execution_refuse(execution, error);
+    else
+        commit(execution);
+}
+
+static void take_rules_in_force(struct execution *execution)
+{
+    snapshot_unref(execution->base.snapshot);
+    execution->base.snapshot = snapshot_current();
+    execution->base.source = config_source_find(execution->base.snapshot->config,
+                                                str_from(execution->base.task->source));
+    if (execution->base.source && !execution->own_session)
+        headers_set_static(&execution->base.headers, execution->base.source);
+    request_headers_digest_credentials(&execution->base.headers, execution->base.source,
+                                       execution->credentials_digest);
+}
+
+static void on_looked(void *context)
+{
+    struct execution *execution = context;
+    struct invocation *base = &execution->base;
+    if (invocation_where(base) == INVOCATION_CHECKING) {
+        if (atomic_load(&base->worker->gateway->shutting_down)) {
+            execution_wait(execution);
+        } else {
+            take_rules_in_force(execution);
+            check(execution);
+        }
+    }
+    invocation_unref(base); /* the fetch's own reference */
+}
+
+/* Asks the server what the tool is now: as the gateway itself, or with the owner's credentials. */
+static void look(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    invocation_ref(base);
+    if (execution->own_session)
+        tools_fetch_for_gateway(base->worker, base->snapshot, base->source, on_looked, execution);
+    else
+        tools_fetch_with(base->worker, base->snapshot, base->source, str_from(base->task->owner),
+                         &base->headers, on_looked, execution);
+}
+
+void execution_begin(struct execution *execution, struct task *task)
+{
+    struct invocation *base = &execution->base;
+    struct gateway *gateway = base->worker->gateway;
+    if (invocation_where(base) != INVOCATION_OFFERED || atomic_load(&gateway->shutting_down))
+        return;
+    loop_timer_stop(&base->timer);
+    invocation_set_task(base, task);
+    take_rules_in_force(execution);
+    /* The same credentials would only be refused again. */
+    if (task_has_refused(task, execution->credentials_digest))
+        return;
+    if (!invocation_move(base, INVOCATION_CHECKING))
+        return;
+    atomic_fetch_add(&gateway->in_flight, 1);
+    const struct drift_check drift = drift_of(base);
+    if (drift_check_must_look(&drift))
+        look(execution);
+    else
+        check(execution);
+}

@@ -1,0 +1,117 @@
+/* What every call that the gateway runs has: its message to the server, its outcome, its end. */
+#include "invocation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/json/text.h"
+
+#define STORE_RETRY_MS 1000
+
+static const struct store_actor gateway_actor = {"gateway", "taskgate"};
+
+void invocation_init(struct invocation *invocation, const struct invocation_class *class,
+                     enum invocation_state state, struct gateway_worker *worker)
+{
+    invocation->class = class;
+    invocation->state = state;
+    invocation->worker = worker;
+    invocation->references = 1;
+    headers_init(&invocation->headers, true);
+}
+
+void invocation_ref(struct invocation *invocation)
+{
+    invocation->references++;
+}
+
+void invocation_unref(struct invocation *invocation)
+{
+    if (--invocation->references > 0)
+        return;
+    headers_finish(&invocation->headers);
+    buffer_finish(&invocation->request_id);
+    outcome_finish(&invocation->outcome);
+    snapshot_unref(invocation->snapshot);
+    task_unref(invocation->task);
+    free(invocation->server_task);
+    invocation->class->destroy(invocation);
+}
+
+void invocation_set_task(struct invocation *invocation, struct task *task)
+{
+    task_ref(task);
+    task_unref(invocation->task);
+    invocation->task = task;
+    memcpy(invocation->id, task->id, sizeof invocation->id);
+}
+
+struct rpc_call_options invocation_rpc_options(const struct invocation *invocation)
+{
+    return (struct rpc_call_options){
+        .source = invocation->source,
+        .snapshot = invocation->snapshot,
+        .headers = &invocation->headers,
+    };
+}
+
+/* ---- the end ---- */
+
+void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply)
+{
+    struct str result = json_member(reply->message, "result");
+    struct str error = json_member(reply->message, "error");
+    if (result.length > 0)
+        outcome_of_result(&invocation->outcome, result);
+    else if (error.length > 0)
+        outcome_of_error(&invocation->outcome, error);
+    else
+        outcome_of_no_answer(&invocation->outcome, str_from(invocation->task->tool), reply);
+}
+
+static void store_outcome(struct invocation *invocation);
+
+static void on_stored(void *context, const struct store_reply *reply)
+{
+    struct invocation *invocation = context;
+    if (reply->status == STORE_FAILED && invocation_where(invocation) != INVOCATION_ENDED) {
+        /* The answer exists only here: it is kept until the disk takes it. */
+        log_error("The outcome of a call could not be stored yet",
+                  LOG_TEXT("task", invocation->id));
+        loop_timer_start(&invocation->timer, STORE_RETRY_MS);
+    } else {
+        invocation->class->end(invocation);
+    }
+    invocation_unref(invocation); /* the message's own reference */
+}
+
+static void on_retry(void *context)
+{
+    store_outcome(context);
+}
+
+static void store_outcome(struct invocation *invocation)
+{
+    struct gateway_worker *worker = invocation->worker;
+    invocation_ref(invocation);
+    store_task_change(worker->gateway->store, str_from(invocation->id),
+                      outcome_change(&invocation->outcome), &gateway_actor,
+                      (struct store_call){worker->loop, on_stored, invocation});
+}
+
+void invocation_store(struct invocation *invocation)
+{
+    loop_timer_stop(&invocation->timer);
+    loop_timer_init(&invocation->timer, invocation->worker->loop, on_retry, invocation);
+    store_outcome(invocation);
+}
+
+void invocation_write_cancelled(const struct invocation *invocation, const char *reason,
+                                struct buffer *body)
+{
+    buffer_append_format(body,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                         "\"params\":{\"requestId\":%.*s,\"reason\":\"%s\"}}",
+                         STR_ARGS(buffer_str(&invocation->request_id)), reason);
+}

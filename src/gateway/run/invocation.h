@@ -1,0 +1,91 @@
+/*
+ * One call of a tool that the gateway runs: what an approved call (execution.h) and one that goes
+ * on without its client (detached_call.h) both are. Each embeds it as its first member `base`.
+ *
+ * "Where is this call" has one answer, invocation_where(). The moves are the table in
+ * invocation_table.h. Everything belongs to the thread of the worker's loop.
+ */
+#pragma once
+
+#include "input/input_request.h"
+#include "invocation_table.h"
+#include "mcp_client/rpc_call.h"
+#include "outcome.h"
+#include "request/headers.h"
+#include "request/server_budget.h"
+
+#define INVOCATION_STATE(state, name) INVOCATION_##state,
+enum invocation_state { INVOCATION_STATES(INVOCATION_STATE) };
+#undef INVOCATION_STATE
+#define INVOCATION_STATE_COUNT 8
+
+enum invocation_kind { INVOCATION_EXECUTION = 1 << 0, INVOCATION_DETACHED = 1 << 1 };
+
+struct invocation;
+
+/* One constant for each kind. */
+struct invocation_class {
+    enum invocation_kind kind;
+    void (*end)(struct invocation *invocation);     /* the store has taken its outcome */
+    void (*destroy)(struct invocation *invocation); /* frees the object around it */
+};
+
+struct invocation {
+    const struct invocation_class *class;
+    enum invocation_state state; /* written by invocation_move() alone */
+    int references;              /* its maker's until it has ended, and each message under way */
+    struct gateway_worker *worker;
+    char id[TASK_ID_BYTES]; /* the task's; "" before it is one */
+    struct task *task;      /* NULL before it is one, and before an execution is begun */
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    struct headers headers; /* owned copies of what the server gets; never stored, or logged */
+    char session[DIGEST_HEX_BYTES]; /* of the request that brought them */
+    struct input_audience audience; /* who answers what the server asks */
+    struct server_budget budget;    /* for the requests of the server */
+    struct rpc_call *rpc;           /* what is under way to the server; NULL without */
+    struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
+    char *server_task;        /* the server's own task, when the tool requires one */
+    struct outcome outcome;
+    struct loop_timer timer; /* the next look, poll or try to store; of a detached call at first the
+                                end of its client's patience */
+};
+
+/* ---- invocation.c ---- */
+/* Zeroed memory becomes an invocation with one reference. */
+void invocation_init(struct invocation *invocation, const struct invocation_class *class,
+                     enum invocation_state state, struct gateway_worker *worker);
+void invocation_ref(struct invocation *invocation);
+void invocation_unref(struct invocation *invocation);
+/* Takes a reference to the task, in place of an earlier one. */
+void invocation_set_task(struct invocation *invocation, struct task *task);
+/* What each message to the server has in common. */
+struct rpc_call_options invocation_rpc_options(const struct invocation *invocation);
+/* The outcome that the server's reply makes. */
+void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply);
+/* Stores the outcome, and tries again until the disk takes it, for it exists only here; then ends.
+ * The invocation is at STORING or REFUSED. */
+void invocation_store(struct invocation *invocation);
+/* Appends the notifications/cancelled for the request; `reason` needs no escape. */
+void invocation_write_cancelled(const struct invocation *invocation, const char *reason,
+                                struct buffer *body);
+
+/* ---- invocation_moves.c ---- */
+enum invocation_state invocation_where(const struct invocation *invocation);
+const char *invocation_state_name(enum invocation_state state); /* "offered" … */
+bool invocation_can_move(enum invocation_kind kind, enum invocation_state from,
+                         enum invocation_state to);
+/* NULL when there is no such move. */
+const char *invocation_move_name(enum invocation_kind kind, enum invocation_state from,
+                                 enum invocation_state to);
+/* Whether what must hold in `state` holds now. false: `error` says what does not. */
+bool invocation_check(const struct invocation *invocation, enum invocation_state state,
+                      struct error *error);
+/* Moves, if the table allows it and what must hold there holds already. false: it stays where it
+ * is, the log has an error, and the caller must not do what the move was for; a debug build, as the
+ * tests use it, aborts instead. */
+bool invocation_move(struct invocation *invocation, enum invocation_state to);
+/* Between its beginning and its end: checked, committed, run or stored. */
+bool invocation_is_under_way(const struct invocation *invocation);
+/* The call has been sent, or is about to be. */
+bool invocation_has_begun(const struct invocation *invocation);

@@ -1,0 +1,40 @@
+/*
+ * The moves of an invocation, in one list: invocation_moves.c makes its table of it, the picture in
+ * docs/architecture.md is drawn from it (scripts/invocation.mjs).
+ *
+ * MOVE(from, to, name, of): `of` says whose move it is: an EXECUTION's, a DETACHED call's, or of
+ * BOTH. What is not listed is forbidden. No move leads from RUNNING, POLLING or STORING back to a
+ * state of an execution before it: so nothing is sent twice (design invariant 4).
+ */
+#pragma once
+
+/* clang-format off */
+#define INVOCATION_STATES(STATE)                                                                   \
+    STATE(OFFERED, "offered")       /* the credentials are held; nothing is under way */            \
+    STATE(CHECKING, "checking")     /* whether it is still what was approved */                     \
+    STATE(COMMITTING, "committing") /* an execution: its task is to become `executing`; a detached  \
+                                       call: its task is to exist, while the server works */        \
+    STATE(RUNNING, "running")       /* the server works, or may */                                  \
+    STATE(POLLING, "polling")       /* the server runs it as a task of its own, which is followed */\
+    STATE(STORING, "storing")       /* its outcome is on the way to the store */                    \
+    STATE(REFUSED, "refused")       /* nothing was sent; the refusal is on the way to the store */  \
+    STATE(ENDED, "ended")           /* nothing is sent or stored any more */
+
+#define INVOCATION_MOVES(MOVE)                                                                     \
+    MOVE(OFFERED, CHECKING, "check", EXECUTION)                                                    \
+    MOVE(OFFERED, ENDED, "drop", EXECUTION)                                                        \
+    MOVE(CHECKING, OFFERED, "wait", EXECUTION)                                                     \
+    MOVE(CHECKING, COMMITTING, "commit", EXECUTION)                                                \
+    MOVE(CHECKING, REFUSED, "refuse", EXECUTION)                                                   \
+    MOVE(CHECKING, ENDED, "drop", EXECUTION)                                                       \
+    MOVE(COMMITTING, OFFERED, "wait", EXECUTION)                                                   \
+    MOVE(COMMITTING, RUNNING, "run", EXECUTION)                                                    \
+    MOVE(COMMITTING, ENDED, "drop", EXECUTION)                                                     \
+    MOVE(RUNNING, POLLING, "follow", EXECUTION)                                                    \
+    MOVE(RUNNING, STORING, "answer", EXECUTION)                                                    \
+    MOVE(RUNNING, ENDED, "drop", EXECUTION)                                                        \
+    MOVE(POLLING, STORING, "answer", EXECUTION)                                                    \
+    MOVE(POLLING, ENDED, "drop", EXECUTION)                                                        \
+    MOVE(STORING, ENDED, "store", EXECUTION)                                                       \
+    MOVE(REFUSED, ENDED, "store", EXECUTION)
+/* clang-format on */

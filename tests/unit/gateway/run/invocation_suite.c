@@ -1,0 +1,305 @@
+/* The life of a call that the gateway runs: the table of its moves, and what holds in each state.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "run/invocation.h"
+#include "suites.h"
+#include "taskgate/core/memory.h"
+
+/* Written down once more, so that a new row of the table is a decision here, too. */
+static const struct {
+    enum invocation_state from, to;
+    const char *name;
+    unsigned of;
+} allowed[] = {
+    {INVOCATION_OFFERED, INVOCATION_CHECKING, "check", INVOCATION_EXECUTION},
+    {INVOCATION_OFFERED, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_CHECKING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
+    {INVOCATION_CHECKING, INVOCATION_COMMITTING, "commit", INVOCATION_EXECUTION},
+    {INVOCATION_CHECKING, INVOCATION_REFUSED, "refuse", INVOCATION_EXECUTION},
+    {INVOCATION_CHECKING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_COMMITTING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
+    {INVOCATION_COMMITTING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION},
+    {INVOCATION_COMMITTING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_RUNNING, INVOCATION_POLLING, "follow", INVOCATION_EXECUTION},
+    {INVOCATION_RUNNING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION},
+    {INVOCATION_RUNNING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_POLLING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION},
+    {INVOCATION_POLLING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_STORING, INVOCATION_ENDED, "store", INVOCATION_EXECUTION},
+    {INVOCATION_REFUSED, INVOCATION_ENDED, "store", INVOCATION_EXECUTION},
+};
+
+static const char *allowed_name(unsigned kind, unsigned from, unsigned to)
+{
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        if (allowed[i].from == from && allowed[i].to == to && (allowed[i].of & kind))
+            return allowed[i].name;
+    }
+    return NULL;
+}
+
+static void check_pairs(enum invocation_kind kind)
+{
+    for (unsigned from = 0; from < INVOCATION_STATE_COUNT; from++) {
+        for (unsigned to = 0; to < INVOCATION_STATE_COUNT; to++) {
+            const char *name = invocation_move_name(kind, from, to);
+            const char *wanted = allowed_name(kind, from, to);
+            ck_assert_msg(!name == !wanted && (!name || strcmp(name, wanted) == 0),
+                          "from %s to %s of kind %d: %s", invocation_state_name(from),
+                          invocation_state_name(to), kind, name ? name : "forbidden");
+            ck_assert_int_eq(invocation_can_move(kind, from, to), wanted != NULL);
+        }
+    }
+}
+
+START_TEST(every_pair_of_states_is_as_listed)
+{
+    check_pairs(INVOCATION_EXECUTION);
+    check_pairs(INVOCATION_DETACHED);
+}
+END_TEST
+
+/* All states that moves lead to, as a set of bits. */
+static unsigned reach(enum invocation_kind kind, enum invocation_state from)
+{
+    unsigned reached = 0, before;
+    for (unsigned to = 0; to < INVOCATION_STATE_COUNT; to++)
+        reached |= invocation_can_move(kind, from, to) ? 1U << to : 0;
+    do {
+        before = reached;
+        for (unsigned via = 0; via < INVOCATION_STATE_COUNT; via++) {
+            for (unsigned to = 0; to < INVOCATION_STATE_COUNT; to++)
+                reached |=
+                    (reached & 1U << via) && invocation_can_move(kind, via, to) ? 1U << to : 0;
+        }
+    } while (reached != before);
+    return reached;
+}
+
+START_TEST(what_has_been_sent_is_never_on_its_way_to_be_sent)
+{
+    const unsigned unsent = 1U << INVOCATION_OFFERED | 1U << INVOCATION_CHECKING |
+                            1U << INVOCATION_COMMITTING | 1U << INVOCATION_REFUSED;
+    const enum invocation_state sent[] = {INVOCATION_RUNNING, INVOCATION_POLLING,
+                                          INVOCATION_STORING, INVOCATION_ENDED};
+    for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
+        unsigned reached = reach(INVOCATION_EXECUTION, sent[i]);
+        ck_assert_uint_eq(reached & (unsent | 1U << INVOCATION_RUNNING), 0);
+    }
+    ck_assert_uint_eq(reach(INVOCATION_EXECUTION, INVOCATION_REFUSED), 1U << INVOCATION_ENDED);
+}
+END_TEST
+
+START_TEST(every_life_ends_and_nothing_follows)
+{
+    for (unsigned state = 0; state < INVOCATION_ENDED; state++)
+        ck_assert_uint_ne(reach(INVOCATION_EXECUTION, state) & 1U << INVOCATION_ENDED, 0);
+    ck_assert_uint_eq(reach(INVOCATION_EXECUTION, INVOCATION_ENDED), 0);
+    ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_ENDED), 0);
+}
+END_TEST
+
+START_TEST(each_state_has_a_name_of_its_own)
+{
+    ck_assert_str_eq(invocation_state_name(INVOCATION_OFFERED), "offered");
+    ck_assert_str_eq(invocation_state_name(INVOCATION_ENDED), "ended");
+    ck_assert_str_eq(invocation_state_name((enum invocation_state)INVOCATION_STATE_COUNT),
+                     "unknown");
+    for (unsigned a = 0; a < INVOCATION_STATE_COUNT; a++) {
+        for (unsigned b = 0; b < a; b++)
+            ck_assert_str_ne(invocation_state_name(a), invocation_state_name(b));
+    }
+}
+END_TEST
+
+START_TEST(a_state_that_there_is_not_has_no_moves)
+{
+    const enum invocation_state unknown = (enum invocation_state)INVOCATION_STATE_COUNT;
+    ck_assert(!invocation_can_move(INVOCATION_EXECUTION, unknown, INVOCATION_ENDED));
+    ck_assert(!invocation_can_move(INVOCATION_EXECUTION, INVOCATION_OFFERED, unknown));
+}
+END_TEST
+
+/* ---- what holds ---- */
+
+static void destroy(struct invocation *invocation)
+{
+}
+
+static const struct invocation_class execution_class = {.kind = INVOCATION_EXECUTION,
+                                                        .destroy = destroy};
+static const struct config_source source;
+static struct invocation invocation;
+/* Never looked into: it is there, or not. */
+static struct rpc_call *const some_rpc = (struct rpc_call *)&source;
+static struct snapshot *const some_snapshot = (struct snapshot *)&source;
+
+static void begin(enum task_state state)
+{
+    memset(&invocation, 0, sizeof invocation);
+    invocation_init(&invocation, &execution_class, INVOCATION_OFFERED, NULL);
+    invocation.source = &source;
+    invocation.snapshot = some_snapshot;
+    struct task *task = task_create(state);
+    invocation_set_task(&invocation, task);
+    task_unref(task);
+}
+
+static void end(void)
+{
+    invocation.snapshot = NULL;
+    invocation.rpc = NULL;
+    invocation_unref(&invocation);
+}
+
+static void expect_broken(enum invocation_state state, const char *rule)
+{
+    struct error error = {""};
+    ck_assert(!invocation_check(&invocation, state, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, rule));
+    ck_assert_ptr_nonnull(strstr(error.message, invocation_state_name(state)));
+}
+
+static void expect_holds(enum invocation_state state)
+{
+    struct error error = {""};
+    ck_assert_msg(invocation_check(&invocation, state, &error), "%s", error.message);
+}
+
+START_TEST(only_what_was_never_sent_is_checked_and_committed)
+{
+    const enum invocation_state before[] = {INVOCATION_OFFERED, INVOCATION_CHECKING,
+                                            INVOCATION_COMMITTING, INVOCATION_REFUSED};
+    begin(TASK_APPROVED);
+    invocation.outcome.change = (struct task_change){.to = TASK_FAILED, .unless_begun = true};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        expect_holds(before[i]);
+        invocation.rpc = some_rpc;
+        expect_broken(before[i], "nothing of it has been sent");
+        invocation.rpc = NULL;
+        buffer_append_text(&invocation.request_id, "\"tg:1\"");
+        expect_broken(before[i], "nothing of it has been sent");
+        buffer_clear(&invocation.request_id);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(only_an_approved_task_is_checked_and_committed)
+{
+    begin(TASK_EXECUTING);
+    expect_broken(INVOCATION_CHECKING, "approved");
+    expect_broken(INVOCATION_COMMITTING, "approved");
+    end();
+    begin(TASK_PENDING);
+    expect_broken(INVOCATION_CHECKING, "approved");
+    end();
+}
+END_TEST
+
+START_TEST(nothing_runs_before_the_store_has_it_as_executing)
+{
+    begin(TASK_APPROVED);
+    expect_broken(INVOCATION_RUNNING, "executing");
+    end();
+    begin(TASK_EXECUTING);
+    expect_holds(INVOCATION_RUNNING);
+    invocation.source = NULL;
+    expect_broken(INVOCATION_RUNNING, "executing");
+    end();
+}
+END_TEST
+
+START_TEST(a_task_of_the_server_is_followed_once_the_call_was_sent)
+{
+    begin(TASK_EXECUTING);
+    expect_broken(INVOCATION_POLLING, "sent");
+    buffer_append_text(&invocation.request_id, "\"tg:1\"");
+    expect_broken(INVOCATION_POLLING, "task");
+    invocation.server_task = memory_copy_text("theirs");
+    expect_holds(INVOCATION_POLLING);
+    end();
+}
+END_TEST
+
+START_TEST(what_is_stored_is_known)
+{
+    begin(TASK_EXECUTING);
+    expect_broken(INVOCATION_STORING, "outcome");
+    invocation.outcome.change.to = TASK_FAILED;
+    expect_holds(INVOCATION_STORING);
+    expect_broken(INVOCATION_REFUSED, "yields");
+    invocation.rpc = some_rpc;
+    expect_broken(INVOCATION_STORING, "under way");
+    expect_broken(INVOCATION_ENDED, "under way");
+    end();
+}
+END_TEST
+
+START_TEST(a_whole_life_is_told_state_by_state)
+{
+    begin(TASK_APPROVED);
+    ck_assert(!invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    ck_assert(invocation_move(&invocation, INVOCATION_CHECKING));
+    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
+    ck_assert(invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    invocation.task->state = TASK_EXECUTING;
+    ck_assert(invocation_move(&invocation, INVOCATION_RUNNING));
+    ck_assert_int_eq(invocation_where(&invocation), INVOCATION_RUNNING);
+    ck_assert(invocation_is_under_way(&invocation) && invocation_has_begun(&invocation));
+    invocation.outcome.change.to = TASK_COMPLETED;
+    ck_assert(invocation_move(&invocation, INVOCATION_STORING));
+    ck_assert(invocation_move(&invocation, INVOCATION_ENDED));
+    ck_assert(!invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    end();
+}
+END_TEST
+
+/* ---- forbidden moves: a debug build aborts, any other refuses them ---- */
+
+START_TEST(a_move_that_is_not_in_the_table_is_not_made)
+{
+    begin(TASK_EXECUTING);
+    invocation.state = INVOCATION_RUNNING;
+    ck_assert(!invocation_move(&invocation, INVOCATION_CHECKING));
+    ck_assert_int_eq(invocation_where(&invocation), INVOCATION_RUNNING);
+    end();
+}
+END_TEST
+
+START_TEST(a_move_to_where_the_rules_do_not_hold_is_not_made)
+{
+    begin(TASK_APPROVED);
+    invocation.state = INVOCATION_COMMITTING;
+    ck_assert(!invocation_move(&invocation, INVOCATION_RUNNING));
+    ck_assert_int_eq(invocation_where(&invocation), INVOCATION_COMMITTING);
+    end();
+}
+END_TEST
+
+#ifdef TASKGATE_DEBUG
+#define ADD_FORBIDDEN(tests, test) tcase_add_test_raise_signal(tests, test, SIGABRT)
+#else
+#define ADD_FORBIDDEN(tests, test) tcase_add_test(tests, test)
+#endif
+
+TCase *invocation_tests(void)
+{
+    TCase *tests = tcase_create("invocation");
+    tcase_add_test(tests, every_pair_of_states_is_as_listed);
+    tcase_add_test(tests, what_has_been_sent_is_never_on_its_way_to_be_sent);
+    tcase_add_test(tests, every_life_ends_and_nothing_follows);
+    tcase_add_test(tests, each_state_has_a_name_of_its_own);
+    tcase_add_test(tests, a_state_that_there_is_not_has_no_moves);
+    tcase_add_test(tests, only_what_was_never_sent_is_checked_and_committed);
+    tcase_add_test(tests, only_an_approved_task_is_checked_and_committed);
+    tcase_add_test(tests, nothing_runs_before_the_store_has_it_as_executing);
+    tcase_add_test(tests, a_task_of_the_server_is_followed_once_the_call_was_sent);
+    tcase_add_test(tests, what_is_stored_is_known);
+    tcase_add_test(tests, a_whole_life_is_told_state_by_state);
+    ADD_FORBIDDEN(tests, a_move_that_is_not_in_the_table_is_not_made);
+    ADD_FORBIDDEN(tests, a_move_to_where_the_rules_do_not_hold_is_not_made);
+    return tests;
+}
