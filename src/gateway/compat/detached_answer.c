@@ -73,8 +73,8 @@ static void answer_reply(struct detached_call *detached, const struct rpc_call_r
 static void answer_outcome(struct detached_call *detached)
 {
     struct call *call = take_call(detached);
-    struct str text = outcome_change(&detached->outcome)->outcome_text;
-    if (detached->outcome.change.outcome == TASK_OUTCOME_RESULT)
+    struct str text = outcome_change(&detached->base.outcome)->outcome_text;
+    if (detached->base.outcome.change.outcome == TASK_OUTCOME_RESULT)
         answer_result(detached, call, text);
     else
         answer_error(call, text);
@@ -104,7 +104,7 @@ static void write_block(struct buffer *out, const struct detached_call *detached
     struct compat_questions inputs;
     compat_questions_init(&inputs, detached->call);
     buffer_append_text(out, "{\"proxy_task\":");
-    task_summary_write_proxy(out, detached->task);
+    task_summary_write_proxy(out, detached->base.task);
     buffer_append_text(out, ",\"pending_on_server\":{\"tasks\":[");
     write_working(out, working);
     buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
@@ -116,7 +116,7 @@ static void write_block(struct buffer *out, const struct detached_call *detached
 static void write_sentence(struct buffer *out, const struct detached_call *detached)
 {
     buffer_append_format(out, "Tool call exceeded timeout (%" PRId64 "ms). Promoted to task %s. ",
-                         detached->patience_ms, detached->task->id);
+                         detached->patience_ms, detached->base.task->id);
     pseudo_tools_write_text(
         detached->call,
         "[[Use {get_task_result} to retrieve the result when ready.||The call goes on.]]", out);
@@ -127,8 +127,9 @@ static void write_sentence(struct buffer *out, const struct detached_call *detac
 static bool promises_other(const struct detached_call *detached)
 {
     struct catalog_tool tool;
-    catalog_find_tool(detached->worker->gateway->catalog, str_from(detached->source->id),
-                      str_from(detached->task->owner), str_from(detached->task->tool), &tool);
+    catalog_find_tool(detached->base.worker->gateway->catalog, str_from(detached->base.source->id),
+                      str_from(detached->base.task->owner), str_from(detached->base.task->tool),
+                      &tool);
     return tool.has_output_schema && !detached->is_executed;
 }
 
@@ -145,7 +146,7 @@ static void answer_task(struct detached_call *detached, const struct store_reply
                                            .json = buffer_str(&json),
                                            .structured = is_other ? STR_EMPTY : buffer_str(&json),
                                            .is_error = is_other,
-                                           .announces = str_from(detached->task->id),
+                                           .announces = str_from(detached->base.task->id),
                                            .tells_events = is_abandoned,
                                        });
     buffer_finish(&json);

@@ -1,44 +1,52 @@
-/* The promotion itself, for the files that run and answer it. */
+/* The detached call itself, for the files that run and answer it. */
 #pragma once
 
 #include "detached_call.h"
-#include "mcp_client/rpc_call.h"
-#include "outcome.h"
+#include "invocation.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
-#include "server_messages.h"
+
+/* How long a call that cannot become a task now stays as it is before the next try. */
+#define DETACHED_CALL_AGAIN_MS 1000
+/* What progress says meanwhile. */
+#define DETACHED_CALL_WAITS_FOR "Waiting for the tool to answer"
 
 struct detached_call {
-    struct call_part part; /* of `call` */
-    struct list node;      /* in worker.detached */
-    struct gateway_worker *worker;
-    int references; /* one while it is under way, and each message on its way to the store */
-    struct snapshot *snapshot;
-    const struct config_source *source;
-    struct call *call; /* who waits for the answer; NULL when nobody does any more */
+    struct invocation base; /* first; `request_id` is the client's */
+    struct call_part part;  /* of `call` */
+    struct list node;       /* in worker.detached */
+    struct call *call;      /* waits for the answer; NULL when nobody does any more */
     char key[CLIENT_KEY_BYTES];
     bool is_executed;  /* by execute_tool */
-    bool is_abandoned; /* its client has sent notifications/cancelled */
-    bool has_ended;
+    bool is_abandoned; /* its client has sent notifications/cancelled, and may wait all the same */
     int64_t patience_ms;
-    struct rpc_call *rpc;     /* NULL once upstream has answered */
-    struct headers headers;   /* owned copies: what another message to upstream needs */
-    struct buffer request_id; /* JSON text of the id that upstream sees: the client's */
-    struct loop_timer timer;  /* the end of the client's patience; later the next try to store */
-    char session[DIGEST_HEX_BYTES];
-    struct input_audience audience; /* who answers what upstream asks meanwhile */
-    uint64_t number;                /* of the call, for its questions */
-    struct server_budget budget;    /* for the requests of the server */
-    struct task *task;              /* NULL before it is one */
-    bool is_stored;
-    bool has_outcome;
-    struct outcome outcome;
+    uint64_t number; /* of the call, for its questions */
 };
 
 /* ---- detached_call.c ---- */
+/* A call that runs; its rpc is the caller's to start. */
+struct detached_call *detached_call_create(struct call *call, int64_t patience_ms);
+/* What its rpc needs, but for a body. */
+struct rpc_call_options detached_call_options(const struct detached_call *detached);
+extern const struct rpc_call_callbacks detached_call_rpc_callbacks;
 /* The client has given up, if it still waits: it reads no answer, so none tells it anything that
  * is told once. */
 void detached_call_stop_running(struct detached_call *detached);
+/* Stores the outcome of a call that is a task. */
+void detached_call_store(struct detached_call *detached);
+/* Nothing more is sent or stored. A client that waits for its answer still gets one. */
+void detached_call_end(struct detached_call *detached);
+
+/* ---- detached_task.c: the call becomes a task ---- */
+/* Whether there is room for one more; writes the client's key. */
+bool detached_task_reserve(const struct call *call, char key[CLIENT_KEY_BYTES]);
+/* Makes the task, for which room is reserved, and tells the client once it is stored. false: it
+ * cannot be made, and the room is given back. */
+bool detached_task_create(struct detached_call *detached, const struct call *call);
+/* Gives the room back, if there is a task. */
+void detached_task_release(struct detached_call *detached);
+/* The same call made again joins the task. */
+void detached_task_remember(const struct detached_call *detached, const struct call *call);
 
 /* ---- detached_cancel.c: what a client gives up goes on ---- */
 void detached_call_register(struct detached_call *detached);

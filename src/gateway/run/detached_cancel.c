@@ -22,9 +22,9 @@ void detached_call_register(struct detached_call *detached)
 {
     struct buffer name;
     buffer_init(&name);
-    write_name(&name, str_from(detached->key), buffer_str(&detached->request_id));
-    quota_take(detached->worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
-    list_append(&detached->worker->detached, &detached->node);
+    write_name(&name, str_from(detached->key), buffer_str(&detached->base.request_id));
+    quota_take(detached->base.worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
+    list_append(&detached->base.worker->detached, &detached->node);
     buffer_finish(&name);
 }
 
@@ -32,8 +32,8 @@ void detached_call_unregister(struct detached_call *detached)
 {
     struct buffer name;
     buffer_init(&name);
-    write_name(&name, str_from(detached->key), buffer_str(&detached->request_id));
-    quota_give_back(detached->worker->gateway->detached, buffer_str(&name));
+    write_name(&name, str_from(detached->key), buffer_str(&detached->base.request_id));
+    quota_give_back(detached->base.worker->gateway->detached, buffer_str(&name));
     list_remove(&detached->node);
     buffer_finish(&name);
 }
@@ -63,7 +63,7 @@ static void deliver_cancellation(struct gateway_worker *worker, const void *mess
     LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
         struct detached_call *detached = LIST_ENTRY(node, struct detached_call, node);
         if (str_equal(str_from(detached->key), cancellation->key) &&
-            str_equal(buffer_str(&detached->request_id), cancellation->request_id))
+            str_equal(buffer_str(&detached->base.request_id), cancellation->request_id))
             detached_call_stop_running(detached);
     }
 }

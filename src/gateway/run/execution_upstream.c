@@ -14,17 +14,9 @@ void execution_server_message(void *context, struct str message)
     struct execution *execution = context;
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_task(execution->base.task, key);
-    const struct server_message_origin origin = {
-        .key = key,
-        .worker = execution->base.worker,
-        .snapshot = execution->base.snapshot,
-        .source = execution->base.source,
-        .headers = &execution->base.headers,
-        .session = execution->base.session,
-        .audience = &execution->base.audience,
-        .task = execution->base.task,
-        .budget = &execution->base.budget,
-    };
+    struct server_message_origin origin = invocation_origin(&execution->base);
+    origin.key = key;
+    origin.task = execution->base.task;
     server_messages_take(&origin, message);
 }
 

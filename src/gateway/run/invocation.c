@@ -41,10 +41,14 @@ void invocation_unref(struct invocation *invocation)
 
 void invocation_set_task(struct invocation *invocation, struct task *task)
 {
-    task_ref(task);
+    if (task)
+        task_ref(task);
     task_unref(invocation->task);
     invocation->task = task;
-    memcpy(invocation->id, task->id, sizeof invocation->id);
+    if (task)
+        memcpy(invocation->id, task->id, sizeof invocation->id);
+    else
+        invocation->id[0] = '\0';
 }
 
 struct rpc_call_options invocation_rpc_options(const struct invocation *invocation)
@@ -53,6 +57,19 @@ struct rpc_call_options invocation_rpc_options(const struct invocation *invocati
         .source = invocation->source,
         .snapshot = invocation->snapshot,
         .headers = &invocation->headers,
+    };
+}
+
+struct server_message_origin invocation_origin(struct invocation *invocation)
+{
+    return (struct server_message_origin){
+        .worker = invocation->worker,
+        .snapshot = invocation->snapshot,
+        .source = invocation->source,
+        .headers = &invocation->headers,
+        .session = invocation->session,
+        .audience = &invocation->audience,
+        .budget = &invocation->budget,
     };
 }
 

@@ -13,6 +13,7 @@
 #include "outcome.h"
 #include "request/headers.h"
 #include "request/server_budget.h"
+#include "server_messages.h"
 
 #define INVOCATION_STATE(state, name) INVOCATION_##state,
 enum invocation_state { INVOCATION_STATES(INVOCATION_STATE) };
@@ -57,10 +58,12 @@ void invocation_init(struct invocation *invocation, const struct invocation_clas
                      enum invocation_state state, struct gateway_worker *worker);
 void invocation_ref(struct invocation *invocation);
 void invocation_unref(struct invocation *invocation);
-/* Takes a reference to the task, in place of an earlier one. */
+/* Takes a reference to the task, in place of an earlier one. NULL: the call is no task. */
 void invocation_set_task(struct invocation *invocation, struct task *task);
 /* What each message to the server has in common. */
 struct rpc_call_options invocation_rpc_options(const struct invocation *invocation);
+/* Where a message of the server's comes from; its key, task and number are the caller's to set. */
+struct server_message_origin invocation_origin(struct invocation *invocation);
 /* The outcome that the server's reply makes. */
 void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply);
 /* Stores the outcome, and tries again until the disk takes it, for it exists only here; then ends.

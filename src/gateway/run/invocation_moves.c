@@ -12,7 +12,11 @@
 #define STOP_IN_TESTS() ((void)0)
 #endif
 
-enum { OF_EXECUTION = INVOCATION_EXECUTION };
+enum {
+    OF_EXECUTION = INVOCATION_EXECUTION,
+    OF_DETACHED = INVOCATION_DETACHED,
+    OF_BOTH = OF_EXECUTION | OF_DETACHED,
+};
 
 struct move {
     const char *name; /* NULL: there is no such move */
@@ -86,6 +90,16 @@ static bool is_committed(const struct invocation *invocation)
     return invocation->task && invocation->task->state == TASK_EXECUTING && invocation->source;
 }
 
+static bool server_works(const struct invocation *invocation)
+{
+    return invocation->rpc != NULL;
+}
+
+static bool is_promoted(const struct invocation *invocation)
+{
+    return invocation->task && invocation->task->promoted;
+}
+
 static bool has_server_task(const struct invocation *invocation)
 {
     return invocation->server_task != NULL;
@@ -113,13 +127,14 @@ static const struct rule {
     {AT(OFFERED) | AT(CHECKING) | AT(COMMITTING) | AT(REFUSED), OF_EXECUTION, was_not_sent,
      "nothing of it has been sent"},
     {AT(CHECKING) | AT(COMMITTING), OF_EXECUTION, is_approved, "its task is approved"},
+    {AT(COMMITTING), OF_DETACHED, is_promoted, "it has a promoted task"},
     {AT(RUNNING), OF_EXECUTION, is_committed, "the store has its task as executing"},
-    {AT(POLLING), OF_EXECUTION, was_sent, "it has been sent"},
-    {AT(POLLING), OF_EXECUTION, has_server_task, "the server has a task for it"},
-    {AT(STORING) | AT(REFUSED), OF_EXECUTION, has_outcome, "its task has an outcome"},
-    {AT(REFUSED), OF_EXECUTION, yields_to_others, "the refusal yields to whoever has begun it"},
-    {AT(STORING) | AT(ENDED), OF_EXECUTION, nothing_is_under_way,
-     "nothing is under way to the server"},
+    {AT(RUNNING), OF_DETACHED, server_works, "the server works on it"},
+    {AT(POLLING), OF_BOTH, was_sent, "it has been sent"},
+    {AT(POLLING), OF_BOTH, has_server_task, "the server has a task for it"},
+    {AT(STORING) | AT(REFUSED), OF_BOTH, has_outcome, "its task has an outcome"},
+    {AT(REFUSED), OF_BOTH, yields_to_others, "the refusal yields to whoever has begun it"},
+    {AT(STORING) | AT(ENDED), OF_BOTH, nothing_is_under_way, "nothing is under way to the server"},
 };
 
 bool invocation_check(const struct invocation *invocation, enum invocation_state state,

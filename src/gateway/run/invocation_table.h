@@ -10,14 +10,14 @@
 
 /* clang-format off */
 #define INVOCATION_STATES(STATE)                                                                   \
-    STATE(OFFERED, "offered")       /* the credentials are held; nothing is under way */            \
-    STATE(CHECKING, "checking")     /* whether it is still what was approved */                     \
-    STATE(COMMITTING, "committing") /* an execution: its task is to become `executing`; a detached  \
-                                       call: its task is to exist, while the server works */        \
-    STATE(RUNNING, "running")       /* the server works, or may */                                  \
+    STATE(OFFERED, "offered")       /* the credentials are held; nothing is under way */           \
+    STATE(CHECKING, "checking")     /* whether it is still what was approved */                    \
+    STATE(COMMITTING, "committing") /* an execution: its task is to become `executing`; a detached \
+                                       call: its task is to exist, while the server works */       \
+    STATE(RUNNING, "running")       /* the server works, or may */                                 \
     STATE(POLLING, "polling")       /* the server runs it as a task of its own, which is followed */\
-    STATE(STORING, "storing")       /* its outcome is on the way to the store */                    \
-    STATE(REFUSED, "refused")       /* nothing was sent; the refusal is on the way to the store */  \
+    STATE(STORING, "storing")       /* its outcome is on the way to the store */                   \
+    STATE(REFUSED, "refused")       /* nothing was sent; the refusal is on the way to the store */ \
     STATE(ENDED, "ended")           /* nothing is sent or stored any more */
 
 #define INVOCATION_MOVES(MOVE)                                                                     \
@@ -28,13 +28,15 @@
     MOVE(CHECKING, REFUSED, "refuse", EXECUTION)                                                   \
     MOVE(CHECKING, ENDED, "drop", EXECUTION)                                                       \
     MOVE(COMMITTING, OFFERED, "wait", EXECUTION)                                                   \
-    MOVE(COMMITTING, RUNNING, "run", EXECUTION)                                                    \
-    MOVE(COMMITTING, ENDED, "drop", EXECUTION)                                                     \
+    MOVE(COMMITTING, RUNNING, "run", BOTH)                                                         \
+    MOVE(COMMITTING, ENDED, "drop", BOTH)                                                          \
+    MOVE(COMMITTING, STORING, "answer", DETACHED)                                                  \
+    MOVE(RUNNING, COMMITTING, "detach", DETACHED)                                                  \
     MOVE(RUNNING, POLLING, "follow", EXECUTION)                                                    \
-    MOVE(RUNNING, STORING, "answer", EXECUTION)                                                    \
-    MOVE(RUNNING, ENDED, "drop", EXECUTION)                                                        \
+    MOVE(RUNNING, STORING, "answer", BOTH)                                                         \
+    MOVE(RUNNING, ENDED, "drop", BOTH)                                                             \
     MOVE(POLLING, STORING, "answer", EXECUTION)                                                    \
     MOVE(POLLING, ENDED, "drop", EXECUTION)                                                        \
-    MOVE(STORING, ENDED, "store", EXECUTION)                                                       \
+    MOVE(STORING, ENDED, "store", BOTH)                                                            \
     MOVE(REFUSED, ENDED, "store", EXECUTION)
 /* clang-format on */

@@ -20,14 +20,16 @@ static const struct {
     {INVOCATION_CHECKING, INVOCATION_REFUSED, "refuse", INVOCATION_EXECUTION},
     {INVOCATION_CHECKING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
     {INVOCATION_COMMITTING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
-    {INVOCATION_COMMITTING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION},
-    {INVOCATION_COMMITTING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_COMMITTING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION | INVOCATION_DETACHED},
+    {INVOCATION_COMMITTING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION | INVOCATION_DETACHED},
+    {INVOCATION_COMMITTING, INVOCATION_STORING, "answer", INVOCATION_DETACHED},
+    {INVOCATION_RUNNING, INVOCATION_COMMITTING, "detach", INVOCATION_DETACHED},
     {INVOCATION_RUNNING, INVOCATION_POLLING, "follow", INVOCATION_EXECUTION},
-    {INVOCATION_RUNNING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION},
-    {INVOCATION_RUNNING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_RUNNING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION | INVOCATION_DETACHED},
+    {INVOCATION_RUNNING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION | INVOCATION_DETACHED},
     {INVOCATION_POLLING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION},
     {INVOCATION_POLLING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
-    {INVOCATION_STORING, INVOCATION_ENDED, "store", INVOCATION_EXECUTION},
+    {INVOCATION_STORING, INVOCATION_ENDED, "store", INVOCATION_EXECUTION | INVOCATION_DETACHED},
     {INVOCATION_REFUSED, INVOCATION_ENDED, "store", INVOCATION_EXECUTION},
 };
 
@@ -92,10 +94,23 @@ START_TEST(what_has_been_sent_is_never_on_its_way_to_be_sent)
 }
 END_TEST
 
+/* A detached call has been sent before it is one. */
+START_TEST(a_detached_call_is_never_offered_nor_checked)
+{
+    const unsigned before = 1U << INVOCATION_OFFERED | 1U << INVOCATION_CHECKING |
+                            1U << INVOCATION_REFUSED | 1U << INVOCATION_POLLING;
+    ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_RUNNING) & before, 0);
+    ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_STORING), 1U << INVOCATION_ENDED);
+}
+END_TEST
+
 START_TEST(every_life_ends_and_nothing_follows)
 {
     for (unsigned state = 0; state < INVOCATION_ENDED; state++)
         ck_assert_uint_ne(reach(INVOCATION_EXECUTION, state) & 1U << INVOCATION_ENDED, 0);
+    const unsigned detached[] = {INVOCATION_RUNNING, INVOCATION_COMMITTING, INVOCATION_STORING};
+    for (size_t i = 0; i < sizeof detached / sizeof *detached; i++)
+        ck_assert_uint_ne(reach(INVOCATION_DETACHED, detached[i]) & 1U << INVOCATION_ENDED, 0);
     ck_assert_uint_eq(reach(INVOCATION_EXECUTION, INVOCATION_ENDED), 0);
     ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_ENDED), 0);
 }
@@ -130,11 +145,28 @@ static void destroy(struct invocation *invocation)
 
 static const struct invocation_class execution_class = {.kind = INVOCATION_EXECUTION,
                                                         .destroy = destroy};
+static const struct invocation_class detached_class = {.kind = INVOCATION_DETACHED,
+                                                       .destroy = destroy};
 static const struct config_source source;
 static struct invocation invocation;
 /* Never looked into: it is there, or not. */
 static struct rpc_call *const some_rpc = (struct rpc_call *)&source;
 static struct snapshot *const some_snapshot = (struct snapshot *)&source;
+
+static void begin_detached(void)
+{
+    memset(&invocation, 0, sizeof invocation);
+    invocation_init(&invocation, &detached_class, INVOCATION_RUNNING, NULL);
+    invocation.source = &source;
+    invocation.rpc = some_rpc;
+}
+
+static void set_promoted(void)
+{
+    struct task *task = task_create_promoted();
+    invocation_set_task(&invocation, task);
+    task_unref(task);
+}
 
 static void begin(enum task_state state)
 {
@@ -238,6 +270,49 @@ START_TEST(what_is_stored_is_known)
 }
 END_TEST
 
+START_TEST(a_detached_call_is_committed_with_a_promoted_task_and_runs_at_the_server)
+{
+    begin_detached();
+    expect_broken(INVOCATION_COMMITTING, "promoted");
+    expect_holds(INVOCATION_RUNNING); /* with no task, while its client waits */
+    set_promoted();
+    expect_holds(INVOCATION_COMMITTING);
+    invocation.rpc = NULL;
+    expect_broken(INVOCATION_RUNNING, "the server works");
+    expect_broken(INVOCATION_STORING, "outcome");
+    end();
+}
+END_TEST
+
+START_TEST(an_answer_may_come_before_the_task_of_a_detached_call_is_stored)
+{
+    begin_detached();
+    set_promoted();
+    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
+    ck_assert(invocation_is_under_way(&invocation));
+    invocation.rpc = NULL;
+    invocation.outcome.change.to = TASK_COMPLETED;
+    ck_assert(invocation_move(&invocation, INVOCATION_STORING));
+    ck_assert(invocation_move(&invocation, INVOCATION_ENDED));
+    end();
+}
+END_TEST
+
+START_TEST(a_detached_call_whose_task_is_not_taken_stays_what_it_was)
+{
+    begin_detached();
+    set_promoted();
+    ck_assert_str_eq(invocation.id, invocation.task->id);
+    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
+    invocation_set_task(&invocation, NULL);
+    ck_assert_str_eq(invocation.id, "");
+    ck_assert(invocation_move(&invocation, INVOCATION_RUNNING));
+    set_promoted(); /* the next try */
+    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
+    end();
+}
+END_TEST
+
 START_TEST(a_whole_life_is_told_state_by_state)
 {
     begin(TASK_APPROVED);
@@ -253,6 +328,22 @@ START_TEST(a_whole_life_is_told_state_by_state)
     ck_assert(invocation_move(&invocation, INVOCATION_STORING));
     ck_assert(invocation_move(&invocation, INVOCATION_ENDED));
     ck_assert(!invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    end();
+}
+END_TEST
+
+START_TEST(what_a_server_is_told_of_a_cancel_names_its_request)
+{
+    struct buffer body;
+    begin(TASK_EXECUTING);
+    buffer_init(&body);
+    buffer_append_text(&invocation.request_id, "\"tg:1\"");
+    invocation_write_cancelled(&invocation, "expired", &body);
+    ck_assert(
+        str_equal(buffer_str(&body),
+                  STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                      "\"requestId\":\"tg:1\",\"reason\":\"expired\"}}")));
+    buffer_finish(&body);
     end();
 }
 END_TEST
@@ -290,6 +381,7 @@ TCase *invocation_tests(void)
     TCase *tests = tcase_create("invocation");
     tcase_add_test(tests, every_pair_of_states_is_as_listed);
     tcase_add_test(tests, what_has_been_sent_is_never_on_its_way_to_be_sent);
+    tcase_add_test(tests, a_detached_call_is_never_offered_nor_checked);
     tcase_add_test(tests, every_life_ends_and_nothing_follows);
     tcase_add_test(tests, each_state_has_a_name_of_its_own);
     tcase_add_test(tests, a_state_that_there_is_not_has_no_moves);
@@ -298,7 +390,11 @@ TCase *invocation_tests(void)
     tcase_add_test(tests, nothing_runs_before_the_store_has_it_as_executing);
     tcase_add_test(tests, a_task_of_the_server_is_followed_once_the_call_was_sent);
     tcase_add_test(tests, what_is_stored_is_known);
+    tcase_add_test(tests, a_detached_call_is_committed_with_a_promoted_task_and_runs_at_the_server);
+    tcase_add_test(tests, an_answer_may_come_before_the_task_of_a_detached_call_is_stored);
+    tcase_add_test(tests, a_detached_call_whose_task_is_not_taken_stays_what_it_was);
     tcase_add_test(tests, a_whole_life_is_told_state_by_state);
+    tcase_add_test(tests, what_a_server_is_told_of_a_cancel_names_its_request);
     ADD_FORBIDDEN(tests, a_move_that_is_not_in_the_table_is_not_made);
     ADD_FORBIDDEN(tests, a_move_to_where_the_rules_do_not_hold_is_not_made);
     return tests;

@@ -1,0 +1,161 @@
+/* A running call becomes a task: there is room for it, the store has it, and its client is told. */
+#include "detached_call_internal.h"
+
+#include <string.h>
+
+#include "decision/task_binding.h"
+#include "inbox/inbox.h"
+#include "inbox/repeated_calls.h"
+#include "inbox/task_summary.h"
+#include "quota.h"
+#include "request/client_profile.h"
+#include "taskgate/core/log.h"
+
+static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
+{
+    return detached->base.worker->gateway->detached_callbacks;
+}
+
+/* ---- room for it ---- */
+
+/* Clients with neither session nor token share one count. */
+bool detached_task_reserve(const struct call *call, char key[CLIENT_KEY_BYTES])
+{
+    struct gateway *gateway = call->worker->gateway;
+    const struct config *config = call->snapshot->config;
+    inbox_key_of_call(call, key);
+    return !atomic_load(&gateway->shutting_down) &&
+           quota_take(gateway->promoted, str_from(key), config->pseudo.max_tasks_per_session,
+                      config->limits.pending_total);
+}
+
+void detached_task_release(struct detached_call *detached)
+{
+    struct gateway *gateway = detached->base.worker->gateway;
+    if (!detached->base.task)
+        return;
+    map_remove(detached->base.worker->detached_tasks, str_from(detached->base.id));
+    quota_give_back(gateway->promoted, str_from(detached->key));
+    atomic_fetch_sub(&gateway->in_flight, 1);
+}
+
+/* ---- telling its client ---- */
+
+static void on_listed(void *context, const struct store_reply *reply)
+{
+    struct detached_call *detached = context;
+    if (detached->call)
+        callbacks_of(detached)->became_task(detached, reply);
+    invocation_unref(&detached->base); /* the list's */
+}
+
+/* The client is told of its other tasks at this server, too. */
+static void list_working(struct detached_call *detached)
+{
+    const struct task *task = detached->base.task;
+    const struct store_task_query query = {
+        .owner = str_from(strcmp(task->owner, OWNER_ANONYMOUS) == 0 ? "" : task->owner),
+        .session = str_from(task->session),
+        .source = str_from(task->source),
+        .states = TASK_SUMMARY_WORKING,
+        .limit = TASK_SUMMARY_MOST_LISTED,
+    };
+    struct store_reply nothing = {.status = STORE_OK};
+    if (query.owner.length == 0 && query.session.length == 0) {
+        callbacks_of(detached)->became_task(detached, &nothing);
+    } else {
+        invocation_ref(&detached->base);
+        store_task_list(detached->base.worker->gateway->store, &query,
+                        (struct store_call){detached->base.worker->loop, on_listed, detached});
+    }
+}
+
+/* ---- storing it ---- */
+
+static bool has_answer(const struct detached_call *detached)
+{
+    return !detached->base.rpc;
+}
+
+static void on_task_stored(struct detached_call *detached)
+{
+    bool has_ended = invocation_where(&detached->base) == INVOCATION_ENDED;
+    task_binding_announce(detached->base.task);
+    if (!has_ended && !has_answer(detached) &&
+        !invocation_move(&detached->base, INVOCATION_RUNNING))
+        detached_call_end(detached);
+    if (detached->call)
+        list_working(detached);
+    if (!has_ended && has_answer(detached))
+        detached_call_store(detached);
+}
+
+static void undo(struct detached_call *detached)
+{
+    detached_task_release(detached);
+    invocation_set_task(&detached->base, NULL);
+}
+
+/* The call stays what it was: its client waits for the answer. */
+static void on_task_refused(struct detached_call *detached, enum store_status status)
+{
+    log_warn("A slow call could not be made a task: its client waits on",
+             LOG_NUMBER("store_status", status));
+    if (has_answer(detached) && detached->call)
+        callbacks_of(detached)->ended(detached);
+    if (!detached->call) {
+        detached_call_end(detached);
+        return;
+    }
+    undo(detached);
+    if (!invocation_move(&detached->base, INVOCATION_RUNNING))
+        detached_call_end(detached);
+    else if (status != STORE_FAILED)
+        loop_timer_start(&detached->base.timer,
+                         DETACHED_CALL_AGAIN_MS); /* there may be room later */
+}
+
+static void on_created(void *context, const struct store_reply *reply)
+{
+    struct detached_call *detached = context;
+    if (reply->status == STORE_OK)
+        on_task_stored(detached);
+    else if (invocation_where(&detached->base) != INVOCATION_ENDED)
+        on_task_refused(detached, reply->status);
+    invocation_unref(&detached->base); /* the message's own reference */
+}
+
+bool detached_task_create(struct detached_call *detached, const struct call *call)
+{
+    struct invocation *base = &detached->base;
+    struct gateway *gateway = base->worker->gateway;
+    const struct config_limits *limits = &base->snapshot->config->limits;
+    const struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
+                                         limits->store_bytes};
+    struct task *task = task_binding_create_promoted(call);
+    invocation_set_task(base, task);
+    loop_timer_stop(&base->timer);
+    inbox_touch(gateway, str_from(detached->key));
+    map_put(base->worker->detached_tasks, str_from(base->id), detached);
+    atomic_fetch_add(&gateway->in_flight, 1);
+    bool may_store = invocation_move(base, INVOCATION_COMMITTING);
+    if (may_store) {
+        invocation_ref(base);
+        store_task_create(gateway->store, task, &pending,
+                          (struct store_call){base->worker->loop, on_created, detached});
+    } else {
+        task_unref(task);
+        undo(detached);
+    }
+    return may_store;
+}
+
+/* ---- the same call made again joins it ---- */
+
+void detached_task_remember(const struct detached_call *detached, const struct call *call)
+{
+    char digest[DIGEST_HEX_BYTES];
+    repeated_call_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    const struct repeated_call join = {str_from(detached->key), digest, detached->base.task->id};
+    repeated_call_leave(detached->base.worker->gateway, &join);
+}
