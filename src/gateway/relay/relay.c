@@ -1,15 +1,11 @@
 /* Carrying a request up and its response down. */
 #include "relay_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "mcp_client/rpc_call.h"
 #include "notification_stream.h"
 #include "relay_rewrite.h"
 #include "request/call_counters.h"
-#include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -123,91 +119,12 @@ bool relay_detach(struct call *call, struct rpc_call_begun *taken)
     return true;
 }
 
-/* Takes the relay off its call, which is about to be answered. */
-static struct call *relay_finish(struct relay *relay)
+struct call *relay_finish(struct relay *relay)
 {
     struct call *call = relay->call;
     call_part_remove(&relay->part);
     drop(call, relay);
     return call;
-}
-
-/* ---- failures ---- */
-
-enum relay_failure relay_failure_of(enum upstream_result result)
-{
-    switch (result) {
-    case UPSTREAM_CONNECT_FAILED:
-        return RELAY_CONNECT_FAILED;
-    case UPSTREAM_SILENT:
-        return RELAY_TIMEOUT;
-    case UPSTREAM_DONE:
-        return RELAY_UNREADABLE;
-    case UPSTREAM_GONE:
-        break;
-    }
-    return RELAY_GONE;
-}
-
-enum jsonrpc_error relay_failure_error(enum relay_failure failure)
-{
-    switch (failure) {
-    case RELAY_TIMEOUT:
-        return JSONRPC_UPSTREAM_TIMEOUT;
-    case RELAY_UNREADABLE:
-    case RELAY_STATUS_5XX:
-        return JSONRPC_UPSTREAM_ERROR;
-    case RELAY_CONNECT_FAILED:
-    case RELAY_GONE:
-        break;
-    }
-    return JSONRPC_UPSTREAM_FAILED;
-}
-
-void relay_answer_failure(struct call *call, enum relay_failure failure)
-{
-    if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
-        struct jsonrpc_error_data data = {.tool = call_tool(call)};
-        call_answer_error(call, relay_failure_error(failure), STR_EMPTY, &data);
-    } else {
-        call_answer_status(call, 502, STR_EMPTY);
-    }
-}
-
-static void fail(struct relay *relay, enum relay_failure failure)
-{
-    bool (*failed)(struct call *, enum relay_failure) = relay->options.failed;
-    struct call *call = relay_finish(relay);
-    if (!failed || !failed(call, failure))
-        relay_answer_failure(call, failure);
-}
-
-/* The response is under way and cannot be taken back. */
-static void fail_in_stream(struct relay *relay, enum relay_failure failure)
-{
-    bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
-    bool answered = events && relay_is_answered(relay);
-    struct call *call = relay_finish(relay);
-    struct http_exchange *exchange = call->exchange;
-    call->upstream_broke = true;
-    call->outcome = answered ? "success" : "error";
-    http_on_gone(exchange, NULL, NULL);
-    if (events && !answered && call->envelope.id.length > 0) {
-        struct buffer message, event;
-        buffer_init(&message);
-        buffer_init(&event);
-        jsonrpc_write_error(&message, call->envelope.id, relay_failure_error(failure), STR_EMPTY,
-                            NULL);
-        sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
-        http_stream_write(exchange, buffer_str(&event));
-        buffer_finish(&event);
-        buffer_finish(&message);
-    }
-    call_ended(call);
-    if (events)
-        http_stream_end(exchange);
-    else
-        http_stream_abort(exchange);
 }
 
 /* ---- the response comes down ---- */
@@ -225,39 +142,6 @@ void relay_send_down(struct relay *relay, struct str bytes)
     bool is_behind = !http_stream_write(relay->call->exchange, bytes);
     if (is_behind && relay->upstream) /* at upstream's end there is nothing to hold back */
         upstream_call_pause(relay->upstream);
-}
-
-/* Said once a second at most: every response says the same. */
-static void note_reachable(struct call *call)
-{
-    struct gateway_worker *worker = call->worker;
-    int64_t now_ms = loop_now_ms(worker->loop);
-    if (worker->reachable_until_ms > now_ms &&
-        str_equal(buffer_str(&worker->reachable_source), str_from(call->source->id)))
-        return;
-    server_status_note(worker->gateway->catalog, str_from(call->source->id), true);
-    worker->reachable_until_ms = now_ms + 1000;
-    buffer_clear(&worker->reachable_source);
-    buffer_append_text(&worker->reachable_source, call->source->id);
-}
-
-/* An idle client learns of a dead server only from its GET stream. A stream may break off for less,
- * so the server is asked whether it is there. */
-static void look_after_upstream(const struct call *call)
-{
-    struct headers headers;
-    struct buffer body = {0}, id = {0};
-    headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
-    rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
-    const struct rpc_call_options options = {.source = call->source,
-                                             .snapshot = call->snapshot,
-                                             .headers = &headers,
-                                             .body = buffer_str(&body)};
-    rpc_call_notify(call->worker, &options);
-    buffer_finish(&id);
-    buffer_finish(&body);
-    headers_finish(&headers);
 }
 
 static void start_stream(struct relay *relay, const struct headers *headers)
@@ -314,7 +198,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     struct call *call = relay->call;
     relay->status = status;
     relay->content_length = announced_length(items, count);
-    note_reachable(call);
+    relay_note_reachable(call);
     if (is_stood_in_for(relay))
         return;
     struct http_header room[HEADERS_ROOM];
@@ -330,7 +214,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
     bool is_stream = headers_name_event_stream(&headers);
     if (reads && relay->is_encoded) {
-        fail(relay, RELAY_UNREADABLE);
+        relay_fail(relay, RELAY_UNREADABLE);
     } else if (reads && !is_stream) {
         relay->mode = RELAY_WHOLE;
         headers_from_response(&relay->headers, items, count);
@@ -355,9 +239,9 @@ static void fail_for_another_id(struct relay *relay)
     log_warn("Upstream answered with the id of another request",
              LOG_TEXT("source", relay->call->source->id));
     if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
-        fail(relay, RELAY_UNREADABLE);
+        relay_fail(relay, RELAY_UNREADABLE);
     else
-        fail_in_stream(relay, RELAY_UNREADABLE);
+        relay_fail_in_stream(relay, RELAY_UNREADABLE);
 }
 
 static void take_whole(struct relay *relay, struct str bytes)
@@ -365,7 +249,7 @@ static void take_whole(struct relay *relay, struct str bytes)
     size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
     if (bytes.length > most || relay->kept.length > most - bytes.length) {
         count_too_large();
-        fail(relay, RELAY_UNREADABLE);
+        relay_fail(relay, RELAY_UNREADABLE);
     } else {
         buffer_append(&relay->kept, bytes);
     }
@@ -382,7 +266,7 @@ static void take_events(struct relay *relay, struct str bytes)
         fail_for_another_id(relay);
     } else if (relay->kept.length > most) {
         count_too_large();
-        fail_in_stream(relay, RELAY_UNREADABLE);
+        relay_fail_in_stream(relay, RELAY_UNREADABLE);
     }
 }
 
@@ -425,7 +309,7 @@ static void answer_whole(struct relay *relay)
         struct str text = buffer_str(&relay->kept);
         if (!json_check(text, NULL) || json_member(text, "error").length == 0) {
             buffer_finish(&message);
-            fail(relay, RELAY_UNREADABLE);
+            relay_fail(relay, RELAY_UNREADABLE);
             return;
         }
         buffer_append(&message, text);
@@ -468,16 +352,14 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         end_stream(relay);
     } else {
         log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
-        if (relay->mode == RELAY_WAITING) {
-            call->worker->reachable_until_ms = 0;
-            server_status_note(call->worker->gateway->catalog, source, false);
-        } else if (relay->options.open_stream) {
-            look_after_upstream(call);
-        }
+        if (relay->mode == RELAY_WAITING)
+            relay_note_unreachable(call);
+        else if (relay->options.open_stream)
+            relay_ask_if_reachable(call);
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
-            fail(relay, relay_failure_of(result));
+            relay_fail(relay, relay_failure_of(result));
         else
-            fail_in_stream(relay, relay_failure_of(result));
+            relay_fail_in_stream(relay, relay_failure_of(result));
     }
 }
 

@@ -46,8 +46,22 @@ struct relay {
 /* The call's relay; NULL without one. */
 struct relay *relay_find(const struct call *call);
 void relay_send_down(struct relay *relay, struct str bytes);
+/* Takes the relay off its call, which is about to be answered. */
+struct call *relay_finish(struct relay *relay);
+
+/* ---- relay_failure.c ---- */
 /* The error that a request is answered with. */
 enum jsonrpc_error relay_failure_error(enum relay_failure failure);
+/* Nothing has gone down yet: the call is answered with the failure, or by options.failed. */
+void relay_fail(struct relay *relay, enum relay_failure failure);
+/* The response is under way and cannot be taken back: its end tells the failure. */
+void relay_fail_in_stream(struct relay *relay, enum relay_failure failure);
+
+/* ---- relay_reachable.c ---- */
+void relay_note_reachable(struct call *call);
+void relay_note_unreachable(struct call *call);
+/* Sends the server a ping, whose answer is noted: a stream of the call's broke off. */
+void relay_ask_if_reachable(const struct call *call);
 
 /* ---- relay_events.c ---- */
 /* Sends down what is whole, and keeps the rest. */

@@ -1,0 +1,78 @@
+/* A response that does not come, or not to its end: what the client gets in its place. */
+#include "relay_internal.h"
+#include "taskgate/mcp/sse.h"
+
+enum relay_failure relay_failure_of(enum upstream_result result)
+{
+    switch (result) {
+    case UPSTREAM_CONNECT_FAILED:
+        return RELAY_CONNECT_FAILED;
+    case UPSTREAM_SILENT:
+        return RELAY_TIMEOUT;
+    case UPSTREAM_DONE:
+        return RELAY_UNREADABLE;
+    case UPSTREAM_GONE:
+        break;
+    }
+    return RELAY_GONE;
+}
+
+enum jsonrpc_error relay_failure_error(enum relay_failure failure)
+{
+    switch (failure) {
+    case RELAY_TIMEOUT:
+        return JSONRPC_UPSTREAM_TIMEOUT;
+    case RELAY_UNREADABLE:
+    case RELAY_STATUS_5XX:
+        return JSONRPC_UPSTREAM_ERROR;
+    case RELAY_CONNECT_FAILED:
+    case RELAY_GONE:
+        break;
+    }
+    return JSONRPC_UPSTREAM_FAILED;
+}
+
+void relay_answer_failure(struct call *call, enum relay_failure failure)
+{
+    if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
+        struct jsonrpc_error_data data = {.tool = call_tool(call)};
+        call_answer_error(call, relay_failure_error(failure), STR_EMPTY, &data);
+    } else {
+        call_answer_status(call, 502, STR_EMPTY);
+    }
+}
+
+void relay_fail(struct relay *relay, enum relay_failure failure)
+{
+    bool (*failed)(struct call *, enum relay_failure) = relay->options.failed;
+    struct call *call = relay_finish(relay);
+    if (!failed || !failed(call, failure))
+        relay_answer_failure(call, failure);
+}
+
+void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
+{
+    bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    bool answered = events && relay_is_answered(relay);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    call->upstream_broke = true;
+    call->outcome = answered ? "success" : "error";
+    http_on_gone(exchange, NULL, NULL);
+    if (events && !answered && call->envelope.id.length > 0) {
+        struct buffer message, event;
+        buffer_init(&message);
+        buffer_init(&event);
+        jsonrpc_write_error(&message, call->envelope.id, relay_failure_error(failure), STR_EMPTY,
+                            NULL);
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
+        http_stream_write(exchange, buffer_str(&event));
+        buffer_finish(&event);
+        buffer_finish(&message);
+    }
+    call_ended(call);
+    if (events)
+        http_stream_end(exchange);
+    else
+        http_stream_abort(exchange);
+}
