@@ -1,5 +1,5 @@
-/* Whether upstream accepts the session and token that ask about a task. The gateway trusts no
- * token by itself: it lets upstream say (contract "Sessions, owners"). */
+/* Asks the server whether it accepts a request's session and token. The gateway cannot judge a
+ * token itself (contract "Sessions, owners"). */
 #include <stdlib.h>
 
 #include "credential_check.h"
@@ -14,7 +14,8 @@
 #define PING_MOST_BYTES ((size_t)256 * 1024)
 #define MOST_QUOTED_BYTES 500 /* of an error that a client is told */
 
-/* A refusal comes down as it is (401, 403, 404, …), with what tells the client how to log in. */
+/* A refusal (401, 403, 404, …) goes down as it is, because its headers tell the client how to log
+ * in. */
 static void answer_refusal(struct call *call, const struct rpc_call_reply *reply)
 {
     struct http_exchange *exchange = call->exchange;
@@ -40,8 +41,8 @@ static void on_known_pair(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* Upstream has answered with HTTP 200 and an error, or with no answer to a ping at all: it has not
- * said that it knows this client. */
+/* The server has answered with HTTP 200 and an error, or with no answer to a ping. It has not
+ * accepted this client. */
 static void answer_unvouched(struct call *call, const struct rpc_call_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
@@ -76,7 +77,7 @@ static void drop(struct call *call, void *object)
 
 static const struct call_part_kind verification_kind = CALL_PART_KIND(struct verification, drop);
 
-/* The answer has come: the call goes on without this. */
+/* The answer has come, so the check comes off the call. */
 static struct call *finish(struct verification *verification)
 {
     struct call *call = verification->call;
@@ -101,7 +102,7 @@ static void on_pong(void *context, const struct rpc_call_reply *reply)
         call->next(call);
     } else if (sessions_accepted_ago_ms(gateway->sessions, source, session, token,
                                         clock_monotonic_ms()) != INT64_MAX) {
-        call->next(call); /* upstream is down, and has known them before */
+        call->next(call); /* the server is down, and has accepted them before */
     } else {
         store_pair_get(gateway->store, source, session, token, call_to_store(call, on_known_pair));
     }

@@ -14,14 +14,15 @@
 #include "taskgate/mcp/reply_check.h"
 #include "taskgate/mcp/sse.h"
 
-/* How soon the rest of a stream is asked for: as upstream has it, within bounds. */
+/* When the rest of a broken stream is asked for: after the server's `retry`, within these bounds.
+ */
 #define RETRY_MS 1000
 #define RETRY_LEAST_MS 100
 #define RETRY_MOST_MS 60000
 #define MOST_FAILURES 3
 
 struct rpc_call {
-    struct list node; /* in worker.asks */
+    struct list node; /* in worker.rpc_calls */
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
@@ -40,17 +41,17 @@ struct rpc_call {
     int64_t silence_ms;
     int status;
     bool is_stream, is_encoded, too_large;
-    bool is_anothers;         /* the reply is to another request */
+    bool is_anothers;         /* the reply has another request's id */
     struct reply_check reply; /* of a JSON body */
 
-    /* An event stream that ended before the answer goes on behind its last event. */
+    /* An event stream that ended before the answer is resumed after its last event. */
     struct buffer last_id;
     struct loop_timer again;
-    int64_t retry_ms; /* as upstream has it */
+    int64_t retry_ms; /* the server's `retry` */
     int64_t heard_ms; /* monotonic: when its last byte came */
-    int failures;     /* to open the rest, one after the other */
-    bool is_resumed;  /* what is under way is the rest, and */
-    bool is_refused;  /* upstream does not give it */
+    int failures;     /* tries in a row to resume that failed */
+    bool is_resumed;  /* the resumed stream is under way, */
+    bool is_refused;  /* and the server has refused it */
 };
 
 void rpc_call_write_request(struct buffer *body, struct buffer *id, const char *method,
@@ -113,7 +114,7 @@ void rpc_call_cancel_all(struct gateway_worker *worker)
     }
 }
 
-/* Tells the asker and ends. */
+/* Tells the caller and ends. */
 static void conclude(struct rpc_call *rpc, enum upstream_result result, const char *detail)
 {
     struct str source = str_from(rpc->source->id);
@@ -135,7 +136,7 @@ static void conclude(struct rpc_call *rpc, enum upstream_result result, const ch
     metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
     metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - rpc->started_ms),
                     METRIC_LABELS(source));
-    /* An answer that broke off says nothing of now: a later try may have failed before its end. */
+    /* A response that broke off does not show that the server can be reached now. */
     if (result == UPSTREAM_DONE || reply.status == 0)
         server_status_note(rpc->worker->gateway->catalog, source, result == UPSTREAM_DONE);
     rpc->callbacks.reply(rpc->context, &reply);
@@ -147,7 +148,7 @@ static bool is_response(struct str message)
     return json_member(message, "result").length > 0 || json_member(message, "error").length > 0;
 }
 
-/* Whether the message is the answer: our id, or an error that upstream could not match. */
+/* Whether the message is the answer: it has our id, or is an error without an id. */
 static bool is_answer(const struct rpc_call *rpc, struct str message)
 {
     struct str id = json_member(message, "id");
@@ -205,7 +206,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     rpc->is_encoded = headers_find(&rpc->headers, "content-encoding").length > 0;
 }
 
-/* What comes next on the connection may be another's, too: it is closed with the call. */
+/* Closes the connection with the call: the next reply on it may be another request's, too. */
 static void conclude_for_another_id(struct rpc_call *rpc)
 {
     log_warn("Upstream answered with the id of another request",
@@ -241,14 +242,14 @@ static void on_body(void *context, struct str bytes)
         conclude_for_another_id(rpc);
 }
 
-/* Whether upstream may have the rest of a stream that ended before the answer. */
+/* Whether a stream that ended before the answer may be resumed. */
 static bool can_resume(const struct rpc_call *rpc, enum upstream_result result)
 {
     return rpc->is_stream && rpc->id.length > 0 && rpc->message.length == 0 &&
            rpc->last_id.length > 0 && rpc->failures < MOST_FAILURES && result != UPSTREAM_SILENT;
 }
 
-/* A person may be asked meanwhile, and then upstream has nothing to say. */
+/* A limit of 0 is for a server that waits for a person. */
 static bool is_silent(const struct rpc_call *rpc)
 {
     return rpc->silence_ms > 0 && clock_monotonic_ms() - rpc->heard_ms >= rpc->silence_ms;
@@ -289,9 +290,9 @@ static void on_deadline(void *context)
 
 static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, on_end};
 
-/* ---- the rest of a stream ---- */
+/* ---- resuming a stream ---- */
 
-/* The response that counts stays the first one: what upstream says here is of the stream alone. */
+/* The status and headers of the call stay those of the first response. */
 static void on_resumed_head(void *context, int status, const struct http_header *items,
                             size_t count)
 {

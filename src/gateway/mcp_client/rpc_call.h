@@ -1,6 +1,6 @@
 /*
- * A JSON-RPC message of the gateway's own to upstream, and its answer, whole: pings, lists,
- * executions. The answer may come as JSON or on an SSE stream with other messages before it.
+ * A JSON-RPC request of the gateway's own to a server, and its whole answer: pings, lists,
+ * executions. The answer comes as JSON, or on an SSE stream with other messages before it.
  */
 #pragma once
 
@@ -36,10 +36,10 @@ struct rpc_call_reply {
 
 struct rpc_call_callbacks {
     void (*reply)(void *context,
-                  const struct rpc_call_reply *reply); /* once; the ask is gone then */
-    /* A request or notification of upstream's before the answer; may be NULL. */
+                  const struct rpc_call_reply *reply); /* once; the rpc call is freed then */
+    /* A request or notification of the server's before the answer. May be NULL. */
     void (*server_message)(void *context, struct str message);
-    /* In place of `reply`, when rpc_call_cancel_all() ends it: frees `context`. May be NULL. */
+    /* Called in place of `reply` by rpc_call_cancel_all(): frees `context`. May be NULL. */
     void (*dropped)(void *context);
 };
 
@@ -56,17 +56,17 @@ struct rpc_call_begun {
     struct buffer last_id;        /* of what went down last, if that had one; the taker's */
     int64_t started_ms;
 };
-/* Goes on with what a relay has begun: no body is sent, and the silence limit is the options' from
- * now on. */
+/* Takes over a request that a relay has sent. No body is sent. The silence limit is the options'
+ * from now on. */
 struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_begun *taken,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context);
 void rpc_call_cancel(struct rpc_call *rpc); /* without a reply; NULL is allowed */
 /* Another silence limit from now on; 0: none. */
 void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms);
-/* Every ask of the worker; for the end. */
+/* Cancels every rpc call of the worker: the process ends. */
 void rpc_call_cancel_all(struct gateway_worker *worker);
-/* Sends and forgets. */
+/* Sends a message whose answer nobody waits for. */
 void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options);
 
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets

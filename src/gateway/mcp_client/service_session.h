@@ -1,7 +1,6 @@
 /*
- * A session of the gateway's own at upstream, opened with the source's static headers where
- * there is no client whose session could be used. Whoever opens one carries its headers, and
- * ends it.
+ * A session of the gateway's own at a server, opened with the source's static headers when no
+ * client's session can be used. The opener keeps its headers, and ends it.
  */
 #pragma once
 
@@ -9,12 +8,13 @@
 
 /* The params of its `initialize`. */
 struct str service_session_params(void);
-/* The message that follows upstream's answer. */
+/* The message that follows the server's answer. */
 struct str service_session_initialized(void);
-/* Static headers of the source; every request of the session brings them. */
+/* Sets the source's static headers, which every request of the session has. */
 void service_session_begin(struct headers *headers, const struct config_source *source);
-/* Upstream has answered `initialize` with a result: takes the session's id and version over. */
+/* The server has answered `initialize` with a result: takes the session's id and version from it.
+ */
 void service_session_opened(struct headers *headers, const struct rpc_call_reply *reply);
-/* Nothing is left behind at upstream: sends DELETE if it gave out a session. */
+/* Sends DELETE if the server gave out a session. */
 void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
                          const struct config_source *source, const struct headers *headers);

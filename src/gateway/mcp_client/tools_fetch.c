@@ -1,4 +1,4 @@
-/* Fetching tools for the catalogue. */
+/* Fetches tools for the catalogue. */
 #include "tools_fetch.h"
 #include "state/tool_catalog.h"
 
@@ -13,19 +13,19 @@
 #include "taskgate/mcp/lists.h"
 
 #define RETRY_MS 5000
-#define CALL_WAITS_MS 5000 /* a call is not held longer for what is said of its tool */
+#define CALL_WAITS_MS 5000 /* a call does not wait longer for its tool's definition */
 
-/* One walk over the pages of one source. It lives as long as its ask. */
+/* One walk over the pages of one source. It lives as long as its rpc call. */
 struct fetch {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
     struct headers headers;
-    char *owner;        /* who is told what is read; CATALOG_GATEWAY's is "" */
+    char *owner;        /* the owner whose list it is; "" for CATALOG_GATEWAY */
     uint64_t epoch;     /* catalog_epoch() before the first page */
-    bool is_own;        /* the gateway's, who told the catalogue that it has begun */
-    bool own_session;   /* opened here, so closed here */
-    loop_callback done; /* for who waits for it; may be NULL */
+    bool is_own;        /* the gateway's own; the catalogue knows that it has begun */
+    bool own_session;   /* the session was opened here, and is closed here */
+    loop_callback done; /* tells the call that waits; may be NULL */
     void *context;
     int64_t pages;
     int64_t deadline_ms; /* monotonic */
@@ -95,7 +95,7 @@ static void try_again_later(struct gateway_worker *worker)
         loop_timer_start(&worker->fetch_timer, RETRY_MS);
 }
 
-/* The gateway's own session is not left behind at upstream. */
+/* Ends the gateway's own session at the server. */
 static void end(struct fetch *fetch, bool complete)
 {
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -110,7 +110,7 @@ static void end(struct fetch *fetch, bool complete)
 
 static void rpc_call_page(struct fetch *fetch, struct str cursor);
 
-/* Where there are more pages than are read, those that were read count as the whole list. */
+/* There are more pages than are read. Those that were read count as the whole list. */
 static bool is_last_page(struct fetch *fetch, struct str next)
 {
     if (next.length == 0)
@@ -134,7 +134,7 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
         catalog_page_destroy(page);
         log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
                  LOG_NUMBER("status", reply->status));
-        /* A server that says that it has no tools will say so again. */
+        /* A server without tools is not asked again. */
         if (fetch->is_own && reply->message.length == 0)
             try_again_later(fetch->worker);
         end(fetch, false);
@@ -248,7 +248,7 @@ bool tools_fetch_is_due(struct call *call)
                                str_from(call->owner), clock_monotonic_ms());
 }
 
-/* For a call that waits for it. */
+/* Fetches the list for a call that waits. */
 static struct fetch *create_for_call(struct gateway_worker *worker, struct snapshot *snapshot,
                                      const struct config_source *source, struct str owner,
                                      loop_callback done, void *context)

@@ -1,26 +1,26 @@
 /*
- * Filling the catalogue: every page of every source's tools/list, with the gateway's own
- * session or, where upstream wants a login, with the first client's (seed 002 F-007, §10.1).
+ * Fills the catalogue with every page of every source's tools/list. The gateway uses a session of
+ * its own, or the first client's if the server wants a login (seed 002 F-007, §10.1).
  */
 #pragma once
 
 #include "request/call.h"
 #include "request/headers.h"
 
-/* Starts a fetch for every enabled source whose tools are not yet known. A loop_callback:
- * `worker` is a struct gateway_worker. Tries again later where upstream cannot be reached. */
+/* Starts a fetch for every enabled source whose tools are not known yet. A loop_callback: `worker`
+ * is a struct gateway_worker. Tries again later if a server cannot be reached. */
 void tools_fetch_missing(void *worker);
-/* A client has been given a page: fetches what follows it with the client's own session, if
- * the source's tools are not yet known. */
+/* A client has got a page. Fetches the pages after it with the client's own session, if the
+ * source's tools are not known yet. */
 void tools_fetch_pages_after(struct call *call, struct str next_cursor);
-/* For a call of a tool that its owner was not told of, or that may have changed: fetches the whole
- * list with the client's own session, then goes on, unless the client has gone meanwhile. What
- * upstream says of the tool decides how it may be run, and what policies see (seed 002 F-003.3).
- * False, and nothing is done, when another call of its owner had it fetched within five seconds. */
+/* For a call of a tool that its owner was not told of, or that may have changed. Fetches the whole
+ * list with the client's own session, then goes on, unless the client has gone meanwhile. The
+ * tool's definition decides how it may be run, and what policies see (seed 002 F-003.3). false:
+ * nothing is done, because another call of the owner had the list fetched within five seconds. */
 bool tools_fetch_then(struct call *call, call_step next);
 bool tools_fetch_is_due(struct call *call);
 /* For an approved call of a tool that its owner was not told of since the start, or that may have
- * changed: the same with the headers of that call. `done` runs once, later, on the worker's
+ * changed. Fetches the list with the headers of that call. `done` runs once, later, on the worker's
  * loop. */
 void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
                       const struct config_source *source, struct str owner,
@@ -28,10 +28,10 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
 /* The same for the control plane, with a session of the gateway's own. */
 void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *snapshot,
                              const struct config_source *source, loop_callback done, void *context);
-/* Upstream has come back, or the configuration has changed: fetches what is missing, on the
- * first worker's loop. Any thread. */
+/* A server has come back, or the configuration has changed. Fetches what is missing, on the first
+ * worker's loop. Any thread. */
 void tools_fetch_soon(struct gateway *gateway);
-/* Upstream has said that its tools have changed. Any thread. */
+/* A server has said that its tools have changed. Any thread. */
 void tools_fetch_changed(struct gateway *gateway, struct str source);
-/* Forgets the next try; for the end. */
+/* Forgets the next try: the process ends. */
 void tools_fetch_stop(struct gateway_worker *worker);

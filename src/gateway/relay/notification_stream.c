@@ -1,4 +1,4 @@
-/* Open GET streams and what is told on them. */
+/* Open GET streams and the messages on them. */
 #include "notification_stream.h"
 
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
 
-/* What a client that does not read may make wait for it. */
+/* How many bytes may wait for a client that does not read. */
 #define WAITING_BYTES ((size_t)256 * 1024)
 
 struct notification_stream {
     struct list node;
     struct call *call;
     const bool *inside_event;
-    struct buffer pending; /* whole events, until upstream's own is complete */
+    struct buffer pending; /* whole events, which wait until the server's own is complete */
     uint64_t claimant;     /* its number once it carries questions */
 };
 
@@ -36,7 +36,7 @@ static void put(struct notification_stream *stream, struct str events)
         notification_stream_flush(stream);
 }
 
-/* NULL: whatever asks this client. */
+/* NULL: all questions to this client. */
 static void offer(struct notification_stream *stream, const struct task *task)
 {
     struct buffer events;
@@ -75,8 +75,8 @@ static void tell(struct notification_stream *stream, struct str events)
     put(stream, events);
 }
 
-/* Whether the stream is the owner's. Of those who give no name none can be told from another, and
- * the id is all that protects their tasks. */
+/* Whether the stream is the owner's. Anonymous clients cannot be told apart, so only the id
+ * protects their tasks. */
 static bool is_owners(const struct notification_stream *stream, const struct task *task)
 {
     return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);

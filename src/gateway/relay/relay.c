@@ -1,4 +1,4 @@
-/* Carrying a request up and its response down. */
+/* Carries a request up and its response down. */
 #include "relay_internal.h"
 
 #include <stdlib.h>
@@ -140,7 +140,7 @@ void relay_send_down(struct relay *relay, struct str bytes)
     if (bytes.length == 0)
         return;
     bool is_behind = !http_stream_write(relay->call->exchange, bytes);
-    if (is_behind && relay->upstream) /* at upstream's end there is nothing to hold back */
+    if (is_behind && relay->upstream) /* upstream is NULL when the response has ended */
         upstream_call_pause(relay->upstream);
 }
 
@@ -152,7 +152,7 @@ static void start_stream(struct relay *relay, const struct headers *headers)
                       relay->mode == RELAY_BYTES ? relay->content_length : -1);
     if (relay->mode != RELAY_EVENTS)
         return;
-    http_stream_flush(call->exchange); /* a silent stream must still be seen to open */
+    http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
     if (relay->options.open_stream && relay->status == 200)
         relay->stream = notification_stream_open(call, &relay->inside_event);
 }
@@ -168,14 +168,15 @@ static int64_t announced_length(const struct http_header *items, size_t count)
     return -1;
 }
 
-/* A 5xx is an answer as well: it goes down as it is, unless there is something in its place. */
+/* Whether options.failed answers in place of a 5xx, which else goes down as it is. */
 static bool is_stood_in_for(struct relay *relay)
 {
     return relay->status >= 500 && relay->options.failed &&
            relay->options.failed(relay->call, RELAY_STATUS_5XX); /* which drops the relay */
 }
 
-/* Errors of HTTP go down as they are; what is encoded cannot be read. */
+/* Whether the reply is read for its id. HTTP errors go down as they are. An encoded body cannot be
+ * read. */
 static bool has_id_to_look_at(const struct relay *relay)
 {
     const struct envelope *envelope = &relay->call->envelope;
@@ -183,7 +184,7 @@ static bool has_id_to_look_at(const struct relay *relay)
            relay->status < 300 && !relay->is_encoded;
 }
 
-/* What has been held back goes down. */
+/* Sends down what was held back. */
 static void let_down(struct relay *relay)
 {
     relay->mode = RELAY_BYTES;
@@ -233,7 +234,7 @@ static void count_too_large(void)
     metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
 }
 
-/* Its connection is closed with it: what comes next there may be another's, too. */
+/* Ends the call and its connection, on which the next reply may be another request's, too. */
 static void fail_for_another_id(struct relay *relay)
 {
     log_warn("Upstream answered with the id of another request",
@@ -305,7 +306,8 @@ static void answer_whole(struct relay *relay)
     struct buffer message;
     buffer_init(&message);
     if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->kept), &message)) {
-        /* An error of upstream's goes down as it is; what cannot be read does not. */
+        /* An error of the server's goes down as it is. A reply that cannot be read does not go
+         * down. */
         struct str text = buffer_str(&relay->kept);
         if (!json_check(text, NULL) || json_member(text, "error").length == 0) {
             buffer_finish(&message);

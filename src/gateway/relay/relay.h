@@ -1,6 +1,6 @@
 /*
- * One request carried to upstream and its response carried back: streamed as it comes, or,
- * for the few methods whose reply is rewritten, held until it is whole.
+ * Carries one request to the server and its response back. The response is streamed as it comes.
+ * The few methods whose reply is rewritten hold it until it is whole.
  */
 #pragma once
 
@@ -8,61 +8,61 @@
 #include "request/call.h"
 #include "request/headers.h"
 
-/* How upstream failed before a response could be answered. */
+/* Why there is no response. */
 enum relay_failure {
     RELAY_CONNECT_FAILED,
     RELAY_GONE,
     RELAY_TIMEOUT,
     RELAY_UNREADABLE, /* encoded, too large or not JSON where the reply must be read */
-    RELAY_STATUS_5XX, /* only told to `failed`; else it goes down as it is */
+    RELAY_STATUS_5XX, /* only for `failed`; without it the response goes down as it is */
 };
 
 struct relay_options {
     int64_t silence_ms; /* 0: none */
     const char *url;    /* NULL: the source's */
-    bool open_stream;   /* an SSE reply is the client's stream for what comes unasked */
+    bool open_stream;   /* an SSE reply is the client's notification stream */
     /* Sees the response's status and headers before anything goes down. May be NULL. */
     void (*head)(struct call *call, int status, const struct headers *headers);
     /* Writes the JSON-RPC response message anew; `result` is its result's JSON text.
      * NULL: results stream through untouched. */
     void (*rewrite)(struct call *call, struct str result, struct buffer *new_result);
-    /* Writes a whole JSON-RPC response in place of one with this error; false lets it go down as
-     * it is. NULL: all of them go. */
+    /* Writes a whole JSON-RPC response in place of one with this error. false: the error goes down
+     * as it is. NULL: all errors go down. */
     bool (*replace_error)(struct call *call, struct str error, struct buffer *message);
-    /* Whether a request or notification of upstream's is taken out of the event stream. NULL:
-     * all of them go down. */
+    /* Whether a request or notification of the server's is taken out of the event stream. NULL: all
+     * messages go down. */
     bool (*take_message)(struct call *call, struct str message);
-    /* Told once, when the response is not complete after `slow_ms`, and again when asked for by
-     * relay_repeat_slow(); 0: never. */
+    /* Called once when the response is not complete after `slow_ms`, and again after
+     * relay_repeat_slow(). 0: never. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
-    /* The client has gone before its response was complete. Unless this takes the server's side off
-     * (relay_detach), it is dropped. NULL: it is dropped. */
+    /* The client has gone before its response was complete. The server's side is dropped unless
+     * this takes it (relay_detach). NULL: it is dropped. */
     void (*left)(struct call *call);
-    /* Answers in upstream's place; returns false to let the ordinary error be answered, or the
-     * 5xx go down. */
+    /* Answers in the server's place. false: the ordinary error is answered, or the 5xx goes down.
+     */
     bool (*failed)(struct call *call, enum relay_failure failure);
 };
 
 /* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
-/* Takes it off a call under way, which others will answer; on the client's stream when that has
- * begun. The options' callbacks are not used any more. false: not now, because the request has
- * not all gone out or what comes cannot be taken back, and nothing was changed. */
+/* Takes the server's side off a call. The caller answers the call, on the client's stream if that
+ * has begun. The options' callbacks are not called any more. false: the request has not all gone
+ * out, or a part of a message has gone down; nothing was changed. */
 bool relay_detach(struct call *call, struct rpc_call_begun *taken);
 /* How long ago it was started. */
 int64_t relay_age_ms(const struct call *call);
 /* Calls options.slow() once more. */
 void relay_repeat_slow(struct call *call, int64_t in_ms);
 bool relay_is_under_way(const struct call *call);
-/* Sends down a message that `take_message` has taken before: between two events, never within one
- * that is passing in pieces. For a call whose response is an event stream that has begun. */
+/* Sends down a message that `take_message` took before. It goes between two events, never into one
+ * that passes in pieces. The call's response is an event stream that has begun. */
 void relay_pass(struct call *call, struct str message);
-/* A person is asked in this call: upstream may be silent for as long as that takes. Nothing happens
- * without a relay. */
+/* A person is asked in this call, so the server may be silent as long as that takes. Nothing
+ * happens without a relay. */
 void relay_wait_for_person(struct call *call);
-/* Answers 503 to the worker's GET requests whose stream upstream has not opened yet: the process
- * ends. */
+/* The process ends: answers 503 to the worker's GET requests whose stream the server has not opened
+ * yet. */
 void relay_end_opening(struct gateway_worker *worker);
 /* The ordinary answer to a failure: -32000, -32001 or -32002 for a request, else 502. */
 void relay_answer_failure(struct call *call, enum relay_failure failure);

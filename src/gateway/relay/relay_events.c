@@ -50,7 +50,7 @@ void relay_find_last_id(const struct relay *relay, struct buffer *id)
     }
 }
 
-/* The data of one event, or what stands in its place: false when it goes down as it came. */
+/* Writes what goes down in place of an event's data. false: the event goes down as it came. */
 static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
 {
     if (!relay_rewrites(&relay->options) || data.length == 0)
@@ -62,14 +62,14 @@ static bool rewrite_data(struct relay *relay, struct str data, struct buffer *me
         return true;
     if (!is_too_large && json_check(data, NULL) && json_type(data) != JSON_ARRAY)
         return false;
-    /* What cannot be read cannot be filtered; a client might read it all the same. Nor are batches
-     * read, which no server has a reason to send. */
+    /* Data that cannot be read cannot be filtered, but a client might read it. Batches are not read
+     * either; no server has a reason to send one. */
     jsonrpc_write_error(message, relay->call->envelope.id, relay_failure_error(RELAY_UNREADABLE),
                         STR_EMPTY, NULL);
     return true;
 }
 
-/* One whole event of a reply that must be read. */
+/* Sends one whole event of a reply that is read. */
 static void send_event_read(struct relay *relay, struct str raw)
 {
     struct sse_event event;
@@ -92,7 +92,7 @@ static void send_event_read(struct relay *relay, struct str raw)
     sse_event_finish(&event);
 }
 
-/* Whole events, one after the other. */
+/* Sends whole events, one after the other. */
 static void send_events(struct relay *relay, struct str events)
 {
     if (!relay_rewrites(&relay->options) && !relay_may_take(&relay->options, events)) {
@@ -107,8 +107,8 @@ static void send_events(struct relay *relay, struct str events)
     }
 }
 
-/* Only whole events go down, so that an error event can always follow; but one that is
- * longer than any buffer should be passes in pieces. */
+/* Only whole events go down, so that an error event can always follow. An event that is too long to
+ * be held passes in pieces. */
 void relay_take_events(struct relay *relay, struct str bytes)
 {
     size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
@@ -145,8 +145,7 @@ void relay_pass(struct call *call, struct str message)
     buffer_init(&event);
     sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
     if (!relay)
-        deferred_response_pass(call,
-                               message); /* the stream goes on, and upstream's side is another's */
+        deferred_response_pass(call, message); /* the call is detached */
     else if (relay->inside_event)
         buffer_append(&relay->behind, buffer_str(&event));
     else

@@ -1,4 +1,4 @@
-/* A response that does not come, or not to its end: what the client gets in its place. */
+/* What the client gets when the server's response does not come, or breaks off. */
 #include "relay_internal.h"
 #include "taskgate/mcp/sse.h"
 

@@ -5,16 +5,16 @@
 #include "request/call_part.h"
 #include "taskgate/mcp/reply_check.h"
 
-/* A reply whose id comes after more than this goes down before the id is known. When it turns out
- * to be another's, the client gets no end of it. */
+/* A reply whose id comes after more bytes than this goes down before its id is known. If the id is
+ * another request's, the response is cut off. */
 #define LOOKING_BYTES ((size_t)64 * 1024)
 
-/* Of what went down last this much is kept at both ends, to see whether it was the answer. */
+/* So many bytes at both ends of what went down last are kept, to see whether it was the answer. */
 #define GLIMPSE_BYTES 256
 
 enum relay_mode {
-    RELAY_WAITING, /* for the head */
-    RELAY_LOOKING, /* nothing goes down before it is known whose reply it is */
+    RELAY_WAITING, /* waits for the head */
+    RELAY_LOOKING, /* held until the reply's id is known */
     RELAY_BYTES,   /* streamed as they come */
     RELAY_EVENTS,  /* streamed event by event */
     RELAY_WHOLE,   /* held until the end, then rewritten */
@@ -25,10 +25,10 @@ struct relay {
     struct call *call;
     struct relay_options options;
     struct upstream_call *upstream;
-    struct headers headers; /* of a response that has not gone down: copies */
+    struct headers headers; /* copies, of a response that is held */
     enum relay_mode mode;
     int status;
-    struct buffer kept; /* what has not gone down: all so far, or the part of an event */
+    struct buffer kept; /* what has not gone down: all so far, or a part of an event */
     struct reply_event_check reply;
     struct sse_splitter splitter;
     struct notification_stream *stream; /* the client's open GET stream */
@@ -37,8 +37,8 @@ struct relay {
     struct buffer behind;   /* whole events that go down behind it */
     struct buffer glimpse;  /* first and last bytes of what went down last */
     int64_t content_length; /* of the response; -1 when it is not announced */
-    bool is_encoded;        /* what comes cannot be read */
-    bool is_looked_at;      /* a reply by its id, with `reply` */
+    bool is_encoded;        /* the body has an encoding, so it cannot be read */
+    bool is_looked_at;      /* the reply's id is checked, by `reply` */
     struct loop_timer slow; /* only with options.slow_ms */
 };
 
@@ -64,15 +64,14 @@ void relay_note_unreachable(struct call *call);
 void relay_ask_if_reachable(const struct call *call);
 
 /* ---- relay_events.c ---- */
-/* Sends down what is whole, and keeps the rest. */
+/* Sends whole events down, and keeps the rest. */
 void relay_take_events(struct relay *relay, struct str bytes);
-/* Upstream has ended: so does an event that had no empty line. */
+/* The response has ended, and with it an event without an empty line. */
 void relay_end_events(struct relay *relay);
-/* Whether what went down last was the answer to this call. Members of a message stand at its
- * ends, around a result of any size: a look there tells, and nothing need be parsed on the
- * way down. When in doubt it was not: a second answer is ignored by clients, none is waited
- * for. */
+/* Whether what went down last was the answer to this call. The id of a message is near its
+ * beginning or its end, so nothing is parsed on the way down. false when in doubt: clients ignore a
+ * second answer, but wait for a missing one. */
 bool relay_is_answered(const struct relay *relay);
-/* The `id` of what went down last, as far as a look there tells; an earlier event's is as good,
- * for behind it upstream says more again than is needed. */
+/* The `id` of the last event that went down, or an earlier one's. The server then repeats events,
+ * which does no harm. */
 void relay_find_last_id(const struct relay *relay, struct buffer *id);

@@ -1,4 +1,4 @@
-/* Rewriting one response. */
+/* Rewrites one response. */
 #include "relay_rewrite.h"
 
 #include <string.h>
@@ -16,9 +16,9 @@ bool relay_may_take(const struct relay_options *options, struct str bytes)
            memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL;
 }
 
-/* A result says that upstream has looked at session and token: what relies on that may go on for a
- * while. An error says nothing, whatever its HTTP status, and neither does a stream that was
- * opened. `initialize` looks at no session; its own file notes what its result says. */
+/* A result shows that the server has accepted the session and the token. An error shows nothing,
+ * whatever its HTTP status, and neither does an open stream. `initialize` has no session yet; its
+ * own file notes what its result shows. */
 static void note_acceptance(struct call *call)
 {
     bool is_request = call->envelope.kind == ENVELOPE_REQUEST && call->method;
@@ -36,7 +36,8 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     if (result.length == 0)
         return has_our_id && error.length > 0 && options->replace_error &&
                options->replace_error(call, error, out);
-    /* Upstream may spell our id otherwise; another's has not come this far. */
+    /* The server may spell our id otherwise. A reply with another request's id was refused before.
+     */
     if (!options->rewrite) {
         if (has_our_id) {
             note_acceptance(call);

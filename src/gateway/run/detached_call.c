@@ -1,5 +1,5 @@
-/* Running calls whose client may not wait for the end: their beginning, the server's answer, their
- * end. */
+/* Calls that run whether or not their client waits: how one begins, what the server answers, how it
+ * ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,8 @@ void detached_call_store(struct detached_call *detached)
         detached_call_end(detached);
 }
 
-/* An answer that comes before its task is stored waits for it: detached_task.c goes on. */
+/* The store may still be taking the call's task. Then the answer is kept, and detached_task.c
+ * stores it. */
 static void on_reply(void *context, const struct rpc_call_reply *reply)
 {
     struct detached_call *detached = context;
@@ -74,7 +75,7 @@ const struct rpc_call_callbacks detached_call_rpc_callbacks = {.reply = on_reply
 
 /* ---- the beginning ---- */
 
-/* The client has gone. What execute_tool has begun goes on: its client finds the task in its
+/* The client has gone. A call by execute_tool goes on as a task, which the client finds in its
  * list. */
 static void on_dropped(struct call *call, void *object)
 {

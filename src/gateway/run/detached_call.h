@@ -1,8 +1,7 @@
 /*
- * Calls that take longer than their client can wait: they go on as tasks, and the client is told
- * so, with the id under which it finds the result (seed 000 "Timeout-Based Task Promotion").
- *
- * A forwarded call is a relay's until then. One by execute_tool is run here from the start.
+ * Calls that take longer than their client can wait. They go on as tasks, and the client is told
+ * the id under which it finds the result (seed 000 "Timeout-Based Task Promotion"). A relay has a
+ * forwarded call until then. A call by execute_tool runs here from the start.
  */
 #pragma once
 
@@ -13,11 +12,11 @@ struct rpc_call_reply;
 struct store_reply;
 
 /* How the client of a call is told. One table serves all calls: gateway.detached_callbacks. Each of
- * the first three takes the call off the promotion. */
+ * the first three takes the client's call off the detached one. */
 struct detached_callbacks {
     /* The server's answer came before the call was a task. */
     void (*answered)(struct detached_call *detached, const struct rpc_call_reply *reply);
-    /* The same, but the store did not take the task: the promotion's outcome has the answer. */
+    /* The same, but the store did not take the task. The outcome has the answer. */
     void (*ended)(struct detached_call *detached);
     /* The call is a task. `working` holds those of the client at this server. */
     void (*became_task)(struct detached_call *detached, const struct store_reply *working);
@@ -25,11 +24,10 @@ struct detached_callbacks {
     void (*message)(struct detached_call *detached, struct str message);
 };
 
-/* How soon detached_call_of_slow() is to be told first. */
+/* When detached_call_of_slow() is to be called first. */
 int64_t detached_call_first_look_ms(const struct call *call);
-/* For relay_options.slow: makes a task of the call, once its client has waited for
- * `pseudo_tools.wait`, if that client is one that is shown the tools for it; else it stays the
- * relay's. */
+/* For relay_options.slow: makes a task of the call when its client has waited for
+ * `pseudo_tools.wait` and is shown the tools for tasks. Else the relay keeps the call. */
 void detached_call_of_slow(struct call *call);
 /* For relay_options.left: makes a task of the call if its client is shown the tools for it and can
  * find it again by its session or token. The same call made again joins that task
@@ -38,10 +36,10 @@ void detached_call_of_left(struct call *call);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the
  * task that it has become. When the client leaves before, only the wait ends. */
 void detached_call_run(struct call *call, int64_t patience_ms);
-/* The client's notifications/cancelled: true when it is about a call that goes on without it; then
- * only the wait ends, and upstream does not hear of it. */
+/* Takes a client's notifications/cancelled. true: it is about a call that goes on without its
+ * client, so only the wait ends, and the server does not hear of it. */
 bool detached_call_takes_cancel(struct call *call);
-/* The task has changed: when it was cancelled or has expired, upstream is told. */
+/* The task has changed. If it was cancelled or has expired, the server is told. */
 void detached_call_note_task(struct gateway_worker *worker, struct task *task);
-/* Everything of the worker that nobody waits for, for the end of the process. */
+/* Ends the worker's calls that are tasks: the process ends. */
 void detached_calls_drop(struct gateway_worker *worker);

@@ -29,8 +29,8 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
 /* What its rpc needs, but for a body. */
 struct rpc_call_options detached_call_options(const struct detached_call *detached);
 extern const struct rpc_call_callbacks detached_call_rpc_callbacks;
-/* The client has given up, if it still waits: it reads no answer, so none tells it anything that
- * is told once. */
+/* The client has given up the call. It reads no answer, so an answer must not hold what is told
+ * only once. */
 void detached_call_stop_running(struct detached_call *detached);
 /* Stores the outcome of a call that is a task. */
 void detached_call_store(struct detached_call *detached);

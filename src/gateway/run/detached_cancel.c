@@ -1,7 +1,7 @@
 /*
- * Clients that give up a call that upstream runs. An SDK client that has waited for a minute sends
- * notifications/cancelled for it: upstream must not hear of it where the call goes on as a task,
- * whose end the client may still want. It cancels the task if it means that.
+ * Clients that give up a call that the server runs. An SDK client sends notifications/cancelled
+ * when it has waited for a minute. The call goes on as a task, whose result the client may still
+ * want, so the server does not hear of it. A client that wants to stop the call cancels the task.
  */
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
@@ -10,7 +10,7 @@
 #include "request/client_profile.h"
 #include "taskgate/json/text.h"
 
-/* One client's request: keys hold no space. */
+/* Names one client's request. A key has no space. */
 static void write_name(struct buffer *out, struct str key, struct str request_id)
 {
     buffer_append(out, key);

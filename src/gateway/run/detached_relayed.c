@@ -1,4 +1,5 @@
-/* Calls that a relay has begun: a slow one, and one whose client has left. */
+/* Calls that a relay has begun, and that become tasks because they are slow or their client has
+ * left. */
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "quota.h"
@@ -6,8 +7,7 @@
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
 
-/* By then the session of a call is read, so that it is known whose call it is if its client goes.
- */
+/* The first look reads the call's session. It is needed when the client leaves. */
 #define FIRST_LOOK_MS 1000
 
 static bool may_promote(const struct call *call)
@@ -16,8 +16,8 @@ static bool may_promote(const struct call *call)
     return relay_is_under_way(call) && !has_asked_for_task && client_is_shown_tools(call);
 }
 
-/* Room for a task is reserved, and the server's side is the promotion's: false, and nothing was
- * changed, when there is no room, or it cannot be taken now. */
+/* Reserves room for a task and takes the server's side off the relay. false: there is no room, or
+ * the server's side cannot be taken now; nothing was changed. */
 static bool take_relayed(struct call *call, struct rpc_call_begun *taken)
 {
     char key[CLIENT_KEY_BYTES];
@@ -70,8 +70,8 @@ void detached_call_of_slow(struct call *call)
 
 /* ---- its client has left ---- */
 
-/* Whether the session is known without asking the store, for which there is no time now. Without a
- * session nothing more is known than before. */
+/* Whether the client is known without asking the store. The client has left, so the store would
+ * answer too late. A call without a session needs no answer. */
 static bool knows_client(struct call *call)
 {
     call_identify(call);

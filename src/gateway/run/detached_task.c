@@ -1,4 +1,5 @@
-/* A running call becomes a task: there is room for it, the store has it, and its client is told. */
+/* How a running call becomes a task: room is reserved, the store takes the task, and the client is
+ * told. */
 #include "detached_call_internal.h"
 
 #include <string.h>

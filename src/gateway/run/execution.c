@@ -19,8 +19,7 @@ static struct execution *find(struct gateway_worker *worker, struct str id)
 
 /* ---- leaving a state ---- */
 
-/* Nothing is under way any more. The questions of a task that another worker runs are that
- * worker's. */
+/* Ends what is under way. Only the worker that runs a task may end the questions of that task. */
 static bool leave(struct execution *execution, enum invocation_state to)
 {
     struct invocation *base = &execution->base;
@@ -85,7 +84,8 @@ static struct execution *obtain(struct gateway_worker *worker, const struct task
     return execution;
 }
 
-/* NULL: the call has other headers than the one that was approved, so it lends nothing. */
+/* NULL: the call's headers differ from those of the approved call, so its credentials are not used.
+ */
 static struct execution *hold(const struct call *call, const struct task *task)
 {
     const struct str id = str_slice(task->id, strlen(task->id));
@@ -199,7 +199,7 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
 
 /* ---- the task has changed ---- */
 
-/* Stopped by its owner or an operator: upstream is told, as far as it listens. */
+/* The owner or an operator has cancelled the task. The server is told. */
 static void stop(struct execution *execution)
 {
     if (execution->base.server_task) {
@@ -227,7 +227,7 @@ void execution_note_task(struct gateway_worker *worker, struct task *task)
     if (task_state_is_terminal(task->state))
         request_headers_forget(worker->gateway->request_headers, str_from(task->id));
     if (!execution) {
-        /* One worker alone speaks for the control plane, so that no two begin. */
+        /* Only the first worker runs calls of the control plane, so no two workers begin one. */
         if (worker == worker->gateway->workers[0] &&
             str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
             execution_offer_own(worker, task, false);

@@ -1,5 +1,5 @@
-/* What comes of an approved call: the server's answer, its refusal of the credentials, or an error
- * of the gateway's own. */
+/* How an approved call ends: with the server's answer, with its refusal of the credentials, or with
+ * an error of the gateway's own. */
 #include "execution_internal.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -27,8 +27,8 @@ void execution_fail(struct execution *execution, enum jsonrpc_error error, const
     store(execution, INVOCATION_STORING);
 }
 
-/* Another worker may have found nothing amiss a moment ago, and run it: then this one is too late,
- * and must not say that nothing was done. */
+/* Another worker may have checked the same call a moment ago and run it. `unless_begun` makes the
+ * store drop this refusal then. */
 void execution_refuse(struct execution *execution, enum jsonrpc_error error)
 {
     log_warn("An approved call is not run: what was approved has changed",
@@ -38,8 +38,8 @@ void execution_refuse(struct execution *execution, enum jsonrpc_error error)
     store(execution, INVOCATION_REFUSED);
 }
 
-/* Upstream did not let the credentials in: the approval stands until execute-by, and the
- * owner's next call brings fresh ones (contract "Tasks"). */
+/* The server refused the credentials. The approval stands until execute-by, and the owner's next
+ * call brings fresh credentials (contract "Tasks"). */
 static void back_to_approved(struct execution *execution)
 {
     static const char refused_too_often[] =

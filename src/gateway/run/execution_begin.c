@@ -1,5 +1,5 @@
-/* Beginning an approved call: it is compared with what was approved, `executing` is committed, and
- * then alone the first byte goes to the server (design invariants 4 and 5). */
+/* How an approved call begins. It is compared with what was approved. `executing` is committed. The
+ * first byte goes to the server after the commit (design invariants 4 and 5). */
 #include "decision/drift_check.h"
 #include "execution_internal.h"
 #include "mcp_client/tools_fetch.h"
@@ -29,7 +29,7 @@ static void try_again(struct execution *execution, int64_t in_ms)
 
 /* ---- committing ---- */
 
-/* `executing` is on disk: now, and only now, the first byte goes to the server. */
+/* `executing` is on disk. No byte has gone to the server before. */
 static void run(struct execution *execution, struct task *task)
 {
     invocation_set_task(&execution->base, task);
@@ -74,8 +74,8 @@ static void commit(struct execution *execution)
 
 /* ---- checking ---- */
 
-/* Without the list the call cannot be compared, and nothing is run uncompared. The approval stands
- * until execute-by, and the owner's next call tries at once. */
+/* The call cannot be compared without the server's list of tools, and a call that was not compared
+ * does not run. The approval stands until execute-by. The owner's next call tries again at once. */
 static void wait_for_list(struct execution *execution)
 {
     log_warn("An approved call waits: upstream does not say what its tools are now",

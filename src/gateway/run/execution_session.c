@@ -1,5 +1,5 @@
-/* Executing for the control plane, which has no session at upstream: the gateway opens one of
- * its own with the source's static headers, for this one call. */
+/* Calls of the control plane, which has no session at the server. The gateway opens a session with
+ * the source's static headers for each call. */
 #include <stdlib.h>
 
 #include "execution_internal.h"
@@ -14,10 +14,11 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = context;
     execution->base.rpc = NULL;
-    execution_send(execution); /* what upstream thinks of the notification, the call will tell */
+    execution_send(execution); /* its answer shows whether the server took the notification */
 }
 
-/* Some servers refuse calls until they have read the notification, so its answer is awaited. */
+/* Some servers refuse calls until they have read the notification, so the call waits for its
+ * answer. */
 static void say_initialized(struct execution *execution)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_initialized};
@@ -65,9 +66,9 @@ void execution_session_close(struct execution *execution)
     headers_finish(&execution->base.headers);
 }
 
-/* ---- a last word ---- */
+/* ---- a last message ---- */
 
-/* What is needed to close the session after the execution itself has gone. */
+/* What closes the session after the execution has been freed. */
 struct farewell {
     struct gateway_worker *worker;
     struct snapshot *snapshot;

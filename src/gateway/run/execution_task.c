@@ -1,5 +1,5 @@
-/* Executing a tool that upstream itself runs only as a task: create, poll, fetch the result
- * (contract "Tasks": upstream's own annotation `required`). */
+/* Calls of a tool that the server runs only as a task of its own: create it, poll it, fetch its
+ * result (contract "Tasks": the server's annotation `required`). */
 #include <stdlib.h>
 
 #include "execution_internal.h"
@@ -59,10 +59,10 @@ static void on_status(void *context, const struct rpc_call_reply *reply)
     struct str status = json_member(task, "status");
     execution->base.rpc = NULL;
     if (task.length == 0)
-        execution_answered(execution, reply); /* an error, or no answer: that is the outcome */
+        execution_answered(execution, reply); /* an error or no answer is the call's outcome */
     else if (json_string_equals(status, STR("working")))
         loop_timer_start(&execution->base.timer, poll_interval_ms(task));
-    else /* at its end, or asking something: its answer comes with tasks/result */
+    else /* the task has ended or asks something; tasks/result brings its answer */
         fetch_result(execution);
 }
 

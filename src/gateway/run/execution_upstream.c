@@ -1,4 +1,4 @@
-/* What an approved call sends to upstream, and what upstream says while it works. */
+/* What an approved call sends to the server, and what the server says while it works. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ void execution_server_message(void *context, struct str message)
     server_messages_take(&origin, message);
 }
 
-/* While a person thinks, upstream has nothing to say. */
+/* The server may be silent while a person has its question. */
 static int64_t silence_limit_ms(const struct execution *execution)
 {
     return input_is_open(execution->base.worker->gateway, execution->base.task)
@@ -50,7 +50,8 @@ void execution_set_silence(struct execution *execution)
     rpc_call_set_silence(execution->base.rpc, silence_limit_ms(execution));
 }
 
-/* A client that knows no tasks sent none, and upstream runs the tool in no other way. */
+/* Adds a `task` member, without which the server does not run the tool. A client that knows no
+ * tasks sent none. */
 static void add_task(struct buffer *body, const struct task *task)
 {
     struct buffer asked, params, whole;

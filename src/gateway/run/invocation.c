@@ -1,4 +1,5 @@
-/* What every call that the gateway runs has: its message to the server, its outcome, its end. */
+/* What all calls that the gateway runs have in common: their messages to the server, and how an
+ * outcome is stored. */
 #include "invocation.h"
 
 #include <stdlib.h>
@@ -93,7 +94,7 @@ static void on_stored(void *context, const struct store_reply *reply)
 {
     struct invocation *invocation = context;
     if (reply->status == STORE_FAILED && invocation_where(invocation) != INVOCATION_ENDED) {
-        /* The answer exists only here: it is kept until the disk takes it. */
+        /* The answer exists only in memory. It is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet",
                   LOG_TEXT("task", invocation->id));
         loop_timer_start(&invocation->timer, STORE_RETRY_MS);

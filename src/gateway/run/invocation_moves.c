@@ -1,4 +1,4 @@
-/* Where an invocation may go, and what holds wherever it is. */
+/* The states of an invocation: which moves are allowed, and what holds in each state. */
 #include <stdlib.h>
 
 #include "invocation.h"

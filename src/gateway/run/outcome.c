@@ -1,4 +1,4 @@
-/* From answers to changes of tasks. */
+/* Makes the change of a task from the server's answer. */
 #include "outcome.h"
 
 #include "taskgate/json/text.h"

@@ -1,6 +1,5 @@
 /*
- * What upstream's answer to a tool call makes of the task that stands for it: the change that
- * ends it (contract "Tasks").
+ * The change of a task that the server's answer to its call makes (contract "Tasks").
  */
 #pragma once
 
@@ -14,7 +13,7 @@ struct outcome {
 
 /* Zeroed memory is an empty outcome. */
 void outcome_finish(struct outcome *outcome);
-/* Upstream's result; one that says isError fails the task, with its first text as the reason. */
+/* The server's result. One with isError fails the task, and its first text is the reason. */
 void outcome_of_result(struct outcome *outcome, struct str result);
 /* Upstream's JSON-RPC error. */
 void outcome_of_error(struct outcome *outcome, struct str error);

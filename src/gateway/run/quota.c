@@ -1,4 +1,4 @@
-/* Counts by holder; one that has none is not remembered. */
+/* Counts by holder. A holder with a count of zero is forgotten. */
 #include "quota.h"
 
 #include <pthread.h>

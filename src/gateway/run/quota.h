@@ -1,6 +1,6 @@
 /*
- * How many of something each holder has, and at most. Shared by all workers behind a short lock.
- * Any thread.
+ * How many of something each holder has, with a limit for each holder and one for all. All workers
+ * share it behind a short lock. Any thread.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* What upstream asks on a stream of the client's own, where the gateway's tools answer in the
- * client's place: it is taken out before the client sees it. */
+/* Requests of the server on a client's own stream. The gateway takes them out when its tools answer
+ * them in the client's place. */
 #include <stdlib.h>
 
 #include "inbox/inbox.h"
@@ -35,14 +35,14 @@ static bool is_get_stream(const struct call *call)
 
 /* ---- taking ---- */
 
-/* The questions that a call has brought: they share a number, and end with the call. */
+/* The questions of one call share a number and end with the call. */
 struct asked {
     struct call_part part;
     uint64_t number;
 };
 
-/* The client's own GET stream may end and be opened again: what came on it is asked until upstream
- * has gone. */
+/* A client's GET stream may end and be opened again. Its questions stay open until the server has
+ * gone. */
 static void drop(struct call *call, void *object)
 {
     struct asked *asked = object;
@@ -78,7 +78,8 @@ uint64_t input_take_number(struct call *call)
     return number;
 }
 
-/* What is related to a task of upstream's that an execution follows: its client knows only ours. */
+/* Takes a message about a server's own task that an execution follows. The client knows only the
+ * gateway's task. */
 static bool take_of_task(struct call *call, struct str method, struct str message)
 {
     struct gateway *gateway = call->worker->gateway;
@@ -111,7 +112,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         .audience = &audience,
         .budget = &call->server_budget,
     };
-    /* Each change of our own task is told by us. */
+    /* The gateway tells each change of its own task itself. */
     if (!str_equal(method, STR("notifications/tasks/status")))
         server_messages_take(&origin, message);
     headers_finish(&headers);
@@ -145,9 +146,9 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
     headers_finish(&headers);
 }
 
-/* ---- a session of which nothing is in memory ---- */
+/* ---- a session that is not in memory ---- */
 
-/* A message that is held back until the store has said whose session this is. */
+/* A message that waits until the store has read its session. */
 struct late_message {
     struct call *call;
     enum input_kind kind;
@@ -171,7 +172,8 @@ static void on_facts(void *context, const struct store_reply *reply)
     free(late);
 }
 
-/* Whether the facts are there now; else the message is held back. */
+/* Whether the session's facts are in memory. false: the message is held back until the store has
+ * read them. */
 static bool has_facts(struct call *call, enum input_kind kind, struct str message)
 {
     struct gateway *gateway = call->worker->gateway;
@@ -188,7 +190,7 @@ static bool has_facts(struct call *call, enum input_kind kind, struct str messag
 
 /* ---- the stream ---- */
 
-/* What a client that knows no tasks may also ask for by get_notifications and get_logs. */
+/* Notes what a client without tasks may also read by get_notifications and get_logs. */
 static void keep_notification(struct call *call, struct str method, struct str message)
 {
     char key[CLIENT_KEY_BYTES];

@@ -12,7 +12,7 @@ struct result_wait {
     struct call_part part;
     struct list node; /* in the worker's list for this task */
     struct call *call;
-    struct str task_id; /* owned; a client's word, so it may hold NUL */
+    struct str task_id; /* owned; the client chose it, so it may hold NUL */
     struct result_wait_options options;
     struct loop_timer patience;
     uint64_t claimant; /* its number once it carries questions */
@@ -134,8 +134,8 @@ void result_wait_note_task(struct gateway_worker *worker, struct task *task)
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others || !task_state_is_terminal(task->state))
         return;
-    /* Answering a call may end the list itself, so the walk ends with its last node; who asks
-     * for a task that is not theirs is answered by the read of it. */
+    /* Answering the last call frees the list, so the walk ends with that node. The read of the task
+     * answers a client that does not own it. */
     struct list *last = others->previous;
     for (struct list *node = others->next, *next; node != NULL; node = next) {
         struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
@@ -180,7 +180,7 @@ bool result_wait_pass_message(struct gateway_worker *worker, const struct task *
     return false;
 }
 
-/* What has not begun to be a stream becomes one when there is something to ask on it. */
+/* A wait becomes an event stream when there is something to ask on it. */
 static void offer(struct result_wait *wait, const struct task *task)
 {
     struct call *call = wait->call;

@@ -1,6 +1,6 @@
 /*
- * Clients that wait for a task: held open until it ends, or their patience does, as SSE with
- * signs of life when the client accepts it (contract "Tasks").
+ * Clients that wait for a task. A request is held until the task or the client's patience ends. A
+ * client that accepts SSE gets signs of life meanwhile (contract "Tasks").
  */
 #pragma once
 
@@ -11,38 +11,37 @@ struct result_wait_options {
     void (*ended)(struct call *call, struct task *task);
     /* Answers it when its patience ends. NULL: it waits for as long as the task takes. */
     void (*timed_out)(struct call *call);
-    bool opens_late; /* what is answered soon is plain JSON */
+    bool opens_late; /* a response that comes soon is plain JSON */
 };
 
-/* Begins to wait; the call is answered when the task ends. A change that comes after this is
- * not missed, so begin before the task is read. */
+/* Begins to wait; the call is answered when the task ends. Begin before the task is read, so that
+ * no change is missed. */
 void result_wait_begin(struct call *call, struct str task_id);
 void result_wait_begin_with(struct call *call, struct str task_id,
                             const struct result_wait_options *options);
-/* The client's patience ends in so long, with `timed_out`. */
+/* Calls `timed_out` after `patience_ms`. */
 void result_wait_set_patience(struct call *call, int64_t patience_ms);
 /* Ends the wait without an answer. */
 void result_wait_end(struct call *call);
-/* The task has been read: it is this client's, and has not ended. From now on the wait shows
- * signs of life, as SSE, if the client accepts it; or the call is answered at once, because the
- * process ends. */
+/* The task has been read. It is this client's and has not ended. From now on a client that accepts
+ * SSE gets signs of life. The call is answered at once when the process ends. */
 void result_wait_open(struct call *call);
 /* Whether an owner waits for the task on this worker. */
 bool result_wait_exists(struct gateway_worker *worker, const struct task *task);
-/* The task has changed: those who wait are answered if it has ended. */
+/* The task has changed. If it has ended, the waiting calls are answered. */
 void result_wait_note_task(struct gateway_worker *worker, struct task *task);
-/* Upstream's progress, a whole message, goes to those who gave a progress token. */
+/* Passes a progress message of the server's to the waiting calls that gave a progress token. */
 void result_wait_pass_progress(struct gateway_worker *worker, const struct task *task,
                                struct str message);
-/* Sends a message to one of those who wait as SSE; false: nobody does, on this worker. */
+/* Sends a message on the event stream of one waiting call. false: this worker has none. */
 bool result_wait_pass_message(struct gateway_worker *worker, const struct task *task,
                               struct str message);
-/* What the task's execution asks is sent to those who can be asked. */
+/* Sends the questions of the task's execution to the waiting clients that can answer. */
 void result_wait_offer(struct gateway_worker *worker, const struct task *task);
-/* Sends a message on the stream of this number; false: it is not here. */
+/* Sends a message on the stream with this number. false: this worker does not have it. */
 bool result_wait_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
                       struct str message);
 /* The task has ended: answers this call alone. */
 void result_wait_answer(struct call *call, struct task *task);
-/* Answers everyone who is held, but not by upstream, -32013: the process ends. */
+/* Answers -32013 to each call that is held and does not wait for the server: the process ends. */
 void result_wait_end_all(struct gateway_worker *worker);

@@ -1,4 +1,4 @@
-/* Sorting upstream's messages by what is to become of them. */
+/* Sorts the server's messages by what becomes of them. */
 #include "server_messages.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct input_origin input_of(const struct server_message_origin *origin)
 
 /* ---- requests ---- */
 
-/* `result` empty: the method is none that a client of ours answers. */
+/* `result` is empty for a method that no client answers. */
 static void respond(const struct server_message_origin *origin, struct str id, struct str result)
 {
     struct buffer body;
@@ -76,7 +76,7 @@ static void deliver_progress(struct gateway_worker *worker, const void *broadcas
 
 static const struct broadcast_kind progress_kind = TASK_BROADCAST_KIND(deliver_progress);
 
-/* To those who wait for the task here, else to the owner's GET streams. */
+/* Sends it to the calls that wait for the task here, or without one to the owner's GET streams. */
 static void deliver_log(struct gateway_worker *worker, const void *broadcast)
 {
     const struct task_broadcast *log = broadcast;

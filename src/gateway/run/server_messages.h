@@ -1,7 +1,7 @@
 /*
- * What upstream says or asks while a call runs whose client has only its task: progress, log
- * messages and other notifications are passed on, tied to the task by related-task _meta;
- * questions wait for whoever can answer them (contract "Tasks").
+ * Messages of the server while a call runs whose client has only its task. Notifications are
+ * passed on, with the task's id in related-task _meta. Requests become questions, which wait for
+ * an answer (contract "Tasks").
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Upstream's tasks by session and id. */
+/* The servers' own tasks by session and id. */
 #include "task_aliases.h"
 
 #include <pthread.h>

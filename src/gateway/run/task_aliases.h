@@ -1,7 +1,7 @@
 /*
- * Upstream's own tasks that executions follow: which task of ours each is, so that what upstream
- * says of one on another stream of the session finds its way. Shared behind a short lock. Any
- * thread.
+ * Which task of the gateway's each followed task of a server's is. A server may speak of its task
+ * on another stream of the session, and the message then finds its owner. All workers share it
+ * behind a short lock. Any thread.
  */
 #pragma once
 

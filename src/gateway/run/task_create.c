@@ -1,4 +1,4 @@
-/* A call becomes a task: durable before its id is known to anyone (design invariant 2). */
+/* Makes a task of a call. The task is durable before anybody knows its id (design invariant 2). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 #define LIMIT_RETRY_AFTER_S 60
 
-/* What was decided, kept until upstream has vouched for the client. */
+/* The decision, kept until the server has accepted the client's credentials. */
 struct creation {
     struct call_part part;
     struct policy_decision decision;
@@ -48,7 +48,7 @@ static void answer_created(struct call *call, struct task *task, const struct co
     buffer_finish(&result);
 }
 
-/* A create on its way to the store: it outlives the client's patience. */
+/* A create on its way to the store, which goes on when the client leaves. */
 struct pending_create {
     struct call *call;
     const struct config_rule *rule; /* of the call's snapshot; NULL: the default action */
@@ -117,7 +117,7 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
     return task;
 }
 
-/* Upstream knows this client: the task is made. */
+/* The server has accepted the client's credentials, so the task is made. */
 static void create(struct call *call)
 {
     struct creation *creation = call_part_get(call, &creation_kind);
