@@ -138,17 +138,23 @@ static void append_escaped(struct buffer *buffer, unsigned c)
     }
 }
 
+/* How many bytes stand for themselves. */
+static size_t plain_length(struct str s)
+{
+    size_t i = 0;
+    while (i < s.length && (unsigned char)(s.bytes[i] - 0x20) < 0x5F && s.bytes[i] != '"' &&
+           s.bytes[i] != '\\')
+        i++;
+    return i;
+}
+
 void buffer_append_json_string(struct buffer *buffer, struct str s)
 {
     buffer_reserve(buffer, s.length + 2);
     buffer_append_char(buffer, '"');
     size_t plain = 0; /* start of the run that needs no escape */
-    for (size_t i = 0; i < s.length;) {
-        unsigned char byte = (unsigned char)s.bytes[i];
-        if (byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\') {
-            i++;
-            continue;
-        }
+    for (size_t i = plain_length(s); i < s.length;
+         i += plain_length(str_slice(s.bytes + i, s.length - i))) {
         unsigned c;
         size_t length = next_code_point(str_slice(s.bytes + i, s.length - i), &c);
         bool replaced = c == 0xFFFD && length == 1;

@@ -13,6 +13,7 @@
 #include "methods/entry.h"
 #include "methods/list_cache.h"
 #include "methods/rate_limit.h"
+#include "methods/rewritten_lists.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
 #include "request/broadcast.h"
@@ -71,6 +72,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->catalog = catalog_create();
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->list_cache = list_cache_create();
+    gateway->rewritten_lists = rewritten_lists_create();
     gateway->rate_limit = rate_limit_create();
     gateway->principal_rate_limit = rate_limit_create();
     gateway->detached = quota_create();
@@ -99,6 +101,7 @@ void gateway_destroy(struct gateway *gateway)
     rate_limit_destroy(gateway->rate_limit);
     rate_limit_destroy(gateway->principal_rate_limit);
     list_cache_destroy(gateway->list_cache);
+    rewritten_lists_destroy(gateway->rewritten_lists);
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);

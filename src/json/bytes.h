@@ -84,6 +84,26 @@ static inline const char *quote_end(const char *p, const char *end)
     return p;
 }
 
+/* The first quote, brace or bracket from `p` on; `end` if none. */
+static inline const char *structure_end(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    for (; end - p >= 16; p += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i folded = _mm_or_si128(block, _mm_set1_epi8(0x20)); /* brackets become braces */
+        __m128i special = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                       _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
+                                                    _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))));
+        unsigned mask = (unsigned)_mm_movemask_epi8(special);
+        if (mask)
+            return p + __builtin_ctz(mask);
+    }
+#endif
+    while (p < end && *p != '"' && (*p | 0x20) != '{' && (*p | 0x20) != '}')
+        p++;
+    return p;
+}
+
 /* JSON's white space only. */
 static inline bool is_space(char byte)
 {

@@ -24,6 +24,43 @@ bool json_check_at(struct str text, size_t *place, struct error *error)
     return verdict == SCAN_ACCEPTED;
 }
 
+/* ---- checking and finding in one pass ---- */
+
+struct wanted {
+    const char *const *keys;
+    size_t count;
+    struct str *values;
+};
+
+static const char *take_wanted(struct scanner *scanner, const char *at, const struct key *key,
+                               void *context)
+{
+    const struct wanted *wanted = context;
+    size_t i = 0; /* the key itself does not outlast the walk through its value */
+    while (i < wanted->count &&
+           !str_equal(str_slice(key->bytes, key->length), str_from(wanted->keys[i])))
+        i++;
+    const char *behind = scan_value(scanner, at);
+    if (behind && i < wanted->count)
+        wanted->values[i] = str_slice(at, (size_t)(behind - at));
+    return behind;
+}
+
+bool json_check_members(struct str text, const char *const *keys, size_t count, struct str *values)
+{
+    struct scanner scanner;
+    struct wanted wanted = {keys, count, values};
+    struct str value = STR_EMPTY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = STR_EMPTY;
+    scanner_init(&scanner, text, NULL);
+    enum scan_verdict verdict = scan_document(&scanner, take_wanted, &wanted, &value);
+    scanner_finish(&scanner);
+    return verdict == SCAN_ACCEPTED && json_type(value) == JSON_OBJECT;
+}
+
+/* ---- walking ---- */
+
 enum json_type json_type(struct str value)
 {
     const char *p = value.bytes;
@@ -128,20 +165,54 @@ struct str json_path_of(struct str value, const char *const *keys, size_t count)
     return value;
 }
 
+/* Most keys differ in their first byte. */
+static bool is_key(struct str raw, const char *key)
+{
+    bool may_be = raw.length == 0 || raw.bytes[0] == *key || raw.bytes[0] == '\\';
+    return may_be && unescape_equals(raw, str_from(key));
+}
+
+/* Whether `value` is the first of its key. */
+static bool take_member(struct str raw_key, struct str value, const char *const *keys, size_t count,
+                        struct str *values)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].length || !is_key(raw_key, keys[i]))
+            continue;
+        values[i] = value;
+        return true;
+    }
+    return false;
+}
+
 void json_members(struct str object, const char *const *keys, size_t count, struct str *values)
 {
     size_t position = 0, left = count;
     struct str raw, value;
     for (size_t i = 0; i < count; i++)
         values[i] = STR_EMPTY;
-    while (left > 0 && json_next_member(object, &position, &raw, &value)) {
-        for (size_t i = 0; i < count; i++) {
-            if (values[i].length || !unescape_equals(raw, str_from(keys[i])))
-                continue;
-            values[i] = value;
-            left--;
-        }
-    }
+    while (left > 0 && json_next_member(object, &position, &raw, &value))
+        left -= take_member(raw, value, keys, count, values);
+}
+
+/* The members tell where their object ends: only to the end of the array it is known before. */
+bool json_next_element_members(struct str array, size_t *position, struct str *element,
+                               const char *const *keys, size_t count, struct str *values)
+{
+    const char *start = next_item(array, '[', *position), *end = array.bytes + array.length;
+    for (size_t i = 0; i < count; i++)
+        values[i] = STR_EMPTY;
+    if (!start || *start != '{')
+        return json_next_element(array, position, element);
+    struct str object = str_slice(start, (size_t)(end - start)), raw, value;
+    size_t at = 0;
+    while (json_next_member(object, &at, &raw, &value))
+        take_member(raw, value, keys, count, values);
+    const char *brace = skip_space(start + (at > 0 ? at : 1), end);
+    const char *behind = brace < end ? brace + 1 : end;
+    *element = str_slice(start, (size_t)(behind - start));
+    *position = (size_t)(behind - array.bytes);
+    return true;
 }
 
 /* What stands between the quotes; false when `value` is no string. */

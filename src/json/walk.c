@@ -25,25 +25,31 @@ static const char *walk_scalar(const char *at, const char *end)
     return p;
 }
 
-const char *walk_value(const char *at, const char *end)
+/* `at` is the first byte of an object or array. */
+static const char *walk_nested(const char *at, const char *end)
 {
     size_t depth = 0;
     const char *p = at;
     while (p < end) {
-        char c = *p;
-        if (c == '"')
+        if (*p == '"') {
             p = walk_string(p, end);
-        else if (c == '{' || c == '[') {
-            depth++;
+        } else {
+            bool opens = (*p | 0x20) == '{';
+            depth += opens ? 1 : (size_t)-1;
             p++;
-        } else if (depth == 0)
-            return walk_scalar(p, end);
-        else {
-            depth -= c == '}' || c == ']';
-            p++;
+            if (depth == 0)
+                return p;
         }
-        if (depth == 0)
-            return p;
+        p = structure_end(p, end);
     }
     return end;
+}
+
+const char *walk_value(const char *at, const char *end)
+{
+    if (at < end && *at == '"')
+        return walk_string(at, end);
+    if (at < end && (*at == '{' || *at == '['))
+        return walk_nested(at, end);
+    return walk_scalar(at, end);
 }

@@ -1,55 +1,97 @@
 /* List replies: every item judged, what is shown written anew where it must change. */
 #include "taskgate/mcp/lists.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "taskgate/json/text.h"
 
-/* Writes what a client sees of `item`; writes nothing to hide it. */
-typedef void (*item_writer)(void *context, struct buffer *out, struct str item);
+/* ---- lists ---- */
 
-/* What is no array has no elements to judge: it becomes an empty one. */
-static void write_array(struct buffer *out, struct str items, item_writer write, void *context)
+struct mcp_list mcp_list_find(struct str result, const char *name)
+{
+    const char *const keys[] = {name, "nextCursor"};
+    struct str values[2];
+    json_members(result, keys, 2, values);
+    return (struct mcp_list){result, name, values[0], values[1]};
+}
+
+bool mcp_list_is_last(const struct mcp_list *list)
+{
+    return list->next_cursor.length == 0 || json_type(list->next_cursor) == JSON_NULL;
+}
+
+/* Writes what a client sees of the items. What is no array has none. */
+typedef void (*items_writer)(void *context, struct buffer *out, struct str items);
+
+static void append_span(struct buffer *out, const char *from, const char *to)
+{
+    buffer_append(out, str_slice(from, (size_t)(to - from)));
+}
+
+static void write_array(struct buffer *out, const struct mcp_list *list, items_writer write,
+                        mcp_items_writer more, void *context)
 {
     buffer_append_char(out, '[');
-    size_t position = 0;
-    struct str item;
-    bool is_first = true;
-    while (json_next_element(items, &position, &item)) {
-        size_t before = out->length;
-        if (!is_first)
-            buffer_append_char(out, ',');
-        size_t start = out->length;
-        write(context, out, item);
-        if (out->length == start)
-            out->length = before;
-        else
-            is_first = false;
-    }
+    size_t start = out->length;
+    write(context, out, list->items);
+    size_t behind = out->length;
+    if (behind > start)
+        buffer_append_char(out, ',');
+    size_t before = out->length;
+    if (more)
+        more(context, out);
+    if (out->length == before)
+        out->length = behind;
     buffer_append_char(out, ']');
 }
 
-static void rewrite_list(struct buffer *out, struct str result, const char *list, item_writer write,
+/* A list that is not there is begun only where there is something to write. */
+static void write_absent(struct buffer *out, const struct mcp_list *list, mcp_items_writer more,
                          void *context)
 {
-    struct buffer items, text;
+    struct buffer items;
     buffer_init(&items);
-    buffer_init(&text);
-    struct str present = json_member(result, list);
-    if (present.length) {
-        write_array(&items, present, write, context);
-        json_write_with_member(&text, result, list, buffer_str(&items));
-    } else {
-        buffer_append(&text, result);
-    }
-    if (json_type(json_member(buffer_str(&text), "nextCursor")) == JSON_NULL)
-        json_write_without_member(out, buffer_str(&text), "nextCursor");
+    buffer_append_char(&items, '[');
+    if (more)
+        more(context, &items);
+    bool is_empty = items.length == 1;
+    buffer_append_char(&items, ']');
+    if (is_empty)
+        buffer_append(out, list->result);
     else
-        buffer_append(out, buffer_str(&text));
+        json_write_with_member(out, list->result, list->name, buffer_str(&items));
     buffer_finish(&items);
+}
+
+static void write_list(struct buffer *out, const struct mcp_list *list, items_writer write,
+                       mcp_items_writer more, void *context)
+{
+    struct str result = list->result, items = list->items;
+    if (items.length == 0) {
+        write_absent(out, list, more, context);
+        return;
+    }
+    buffer_reserve(out, result.length + result.length / 2);
+    append_span(out, result.bytes, items.bytes);
+    write_array(out, list, write, more, context);
+    append_span(out, items.bytes + items.length, result.bytes + result.length);
+}
+
+static void rewrite_list(struct buffer *out, const struct mcp_list *list, items_writer write,
+                         mcp_items_writer more, void *context)
+{
+    if (json_type(list->next_cursor) != JSON_NULL) {
+        write_list(out, list, write, more, context);
+        return;
+    }
+    struct buffer text;
+    buffer_init(&text);
+    write_list(&text, list, write, more, context);
+    json_write_without_member(out, buffer_str(&text), "nextCursor");
     buffer_finish(&text);
 }
+
+/* ---- tools ---- */
 
 static bool read_annotation(struct str value, enum policy_annotation *annotation)
 {
@@ -85,114 +127,183 @@ struct tool_text {
     struct str annotated, executed; /* taskSupport in annotations, in execution */
 };
 
-static void find_text(struct tool_text *text, struct str item)
+/* A walk over the tools of a list. */
+struct tool_walk {
+    struct str items;
+    size_t position;
+    struct str item;
+    struct tool_text text;
+    struct mcp_tool tool;
+    struct buffer name; /* one that had escapes */
+};
+
+/* What stands in the members that have been found. */
+static void find_inside(struct tool_text *text)
 {
     const char *keys[HINT_COUNT + 1] = {task_support};
     struct str values[HINT_COUNT + 1];
     for (unsigned i = 0; i < HINT_COUNT; i++)
         keys[i + 1] = policy_hint_name((enum policy_hint)i);
-    json_members(item, tool_keys, TOOL_MEMBERS, text->members);
     json_members(text->members[TOOL_ANNOTATIONS], keys, HINT_COUNT + 1, values);
     text->annotated = values[0];
     memcpy(text->hints, values + 1, sizeof text->hints);
     text->executed = json_member(text->members[TOOL_EXECUTION], task_support);
 }
 
-/* `name` holds the decoded name. False when the item has none that can be read. */
-static bool read_tool(struct mcp_tool *tool, const struct tool_text *text, struct str item,
-                      struct buffer *name)
+/* False when the item has no name that can be read. */
+static bool read_name(struct tool_walk *walk)
 {
-    if (!json_decode_string(text->members[TOOL_NAME], name))
+    struct str raw = walk->text.members[TOOL_NAME];
+    if (json_type(raw) != JSON_STRING)
         return false;
-    *tool = (struct mcp_tool){.name = buffer_str(name), .raw = item};
-    tool->has_output_schema = json_type(text->members[TOOL_OUTPUT_SCHEMA]) == JSON_OBJECT;
-    tool->hints = read_hints(text->hints);
-    tool->has_own =
-        read_annotation(text->executed, &tool->own) || read_annotation(text->annotated, &tool->own);
+    walk->tool.name = str_slice(raw.bytes + 1, raw.length - 2);
+    if (!memchr(raw.bytes, '\\', raw.length))
+        return true;
+    buffer_clear(&walk->name);
+    json_decode_string(raw, &walk->name);
+    walk->tool.name = buffer_str(&walk->name);
     return true;
 }
 
-/* Writes `item` with taskSupport set in both places; what is no object there becomes one. */
-static void write_announced(struct buffer *out, const struct tool_text *text, struct str item,
-                            struct str value)
+/* Goes on to the next item that has a readable name. */
+static bool next_tool(struct tool_walk *walk)
 {
-    const struct json_change annotated = {task_support, text->annotated, value},
-                             executed = {task_support, text->executed, value};
-    struct buffer annotations, execution;
-    buffer_init(&annotations);
-    buffer_init(&execution);
-    json_write_changed(&annotations, text->members[TOOL_ANNOTATIONS], &annotated, 1);
-    json_write_changed(&execution, text->members[TOOL_EXECUTION], &executed, 1);
-    const struct json_change changes[] = {
-        {tool_keys[TOOL_ANNOTATIONS], text->members[TOOL_ANNOTATIONS], buffer_str(&annotations)},
-        {tool_keys[TOOL_EXECUTION], text->members[TOOL_EXECUTION], buffer_str(&execution)},
-    };
-    json_write_changed(out, item, changes, sizeof changes / sizeof *changes);
-    buffer_finish(&annotations);
-    buffer_finish(&execution);
+    struct tool_text *text = &walk->text;
+    while (json_next_element_members(walk->items, &walk->position, &walk->item, tool_keys,
+                                     TOOL_MEMBERS, text->members)) {
+        struct mcp_tool *tool = &walk->tool;
+        *tool = (struct mcp_tool){.raw = walk->item};
+        if (!read_name(walk))
+            continue;
+        find_inside(text);
+        tool->has_output_schema = json_type(text->members[TOOL_OUTPUT_SCHEMA]) == JSON_OBJECT;
+        tool->hints = read_hints(text->hints);
+        tool->has_own = read_annotation(text->executed, &tool->own) ||
+                        read_annotation(text->annotated, &tool->own);
+        return true;
+    }
+    return false;
 }
 
-struct tool_judgement {
-    mcp_tool_judge judge;
-    mcp_tool_hider hides; /* or NULL */
-    void *context;
+struct announcement {
+    struct str value, object; /* the word; what has nothing but the word */
 };
 
-static void write_tool(void *context, struct buffer *out, struct str item)
+static struct announcement announcement_of(enum policy_annotation annotation)
 {
-    const struct tool_judgement *judgement = context;
-    struct buffer name;
-    buffer_init(&name);
-    struct mcp_tool tool;
-    struct tool_text text;
-    enum policy_annotation announce = ANNOTATION_FORBIDDEN;
-    find_text(&text, item);
-    if (read_tool(&tool, &text, item, &name) &&
-        judgement->judge(judgement->context, &tool, &announce)) {
-        char value[16];
-        int length = snprintf(value, sizeof value, "\"%s\"", policy_annotation_name(announce));
-        bool hides = tool.has_output_schema && judgement->hides &&
-                     judgement->hides(judgement->context, &tool);
-        struct buffer announced;
-        buffer_init(&announced);
-        write_announced(hides ? &announced : out, &text, item, str_slice(value, (size_t)length));
-        if (hides)
-            json_write_without_member(out, buffer_str(&announced), tool_keys[TOOL_OUTPUT_SCHEMA]);
-        buffer_finish(&announced);
+#define ANNOUNCEMENT(word)                                                                         \
+    {                                                                                              \
+        STR("\"" word "\""), STR("{\"taskSupport\":\"" word "\"}")                                 \
     }
-    buffer_finish(&name);
+    static const struct announcement announcements[] = {
+        [ANNOTATION_FORBIDDEN] = ANNOUNCEMENT("forbidden"),
+        [ANNOTATION_OPTIONAL] = ANNOUNCEMENT("optional"),
+        [ANNOTATION_REQUIRED] = ANNOUNCEMENT("required"),
+    };
+#undef ANNOUNCEMENT
+    return announcements[annotation];
+}
+
+/* `object` with taskSupport set; what is no object becomes one. */
+static struct str with_support(struct buffer *room, struct str object, struct str old,
+                               const struct announcement *announcement)
+{
+    const struct json_change change = {task_support, old, announcement->value};
+    if (json_type(object) != JSON_OBJECT)
+        return announcement->object;
+    json_write_changed(room, object, &change, 1);
+    return buffer_str(room);
+}
+
+/* Writes `item` with taskSupport set in both places. */
+static void write_announced(struct buffer *out, const struct tool_text *text, struct str item,
+                            enum policy_annotation annotation)
+{
+    const struct announcement announcement = announcement_of(annotation);
+    struct str annotations = text->members[TOOL_ANNOTATIONS],
+               execution = text->members[TOOL_EXECUTION];
+    struct buffer annotated, executed;
+    buffer_init(&annotated);
+    buffer_init(&executed);
+    const struct json_change changes[] = {
+        {tool_keys[TOOL_ANNOTATIONS], annotations,
+         with_support(&annotated, annotations, text->annotated, &announcement)},
+        {tool_keys[TOOL_EXECUTION], execution,
+         with_support(&executed, execution, text->executed, &announcement)},
+    };
+    json_write_changed(out, item, changes, sizeof changes / sizeof *changes);
+    buffer_finish(&annotated);
+    buffer_finish(&executed);
+}
+
+static void write_tool(struct buffer *out, const struct tool_walk *walk,
+                       enum policy_annotation annotation, bool hides_output)
+{
+    if (!hides_output) {
+        write_announced(out, &walk->text, walk->item, annotation);
+        return;
+    }
+    struct buffer announced;
+    buffer_init(&announced);
+    write_announced(&announced, &walk->text, walk->item, annotation);
+    json_write_without_member(out, buffer_str(&announced), tool_keys[TOOL_OUTPUT_SCHEMA]);
+    buffer_finish(&announced);
+}
+
+static void write_tools(void *context, struct buffer *out, struct str items)
+{
+    const struct mcp_tools_rewriting *rewriting = context;
+    struct tool_walk walk = {.items = items};
+    bool is_first = true;
+    while (next_tool(&walk)) {
+        enum policy_annotation announce = ANNOTATION_FORBIDDEN;
+        if (!rewriting->judge(rewriting->context, &walk.tool, &announce))
+            continue;
+        bool hides = walk.tool.has_output_schema && rewriting->hides &&
+                     rewriting->hides(rewriting->context, &walk.tool);
+        if (!is_first)
+            buffer_append_char(out, ',');
+        is_first = false;
+        write_tool(out, &walk, announce, hides);
+    }
+    buffer_finish(&walk.name);
+}
+
+static void write_more(void *context, struct buffer *out)
+{
+    const struct mcp_tools_rewriting *rewriting = context;
+    if (rewriting->more)
+        rewriting->more(rewriting->context, out);
+}
+
+void mcp_tools_rewrite_with(struct buffer *out, const struct mcp_list *list,
+                            const struct mcp_tools_rewriting *rewriting)
+{
+    struct mcp_tools_rewriting copy = *rewriting;
+    rewrite_list(out, list, write_tools, write_more, &copy);
 }
 
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context)
 {
-    mcp_tools_rewrite_hiding(out, result, judge, NULL, context);
-}
-
-void mcp_tools_rewrite_hiding(struct buffer *out, struct str result, mcp_tool_judge judge,
-                              mcp_tool_hider hides, void *context)
-{
-    rewrite_list(out, result, "tools", write_tool, &(struct tool_judgement){judge, hides, context});
+    const struct mcp_list list = mcp_list_find(result, "tools");
+    mcp_tools_rewrite_with(out, &list,
+                           &(struct mcp_tools_rewriting){.judge = judge, .context = context});
 }
 
 bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context)
 {
-    struct str tools = json_member(result, "tools"), item;
-    if (json_type(tools) != JSON_ARRAY)
+    struct tool_walk walk = {.items = json_member(result, "tools")};
+    if (json_type(walk.items) != JSON_ARRAY)
         return false;
-    struct buffer name;
-    buffer_init(&name);
-    for (size_t position = 0; json_next_element(tools, &position, &item);) {
-        struct mcp_tool tool;
+    while (next_tool(&walk)) {
         enum policy_annotation ignored = ANNOTATION_FORBIDDEN;
-        struct tool_text text;
-        buffer_clear(&name);
-        find_text(&text, item);
-        if (read_tool(&tool, &text, item, &name))
-            judge(context, &tool, &ignored);
+        judge(context, &walk.tool, &ignored);
     }
-    buffer_finish(&name);
+    buffer_finish(&walk.name);
     return true;
 }
+
+/* ---- what has but a name ---- */
 
 struct name_judgement {
     const char *key;
@@ -200,21 +311,31 @@ struct name_judgement {
     void *context;
 };
 
-static void write_named(void *context, struct buffer *out, struct str item)
+static void write_named(void *context, struct buffer *out, struct str items)
 {
     const struct name_judgement *judgement = context;
     struct buffer name;
+    struct str item, value;
+    size_t start = out->length;
     buffer_init(&name);
-    if (json_decode_string(json_member(item, judgement->key), &name) &&
-        judgement->judge(judgement->context, buffer_str(&name)))
+    for (size_t position = 0;
+         json_next_element_members(items, &position, &item, &judgement->key, 1, &value);) {
+        buffer_clear(&name);
+        if (!json_decode_string(value, &name) ||
+            !judgement->judge(judgement->context, buffer_str(&name)))
+            continue;
+        if (out->length > start)
+            buffer_append_char(out, ',');
         buffer_append(out, item);
+    }
     buffer_finish(&name);
 }
 
 void mcp_list_filter(struct buffer *out, struct str result, const char *list, const char *key,
                      mcp_name_judge judge, void *context)
 {
-    rewrite_list(out, result, list, write_named, &(struct name_judgement){key, judge, context});
+    const struct mcp_list found = mcp_list_find(result, list);
+    rewrite_list(out, &found, write_named, NULL, &(struct name_judgement){key, judge, context});
 }
 
 void mcp_list_append(struct buffer *out, struct str result, const char *list, struct str items)

@@ -2,8 +2,8 @@
  * The server behind what is measured: one thread, epoll, one fixed reply a question, so that it
  * is never the limit. What it is asked stands in the question: `initialize` opens a session, for
  * a client named "churn" one of its own, `tools/list` has as many tools as the second argument
- * says, a call that names "bytes-N" gets N bytes, one that names "quiet" an event stream without
- * events; a GET an event stream.
+ * says and, asked with "fresh", other bytes each time; a call that names "bytes-N" gets N bytes,
+ * one that names "quiet" an event stream without events; a GET an event stream.
  *
  *     upstream PORT TOOLS
  */
@@ -129,7 +129,12 @@ static void answer(struct connection *c, const char *head, const char *body, siz
                  has(body, length, "\"churn\"") ? ++sessions : 0);
         reply(c, session, start, start_length, initialize, sizeof initialize - 1);
     } else if (has(body, length < 200 ? length : 200, "\"tools/list\"")) {
-        reply(c, "", start, start_length, tools_list, tools_length);
+        static unsigned lists;
+        if (has(body, length < 200 ? length : 200, "\"fresh\""))
+            start_length += (size_t)snprintf(start + start_length, sizeof start - start_length,
+                                             "{\"_meta\":{\"n\":%u},", ++lists);
+        size_t brace = start[start_length - 1] == ',' ? 1 : 0;
+        reply(c, "", start, start_length, tools_list + brace, tools_length - brace);
     } else if (bytes) {
         reply_bytes(c, start, start_length, (size_t)strtol(bytes + 7, NULL, 10));
     } else {

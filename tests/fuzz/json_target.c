@@ -44,6 +44,27 @@ static void check_canonical(struct str text)
     buffer_finish(&twice);
 }
 
+/* What one walk or the check itself finds is what a look for it alone finds. */
+static void check_finding(struct str text, bool is_good)
+{
+    static const char *const keys[] = {"k1", "b"};
+    struct str values[2], element, same;
+    size_t at = 0, other = 0;
+    bool is_object = is_good && json_type(text) == JSON_OBJECT;
+    FUZZ_EXPECT(json_check_members(text, keys, 2, values) == is_object);
+    for (size_t i = 0; is_object && i < 2; i++)
+        FUZZ_EXPECT(str_equal(values[i], json_member(text, keys[i])));
+    while (is_good && json_type(text) == JSON_ARRAY &&
+           json_next_element_members(text, &at, &element, keys, 2, values)) {
+        FUZZ_EXPECT(json_next_element(text, &other, &same) && at == other);
+        FUZZ_EXPECT(element.bytes == same.bytes && element.length == same.length);
+        for (size_t i = 0; i < 2; i++)
+            FUZZ_EXPECT(str_equal(values[i], json_member(element, keys[i])));
+    }
+    FUZZ_EXPECT(!is_good || json_type(text) != JSON_ARRAY ||
+                !json_next_element(text, &other, &same));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = str_slice((const char *)data, size);
@@ -55,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_EXPECT(refusal.intended);
     if (!ours && theirs)
         FUZZ_EXPECT(strstr(error.message, "nested too deep") || second_overlooks(text));
+    check_finding(text, ours);
     if (ours)
         check_canonical(text);
     if (ours && theirs)

@@ -71,6 +71,32 @@ static void check_tools(struct str result)
     buffer_finish(&out);
 }
 
+static void write_more(void *context, struct buffer *out)
+{
+    buffer_append(out, STR("{\"name\":\"more\"},{\"name\":\"still more\"}"));
+}
+
+/* What is written behind the list is there, and the rest as without it. */
+static void check_more(struct str result)
+{
+    struct buffer out, plain;
+    size_t shown = 0;
+    const struct mcp_list list = mcp_list_find(result, "tools");
+    buffer_init(&out);
+    buffer_init(&plain);
+    mcp_tools_rewrite_with(
+        &out, &list,
+        &(struct mcp_tools_rewriting){.judge = judge, .more = write_more, .context = &shown});
+    FUZZ_EXPECT(json_check(buffer_str(&out), NULL));
+    FUZZ_EXPECT(json_count(json_member(buffer_str(&out), "tools")) == shown + 2);
+    mcp_tools_rewrite(&plain, result, judge, &shown);
+    struct str before = json_member(buffer_str(&plain), "tools");
+    if (before.length > 2)
+        FUZZ_EXPECT(memmem(out.bytes, out.length, before.bytes, before.length - 1) != NULL);
+    buffer_finish(&plain);
+    buffer_finish(&out);
+}
+
 static void check_list(struct str result, const char *list, const char *key)
 {
     struct buffer out;
@@ -154,6 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_deep(text) || !json_check(text, NULL))
         return 0;
     check_tools(str_trim(text));
+    check_more(str_trim(text));
     check_list(str_trim(text), "resources", "uri");
     check_list(str_trim(text), "prompts", "name");
     check_capabilities(str_trim(text));

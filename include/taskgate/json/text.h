@@ -2,7 +2,7 @@
  * Walking and editing JSON text in place, without a tree: what is not touched stays byte
  * for byte what it was.
  *
- * All functions but json_check() expect text that json_check() or envelope_read() has
+ * All functions but those that check expect text that json_check() or envelope_read() has
  * accepted. Any thread; nothing is owned.
  */
 #pragma once
@@ -20,6 +20,10 @@ bool json_check(struct str text, struct error *error);
 /* The same with the byte that is wrong apart from the message, for those who say it as line
  * and column. */
 bool json_check_at(struct str text, size_t *place, struct error *error);
+
+/* Checks `text` and finds members of the object that it is in the same pass, as json_members()
+ * does: `values` has room for `count`. False also when it is no object. */
+bool json_check_members(struct str text, const char *const *keys, size_t count, struct str *values);
 
 enum json_type {
     JSON_NONE,
@@ -48,6 +52,9 @@ struct str json_path_of(struct str value, const char *const *keys, size_t count)
 /* Iteration. Start with *position 0. `key` is the raw text between the quotes. */
 bool json_next_member(struct str object, size_t *position, struct str *key, struct str *value);
 bool json_next_element(struct str array, size_t *position, struct str *element);
+/* json_next_element() and json_members() of the element in one walk. */
+bool json_next_element_members(struct str array, size_t *position, struct str *element,
+                               const char *const *keys, size_t count, struct str *values);
 size_t json_count(struct str array_or_object);
 
 /* Decodes a JSON string's text (with its quotes) into `out`. False when it is no string. */

@@ -31,14 +31,36 @@ typedef bool (*mcp_tool_judge)(void *context, const struct mcp_tool *tool,
 typedef bool (*mcp_tool_hider)(void *context, const struct mcp_tool *tool);
 typedef bool (*mcp_name_judge)(void *context, struct str name);
 
-/* `result` is a list reply's JSON text that json_check() has accepted, here and below. Writes
- * it with every tool judged in order, duplicates each. An item without a readable name is
- * hidden, as is a whole list that is no array. A null nextCursor is left out (clients reject
- * it). An own taskSupport in upstream's item is replaced in both places. */
+/* Writes entries that come behind the last one: JSON values with commas between them, or nothing.
+ * Called once, when each item has been judged. */
+typedef void (*mcp_items_writer)(void *context, struct buffer *out);
+
+/* A list reply whose members have been found in one walk. */
+struct mcp_list {
+    struct str result;
+    const char *name;
+    struct str items;       /* empty when there are none; need be no array */
+    struct str next_cursor; /* JSON text; empty when absent, may be null */
+};
+/* `result` is a list reply's JSON text that json_check() has accepted, here and below; `name` that
+ * of its list. */
+struct mcp_list mcp_list_find(struct str result, const char *name);
+bool mcp_list_is_last(const struct mcp_list *list);
+
+/* Writes the reply with every tool judged in order, duplicates each. An item without a readable
+ * name is hidden, as is a whole list that is no array. A null nextCursor is left out (clients
+ * reject it). An own taskSupport in upstream's item is replaced in both places. */
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context);
-/* The same without the outputSchema of the tools of which `hides` says so. */
-void mcp_tools_rewrite_hiding(struct buffer *out, struct str result, mcp_tool_judge judge,
-                              mcp_tool_hider hides, void *context);
+/* The same without the outputSchema of the tools of which `hides` says so, and with more at the end
+ * of the list, which is begun where there is none. */
+struct mcp_tools_rewriting {
+    mcp_tool_judge judge;
+    mcp_tool_hider hides;  /* or NULL */
+    mcp_items_writer more; /* or NULL */
+    void *context;
+};
+void mcp_tools_rewrite_with(struct buffer *out, const struct mcp_list *list,
+                            const struct mcp_tools_rewriting *rewriting);
 /* Reads only: calls `judge` for each tool, its answer ignored. False when there is no list. */
 bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context);
 /* `list` is "resources" or "prompts", `key` "uri" or "name". */

@@ -85,7 +85,7 @@ static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
            (key[0] || tool != PSEUDO_TOOL_AWAIT_ACTIVITY);
 }
 
-static struct tool_names names_for(const struct call *call)
+struct tool_names pseudo_tools_names(const struct call *call)
 {
     struct tool_names names = {.prefix = call->snapshot->config->pseudo.prefix};
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
@@ -99,7 +99,7 @@ static struct tool_names names_for(const struct call *call)
 
 void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out)
 {
-    struct tool_names names = names_for(call);
+    struct tool_names names = pseudo_tools_names(call);
     tool_names_fill(&names, str_from(text), out);
 }
 
@@ -107,7 +107,7 @@ void pseudo_tools_write_alternative(const struct call *call, struct buffer *out)
 {
     static const enum config_pseudo_tool others[] = {
         PSEUDO_TOOL_GET_TASK_RESULT, PSEUDO_TOOL_AWAIT_ACTIVITY, PSEUDO_TOOL_LIST_TASKS};
-    struct tool_names names = names_for(call);
+    struct tool_names names = pseudo_tools_names(call);
     if (!tool_names_offer(&names, PSEUDO_TOOL_EXECUTE_TOOL))
         return;
     buffer_append_text(out, "{\"tool\":\"");
@@ -160,21 +160,20 @@ static void warn_of_collisions(const struct call *call, struct str names)
                  LOG_TEXT("prefix", call->snapshot->config->pseudo.prefix));
 }
 
-void pseudo_tools_write(const struct call *call, struct buffer *out)
+void pseudo_tools_write(const struct call *call, const struct tool_names *names, struct buffer *out)
 {
-    struct tool_names names = names_for(call);
     struct buffer collisions;
     bool is_first = true;
     buffer_init(&collisions);
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
         enum config_pseudo_tool id = tools[i].id;
-        if (!tool_names_offer(&names, id))
+        if (!tool_names_offer(names, id))
             continue;
         if (!is_first)
             buffer_append_char(out, ',');
-        write_tool(&tools[i], &names, out);
+        write_tool(&tools[i], names, out);
         is_first = false;
-        if (names.prefixed & 1U << id)
+        if (names->prefixed & 1U << id)
             buffer_append_format(&collisions, "%s%s", collisions.length > 0 ? ", " : "",
                                  config_pseudo_tool_name(id));
     }

@@ -30,8 +30,11 @@ struct pseudo_tool {
  * our prefix it is ours always. Asks the configuration and the catalogue alone. */
 const struct pseudo_tool *pseudo_tool_called(struct call *call);
 
+/* Which of them this client is offered, and under which names: by what its owner was told. */
+struct tool_names pseudo_tools_names(const struct call *call);
 /* The entries of tools/list: JSON objects with a comma between them. */
-void pseudo_tools_write(const struct call *call, struct buffer *out);
+void pseudo_tools_write(const struct call *call, const struct tool_names *names,
+                        struct buffer *out);
 /* What this client is told where a text speaks of our tools (tool_names.h). */
 void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out);
 

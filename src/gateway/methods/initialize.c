@@ -143,8 +143,9 @@ static void inject(struct call *call, struct str result, const struct mcp_capabi
     buffer_finish(&injected);
 }
 
-static void rewrite(struct call *call, struct str result, struct buffer *out)
+static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
+    struct str result = reply->result;
     struct handshake *handshake = handshake_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
@@ -16,8 +17,8 @@
 struct entry {
     struct list node;           /* in list_cache.recent */
     char key[DIGEST_HEX_BYTES]; /* clients make up cursors of any length */
-    char *result;
-    size_t length;
+    struct list_text *text;
+    struct str result; /* in `text` */
 };
 
 struct list_cache {
@@ -26,6 +27,39 @@ struct list_cache {
     struct list recent; /* the oldest first */
     size_t bytes;
 };
+
+/* ---- texts ---- */
+
+struct list_text *list_text_create(struct str first, struct str second)
+{
+    struct list_text *text = memory_alloc(sizeof *text + first.length + second.length);
+    text->references = 1;
+    text->length = first.length + second.length;
+    if (first.length > 0)
+        memcpy(text->bytes, first.bytes, first.length);
+    if (second.length > 0)
+        memcpy(text->bytes + first.length, second.bytes, second.length);
+    return text;
+}
+
+struct list_text *list_text_ref(struct list_text *text)
+{
+    __atomic_add_fetch(&text->references, 1, __ATOMIC_RELAXED);
+    return text;
+}
+
+void list_text_unref(struct list_text *text)
+{
+    if (text && __atomic_sub_fetch(&text->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free(text);
+}
+
+struct str list_text_str(const struct list_text *text)
+{
+    return str_slice(text->bytes, text->length);
+}
+
+/* ---- what is kept ---- */
 
 struct list_cache *list_cache_create(void)
 {
@@ -39,7 +73,7 @@ struct list_cache *list_cache_create(void)
 static void entry_destroy(void *context)
 {
     struct entry *entry = context;
-    free(entry->result);
+    list_text_unref(entry->text);
     free(entry);
 }
 
@@ -55,7 +89,7 @@ void list_cache_destroy(struct list_cache *lists)
 /* Under the lock. Takes it off its list alone: the map has lost it already. */
 static void drop(struct list_cache *lists, struct entry *entry)
 {
-    lists->bytes -= entry->length;
+    lists->bytes -= entry->result.length;
     list_remove(&entry->node);
     entry_destroy(entry);
 }
@@ -64,14 +98,25 @@ void list_cache_put(struct list_cache *lists, struct str key, struct str result)
 {
     if (result.length > LIST_BYTES)
         return;
+    struct list_text *text = list_text_create(result, STR_EMPTY);
+    list_cache_put_shared(lists, key, text, list_text_str(text));
+    list_text_unref(text);
+}
+
+/* A text that several owners share counts for each of them. */
+void list_cache_put_shared(struct list_cache *lists, struct str key, struct list_text *text,
+                           struct str result)
+{
+    if (result.length > LIST_BYTES)
+        return;
     struct entry *entry = memory_alloc(sizeof *entry);
     digest_sha256_hex(key, entry->key);
-    entry->result = memory_copy_str(result);
-    entry->length = result.length;
+    entry->text = list_text_ref(text);
+    entry->result = result;
     pthread_mutex_lock(&lists->lock);
     struct entry *old = map_put(lists->entries, str_from(entry->key), entry);
     list_append(&lists->recent, &entry->node);
-    lists->bytes += entry->length;
+    lists->bytes += entry->result.length;
     if (old)
         drop(lists, old);
     while (map_count(lists->entries) > MOST_LISTS || lists->bytes > ALL_BYTES) {
@@ -90,7 +135,7 @@ bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *res
     pthread_mutex_lock(&lists->lock);
     const struct entry *entry = map_get(lists->entries, str_from(digest));
     if (entry)
-        buffer_append(result, str_slice(entry->result, entry->length));
+        buffer_append(result, entry->result);
     pthread_mutex_unlock(&lists->lock);
     return entry != NULL;
 }

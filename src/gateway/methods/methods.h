@@ -11,7 +11,8 @@ void resources_templates_list_handle(struct call *call);
 void prompts_list_handle(struct call *call);
 /* For relay_options.rewrite of a GET stream that goes on where another ended: what is on it may be
  * the answer to any request, a list among them. */
-void lists_rewrite_resumed(struct call *call, struct str result, struct buffer *new_result);
+struct relay_reply;
+void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, struct buffer *out);
 void name_gate_handle(struct call *call); /* resources/read, resources/subscribe, prompts/get */
 void completion_handle(struct call *call);
 void unsubscribe_handle(struct call *call);

@@ -252,6 +252,10 @@ static void take_whole(struct relay *relay, struct str bytes)
         count_too_large();
         relay_fail(relay, RELAY_UNREADABLE);
     } else {
+        if (relay->kept.length == 0 && relay->content_length > 0)
+            buffer_reserve(&relay->kept, relay->content_length < WHOLE_RESERVED
+                                             ? (size_t)relay->content_length
+                                             : WHOLE_RESERVED);
         buffer_append(&relay->kept, bytes);
     }
 }

@@ -17,15 +17,23 @@ enum relay_failure {
     RELAY_STATUS_5XX, /* only for `failed`; without it the response goes down as it is */
 };
 
+/* A response of upstream's that is rewritten. Spans of `message`, which is checked JSON. */
+struct relay_reply {
+    struct str message, id, result;
+};
+
 struct relay_options {
     int64_t silence_ms; /* 0: none */
     const char *url;    /* NULL: the source's */
     bool open_stream;   /* an SSE reply is the client's notification stream */
     /* Sees the response's status and headers before anything goes down. May be NULL. */
     void (*head)(struct call *call, int status, const struct headers *headers);
-    /* Writes the JSON-RPC response message anew; `result` is its result's JSON text.
-     * NULL: results stream through untouched. */
-    void (*rewrite)(struct call *call, struct str result, struct buffer *new_result);
+    /* Appends the result that stands in the place of the reply's; what is before it in the message
+     * has been appended. NULL: results stream through untouched. */
+    void (*rewrite)(struct call *call, const struct relay_reply *reply, struct buffer *out);
+    /* Appends the rewritten message when it knows the bytes of this one, which nobody has read.
+     * NULL: none is known. */
+    bool (*recall)(struct call *call, struct str message, struct buffer *out);
     /* Writes a whole JSON-RPC response in place of one with this error. false: the error goes down
      * as it is. NULL: all errors go down. */
     bool (*replace_error)(struct call *call, struct str error, struct buffer *message);

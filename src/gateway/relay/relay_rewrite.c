@@ -29,11 +29,18 @@ static void note_acceptance(struct call *call)
 bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
                    struct buffer *out)
 {
-    if (!json_check(message, NULL) || json_type(message) != JSON_OBJECT)
+    static const char *const keys[] = {"error", "id", "result"};
+    struct str values[3];
+    if (options->recall && options->recall(call, message, out)) {
+        note_acceptance(call);
+        return true;
+    }
+    if (!json_check_members(message, keys, 3, values))
         return false;
-    struct str result = json_member(message, "result"), error = json_member(message, "error");
-    bool has_our_id = str_equal(json_member(message, "id"), call->envelope.id);
-    if (result.length == 0)
+    struct str error = values[0];
+    const struct relay_reply reply = {message, values[1], values[2]};
+    bool has_our_id = str_equal(reply.id, call->envelope.id);
+    if (reply.result.length == 0)
         return has_our_id && error.length > 0 && options->replace_error &&
                options->replace_error(call, error, out);
     /* The server may spell our id otherwise. A reply with another request's id was refused before.
@@ -46,10 +53,9 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
         return has_our_id;
     }
     note_acceptance(call);
-    struct buffer rewritten;
-    buffer_init(&rewritten);
-    options->rewrite(call, result, &rewritten);
-    json_write_with_member(out, message, "result", buffer_str(&rewritten));
-    buffer_finish(&rewritten);
+    size_t at = (size_t)(reply.result.bytes - message.bytes), behind = at + reply.result.length;
+    buffer_append(out, str_slice(message.bytes, at));
+    options->rewrite(call, &reply, out);
+    buffer_append(out, str_slice(message.bytes + behind, message.length - behind));
     return true;
 }

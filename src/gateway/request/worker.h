@@ -24,6 +24,7 @@ struct log_aggregate;
 struct quota;
 struct rate_limit;
 struct request_headers;
+struct rewritten_lists;
 struct sessions;
 struct shadow;
 struct task_aliases;
@@ -33,6 +34,7 @@ struct gateway {
     struct sessions *sessions;
     struct catalog *catalog;
     struct list_cache *list_cache;
+    struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
     struct rate_limit *rate_limit, *principal_rate_limit;
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */

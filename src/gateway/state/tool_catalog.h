@@ -61,6 +61,9 @@ void catalog_page_destroy(struct catalog_page *page); /* NULL is allowed */
 /* A mcp_tool_judge: `page` is a struct catalog_page. */
 bool catalog_page_add(void *page, const struct mcp_tool *tool, enum policy_annotation *announce);
 
+/* What it takes in memory with its definitions, nearly. */
+size_t catalog_page_bytes(const struct catalog_page *page);
+
 /* Whose list a page is of. */
 struct catalog_reader {
     const struct snapshot *snapshot;
@@ -75,6 +78,9 @@ struct catalog_reader {
  * first whole list. Owners beyond `limits.sessions` make room, the longest unseen first. */
 void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
                       struct catalog_page *page, bool is_first, bool is_last);
+/* The same of a page that stays the caller's: it may be shown again, for other owners, too. */
+void catalog_show_page(struct catalog *catalog, const struct catalog_reader *reader,
+                       const struct catalog_page *page, bool is_first, bool is_last);
 /* Counts how often the server may have got other tools. */
 uint64_t catalog_epoch(struct catalog *catalog, struct str source);
 /* Some owner's whole list of the source has been seen: tools that come later are discoveries. */

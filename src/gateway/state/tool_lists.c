@@ -54,7 +54,7 @@ struct str known_tool_name(const struct known_tool *tool)
 }
 
 /* The map has a copy of the key. */
-static size_t size_of_tool(const struct known_tool *tool)
+size_t known_tool_bytes(const struct known_tool *tool)
 {
     return sizeof *tool + 2 * tool->key_length;
 }
@@ -90,7 +90,7 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
                                          .hints = tool->hints};
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
     map_put(tools->tools, key, known);
-    tools->bytes += size_of_tool(known);
+    tools->bytes += known_tool_bytes(known);
     return known;
 }
 
@@ -98,7 +98,7 @@ void known_tool_unref(struct known_tools *tools, struct known_tool *tool)
 {
     if (--tool->references > 0)
         return;
-    tools->bytes -= size_of_tool(tool);
+    tools->bytes -= known_tool_bytes(tool);
     map_remove(tools->tools, str_slice(tool->key, tool->key_length));
     free(tool);
 }

@@ -29,6 +29,7 @@ size_t known_tools_bytes(const struct known_tools *tools);
 /* Writes the key of a tool; any thread. */
 void known_tool_write_key(struct buffer *key, const struct mcp_tool *tool);
 struct str known_tool_name(const struct known_tool *tool);
+size_t known_tool_bytes(const struct known_tool *tool);
 /* With a reference for the caller; NULL when it is not known yet. */
 struct known_tool *known_tool_find(struct known_tools *tools, struct str key);
 /* As known_tool_find(), and makes it with the canonical digest of its definition. */

@@ -16,6 +16,7 @@ struct catalog_page {
     struct catalog *catalog;
     struct known_tool **tools; /* counted */
     size_t count, room;
+    struct buffer key; /* room for one */
 };
 
 /* ---- pages ---- */
@@ -32,6 +33,7 @@ static void page_destroy(struct catalog_page *page)
 {
     for (size_t i = 0; i < page->count; i++)
         known_tool_unref(page->catalog->tools, page->tools[i]);
+    buffer_finish(&page->key);
     free(page->tools);
     free(page);
 }
@@ -46,6 +48,14 @@ void catalog_page_destroy(struct catalog_page *page)
     pthread_mutex_unlock(&catalog->lock);
 }
 
+size_t catalog_page_bytes(const struct catalog_page *page)
+{
+    size_t bytes = sizeof *page + page->key.capacity + page->room * sizeof *page->tools;
+    for (size_t i = 0; i < page->count; i++)
+        bytes += known_tool_bytes(page->tools[i]);
+    return bytes;
+}
+
 /* Takes the reference over. */
 static void append(struct catalog_page *page, struct known_tool *tool)
 {
@@ -57,22 +67,22 @@ static void append(struct catalog_page *page, struct known_tool *tool)
 }
 
 /* Lists mostly bring the same definitions as before; only new ones are digested. */
-static struct known_tool *obtain(struct catalog *catalog, const struct mcp_tool *tool)
+static struct known_tool *obtain(struct catalog_page *page, const struct mcp_tool *tool)
 {
+    struct catalog *catalog = page->catalog;
     char digest[DIGEST_HEX_BYTES];
-    struct buffer key;
-    buffer_init(&key);
-    known_tool_write_key(&key, tool);
+    buffer_clear(&page->key);
+    known_tool_write_key(&page->key, tool);
+    struct str key = buffer_str(&page->key);
     pthread_mutex_lock(&catalog->lock);
-    struct known_tool *known = known_tool_find(catalog->tools, buffer_str(&key));
+    struct known_tool *known = known_tool_find(catalog->tools, key);
     pthread_mutex_unlock(&catalog->lock);
     if (!known) {
         canonical_digest(tool->raw, digest);
         pthread_mutex_lock(&catalog->lock);
-        known = known_tool_obtain(catalog->tools, buffer_str(&key), tool, digest);
+        known = known_tool_obtain(catalog->tools, key, tool, digest);
         pthread_mutex_unlock(&catalog->lock);
     }
-    buffer_finish(&key);
     return known;
 }
 
@@ -80,7 +90,7 @@ bool catalog_page_add(void *context, const struct mcp_tool *tool, enum policy_an
 {
     struct catalog_page *page = context;
     if (tool->name.length <= TOOL_NAME_BYTES && page->count < LIST_TOOLS_MOST)
-        append(page, obtain(page->catalog, tool));
+        append(page, obtain(page, tool));
     return true;
 }
 
@@ -220,7 +230,9 @@ static bool is_same(const struct tool_list *list, const struct catalog_page *pag
     bool same = list && list->count == page->count;
     for (size_t i = 0; same && i < page->count; i++) {
         const struct known_tool *tool = page->tools[i];
-        const struct tool_list_item *item = tool_list_find(list, known_tool_name(tool), tool->hash);
+        const struct tool_list_item *item = &list->items[i];
+        if (item->tool != tool) /* another order */
+            item = tool_list_find(list, known_tool_name(tool), tool->hash);
         same = item && item->tool == tool && !item->gone;
     }
     return same;
@@ -272,7 +284,7 @@ static bool gather(struct told *told, const struct catalog_page *page, bool is_f
 }
 
 static void put_page(struct catalog *catalog, const struct catalog_reader *reader,
-                     struct source_entry *entry, struct catalog_page *page, bool is_first,
+                     struct source_entry *entry, const struct catalog_page *page, bool is_first,
                      bool is_last)
 {
     struct told *told = obtain_told(catalog, entry, reader->owner);
@@ -295,13 +307,19 @@ static void put_page(struct catalog *catalog, const struct catalog_reader *reade
     make_room(catalog, reader->snapshot->config->limits.sessions);
 }
 
-void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
-                      struct catalog_page *page, bool is_first, bool is_last)
+void catalog_show_page(struct catalog *catalog, const struct catalog_reader *reader,
+                       const struct catalog_page *page, bool is_first, bool is_last)
 {
     pthread_mutex_lock(&catalog->lock);
     struct source_entry *entry = catalog_present_source(catalog, reader->source);
     if (entry)
         put_page(catalog, reader, entry, page, is_first, is_last);
-    page_destroy(page);
     pthread_mutex_unlock(&catalog->lock);
+}
+
+void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
+                      struct catalog_page *page, bool is_first, bool is_last)
+{
+    catalog_show_page(catalog, reader, page, is_first, is_last);
+    catalog_page_destroy(page);
 }

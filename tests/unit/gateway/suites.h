@@ -22,6 +22,7 @@ TCase *rate_limit_tests(void);
 TCase *recorded_name_tests(void);
 TCase *relay_tests(void);
 TCase *request_parts_tests(void);
+TCase *rewritten_lists_tests(void);
 TCase *rpc_call_tests(void);
 TCase *server_budget_tests(void);
 TCase *session_table_tests(void);

@@ -191,6 +191,38 @@ static const struct {
     {"[0]", "{\"a\":{\"A\":1},\"b\":\"B\"}"},
 };
 
+START_TEST(members_are_found_by_the_check_and_with_their_element)
+{
+    static const char *const keys[] = {"b", "a"};
+    struct str array = STR(
+                   "[ {\"a\":[1,{\"b\":2}], \"\\u0062\":\"}]\\\"\"} , 7, {}, \"{\",{\"b\": {\"a\":"
+                   "[]}}]"),
+               values[2], element;
+    static const char *const expected[][3] = {
+        {"{\"a\":[1,{\"b\":2}], \"\\u0062\":\"}]\\\"\"}", "\"}]\\\"\"", "[1,{\"b\":2}]"},
+        {"7", "", ""},
+        {"{}", "", ""},
+        {"\"{\"", "", ""},
+        {"{\"b\": {\"a\":[]}}", "{\"a\":[]}", ""},
+    };
+    size_t position = 0, count = 0;
+    ck_assert(json_check(array, NULL));
+    for (; json_next_element_members(array, &position, &element, keys, 2, values); count++) {
+        expect_str(element, expected[count][0]);
+        for (size_t i = 0; i < 2; i++)
+            expect_str(values[i], expected[count][i + 1]);
+        bool is_object = json_check_members(element, keys, 2, values);
+        ck_assert(is_object == (element.bytes[0] == '{'));
+        for (size_t i = 0; i < 2; i++)
+            expect_str(values[i], expected[count][i + 1]);
+    }
+    ck_assert_uint_eq(count, sizeof expected / sizeof *expected);
+    ck_assert(!json_check_members(STR("{\"a\":1,\"a\":2}"), keys, 2, values));
+    ck_assert(!json_check_members(STR("{\"a\":1"), keys, 2, values));
+    ck_assert(!json_check_members(array, keys, 2, values));
+}
+END_TEST
+
 START_TEST(several_members_are_set_at_once)
 {
     const char *const keys[] = {"a", "b"};
@@ -341,6 +373,7 @@ Suite *text_suite(void)
                         sizeof removals / sizeof removals[0]);
     tcase_add_loop_test(tests, several_members_are_found_in_one_walk, 0,
                         sizeof members / sizeof *members);
+    tcase_add_test(tests, members_are_found_by_the_check_and_with_their_element);
     tcase_add_loop_test(tests, several_members_are_set_at_once, 0,
                         sizeof several / sizeof *several);
     tcase_add_test(tests, the_other_members_are_written);

@@ -29,7 +29,7 @@ static bool take(struct call *call, struct str message)
     return false;
 }
 
-static void rewrite(struct call *call, struct str result, struct buffer *new_result)
+static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *new_result)
 {
 }
 

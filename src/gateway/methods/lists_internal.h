@@ -1,0 +1,17 @@
+/* What the lists of tools, resources and prompts share. */
+#pragma once
+
+#include "relay/relay.h"
+
+/* ---- lists.c ---- */
+/* The key of the list in the cache: who may be answered from what was fetched before is the one who
+ * fetched it. */
+void lists_write_key(const struct call *call, struct buffer *key);
+/* Those of a list that is answered from the cache when upstream fails. */
+struct relay_options lists_relay_options(const struct call *call);
+
+/* ---- tools_list.c ---- */
+/* Writes a reply's result for the client. */
+void tools_list_write(struct call *call, struct str result, struct buffer *out);
+/* The same of one that comes late, which its owner's catalogue learns from. */
+void tools_list_write_late(struct call *call, struct str result, struct buffer *out);

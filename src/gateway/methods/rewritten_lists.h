@@ -1,0 +1,71 @@
+/*
+ * Replies of tools/list that were read and rewritten before: the same bytes for the same kind of
+ * client under the same configuration are not parsed again. What owners were told still goes to the
+ * catalogue with each reply, from the page that is kept beside the text. Nothing in an entry is of
+ * one owner: it is made of the server's bytes alone, and found by these bytes alone, all of which
+ * are compared. Shared by all workers behind one short lock. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list_cache.h"
+#include "state/tool_catalog.h"
+#include "taskgate/core/list.h"
+
+/* A reply without the value of its `id`, which changes with each request. */
+struct reply_parts {
+    struct str before, behind;
+};
+/* Finds `id`, as the request spelled it, near one end of the message, without reading it. False
+ * when it is not there. Where it was the value of the message's own `id` once, it is so again in
+ * each message of the same parts. */
+bool reply_parts_find(struct reply_parts *parts, struct str message, struct str id);
+
+/* What the rewritten text depends on, but for the names of our tools. */
+struct rewritten_key {
+    struct reply_parts reply;
+    struct str source;
+    uint64_t snapshot; /* its number */
+    unsigned client;   /* bits: the kind of client */
+};
+
+/* One of them, immutable. Spans point into `reply`. */
+struct rewritten_list {
+    struct list node;
+    size_t references; /* atomic */
+    uint64_t hashes[4];
+    char *source;
+    size_t id_at;            /* in `reply` */
+    struct list_text *reply; /* its parts, one behind the other */
+    struct str result, next_cursor;
+    struct catalog_page *page;  /* what the catalogue is told */
+    size_t bytes;               /* all that it takes; set by rewritten_lists_put() */
+    unsigned offered, prefixed; /* of our tools: pseudo_tools_names() when it was written */
+    struct buffer written;      /* the rewritten reply, without its id, too */
+    size_t written_id_at;
+};
+
+struct rewritten_lists;
+struct rewritten_lists *rewritten_lists_create(void);
+/* Before the catalogue, whose pages they hold; NULL is allowed. */
+void rewritten_lists_destroy(struct rewritten_lists *lists);
+
+/* With a reference for the caller; NULL when there is none. */
+struct rewritten_list *rewritten_lists_find(struct rewritten_lists *lists,
+                                            const struct rewritten_key *key);
+void rewritten_list_unref(struct rewritten_list *list); /* NULL is allowed */
+
+/* A new one, for its maker to fill in; not yet among the others. Takes `page` over. */
+struct rewritten_list *rewritten_list_create(const struct rewritten_key *key,
+                                             struct catalog_page *page);
+/* `text`, which is taken over, is the rewritten reply without its id, which stood at `id_at`. */
+void rewritten_list_set_written(struct rewritten_list *list, struct buffer *text, size_t id_at);
+/* Appends the rewritten reply with this id. */
+void rewritten_list_write(const struct rewritten_list *list, struct str id, struct buffer *out);
+/* Takes the reference over. Bounded in number and bytes: the longest unused go, and a very long one
+ * is not kept at all. */
+void rewritten_lists_put(struct rewritten_lists *lists, struct rewritten_list *list);
+/* What they take in memory, nearly. */
+size_t rewritten_lists_bytes(struct rewritten_lists *lists);
