@@ -14,11 +14,11 @@
 #include "plain_call_internal.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
+#include "request/request_parts.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
-#include "taskgate/json/canonical.h"
 #include "tools.h"
 
 /* A task that was to be joined has gone before it could be: the call tries again. */
@@ -261,8 +261,7 @@ static bool is_same(const struct call *call, const struct plain_call *plain,
                     const struct task *task)
 {
     char digest[DIGEST_HEX_BYTES];
-    repeated_call_digest(str_from(task->tool), task->definition_digest, task->arguments_digest,
-                         digest);
+    repeated_call_digest(task->definition_digest, task->request_digest, digest);
     return strcmp(task->session, call->session) == 0 && call_owns(call, task) &&
            strcmp(digest, plain->digest) == 0;
 }
@@ -325,13 +324,13 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
                             const struct catalog_tool *tool, bool accelerated)
 {
     struct plain_call *plain = memory_alloc(sizeof *plain);
-    char arguments_digest[DIGEST_HEX_BYTES];
+    char request_digest[DIGEST_HEX_BYTES];
     plain->gateway = call->worker->gateway;
     plain->decision = *decision;
     plain->tool = *tool;
     plain->accelerated = accelerated;
-    canonical_digest(call->envelope.arguments.raw, arguments_digest);
-    repeated_call_digest(call_tool(call), tool->digest, arguments_digest, plain->digest);
+    request_parts_digest(&call->envelope, request_digest);
+    repeated_call_digest(tool->digest, request_digest, plain->digest);
     call_part_add(call, &plain->part, &plain_call_kind);
     credential_check_then(call, begin);
 }
@@ -369,7 +368,7 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
         return false;
     call_identify(call);
     inbox_key_of_call(call, key);
-    repeated_call_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    repeated_call_digest_left(&call->envelope, digest);
     if (!repeated_call_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;
     struct plain_call *plain = memory_alloc(sizeof *plain);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "inbox_internal.h"
+#include "request/request_parts.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/json/canonical.h"
 
 #define MOST_JOINS 200
 
@@ -19,22 +19,21 @@ struct join {
     atomic_size_t *counted; /* where it is counted while it is there, or NULL */
 };
 
-void repeated_call_digest(struct str tool, const char *definition_digest,
-                          const char *arguments_digest, char digest[DIGEST_HEX_BYTES])
+void repeated_call_digest(const char *definition_digest, const char *request_digest,
+                          char digest[DIGEST_HEX_BYTES])
 {
     struct buffer text;
     buffer_init(&text);
-    buffer_append_format(&text, "%s/%s/", definition_digest, arguments_digest);
-    buffer_append(&text, tool);
+    buffer_append_format(&text, "%s/%s", definition_digest, request_digest);
     digest_sha256_hex(buffer_str(&text), digest);
     buffer_finish(&text);
 }
 
-void repeated_call_digest_left(struct str tool, struct str arguments, char digest[DIGEST_HEX_BYTES])
+void repeated_call_digest_left(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES])
 {
-    char arguments_digest[DIGEST_HEX_BYTES];
-    canonical_digest(arguments, arguments_digest);
-    repeated_call_digest(tool, "left", arguments_digest, digest);
+    char request_digest[DIGEST_HEX_BYTES];
+    request_parts_digest(envelope, request_digest);
+    repeated_call_digest("left", request_digest, digest);
 }
 
 static void drop(struct inbox *client, struct join *join)

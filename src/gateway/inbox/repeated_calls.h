@@ -14,13 +14,13 @@ struct repeated_call {
     const char *id;     /* of the task */
 };
 
-/* What makes two calls the same: tool, its definition, and arguments in their canonical form, in
- * which numbers stay as they were written. */
-void repeated_call_digest(struct str tool, const char *definition_digest,
-                          const char *arguments_digest, char digest[DIGEST_HEX_BYTES]);
-/* The same of a forwarded call whose client left: of its tool and arguments (JSON text) alone. */
-void repeated_call_digest_left(struct str tool, struct str arguments,
-                               char digest[DIGEST_HEX_BYTES]);
+/* Two calls are the same when the tool has the same definition (its digest) and the requests are
+ * the same: their name, arguments, other params, and _meta but for the progress token, in canonical
+ * form, in which numbers stay as they were written (request/request_parts.h). */
+void repeated_call_digest(const char *definition_digest, const char *request_digest,
+                          char digest[DIGEST_HEX_BYTES]);
+/* The same of a forwarded call whose client left, which is bound to no definition. */
+void repeated_call_digest_left(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES]);
 /* Whether there is any such call, of anybody; needs no lock. */
 bool repeated_calls_any_left(const struct gateway *gateway);
 /* As repeated_call_claim() for such a call; its outcome is told to the next one. */

@@ -1,6 +1,8 @@
 /* Reading what an approval covers out of a request. */
 #include "request_parts.h"
 
+#include <string.h>
+
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 
@@ -51,4 +53,12 @@ void request_parts_finish(struct request_parts *parts)
 {
     buffer_finish(&parts->meta);
     buffer_finish(&parts->other_params);
+}
+
+void request_parts_digest(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES])
+{
+    struct request_parts parts;
+    request_parts_read(&parts, envelope);
+    memcpy(digest, parts.digest, sizeof parts.digest);
+    request_parts_finish(&parts);
 }

@@ -16,3 +16,5 @@ struct request_parts {
 /* Copies; always call request_parts_finish() afterwards. */
 void request_parts_read(struct request_parts *parts, const struct envelope *envelope);
 void request_parts_finish(struct request_parts *parts);
+/* The digest alone. */
+void request_parts_digest(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES]);

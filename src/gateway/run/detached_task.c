@@ -156,7 +156,7 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 void detached_task_remember(const struct detached_call *detached, const struct call *call)
 {
     char digest[DIGEST_HEX_BYTES];
-    repeated_call_digest_left(call_tool(call), call->envelope.arguments.raw, digest);
+    repeated_call_digest_left(&call->envelope, digest);
     const struct repeated_call join = {str_from(detached->key), digest, detached->base.task->id};
     repeated_call_leave(detached->base.worker->gateway, &join);
 }

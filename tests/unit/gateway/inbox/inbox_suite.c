@@ -5,9 +5,9 @@
 
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
+#include "request/request_parts.h"
 #include "suites.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 #include "taskgate/loop/loop.h"
 
@@ -297,25 +297,45 @@ END_TEST
 
 /* ---- joining ---- */
 
-static void join_digest(const char *tool, const char *definition, struct str arguments,
+static void join_digest(const char *tool, const char *definition, const char *rest,
                         char digest[DIGEST_HEX_BYTES])
 {
-    char of_arguments[DIGEST_HEX_BYTES];
-    canonical_digest(arguments, of_arguments);
-    repeated_call_digest(str_from(tool), definition, of_arguments, digest);
+    struct envelope envelope;
+    struct error error = {""};
+    struct buffer body = {0};
+    char of_request[DIGEST_HEX_BYTES];
+    buffer_append_format(&body,
+                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
+                         "\"params\":{\"name\":\"%s\",%s}}",
+                         tool, rest);
+    ck_assert_int_eq(envelope_read(&envelope, buffer_str(&body), &error), ENVELOPE_OK);
+    request_parts_digest(&envelope, of_request);
+    repeated_call_digest(definition, of_request, digest);
+    envelope_finish(&envelope);
+    buffer_finish(&body);
 }
 
 START_TEST(the_same_call_has_the_same_digest)
 {
     char a[DIGEST_HEX_BYTES], b[DIGEST_HEX_BYTES];
-    join_digest("t", "d", STR("{\"x\":1,\"y\":2}"), a);
-    join_digest("t", "d", STR("{ \"y\":2, \"x\":1 }"), b);
+    static const char plain[] = "\"arguments\":{\"x\":1,\"y\":2}";
+    static const char *const others[] = {
+        "\"arguments\":{\"x\":1.0,\"y\":2}",
+        "\"arguments\":{\"x\":1,\"y\":2},\"_meta\":{\"tenant\":\"a\"}",
+        "\"arguments\":{\"x\":1,\"y\":2},\"more\":1",
+    };
+    join_digest("t", "d", plain, a);
+    join_digest("t", "d", "\"arguments\": { \"y\":2, \"x\":1 }", b);
     ck_assert_str_eq(a, b);
-    join_digest("t", "d", STR("{\"x\":1.0,\"y\":2}"), b);
+    join_digest("t", "d", "\"_meta\":{\"progressToken\":7},\"arguments\":{\"y\":2,\"x\":1}", b);
+    ck_assert_str_eq(a, b);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        join_digest("t", "d", others[i], b);
+        ck_assert_str_ne(a, b);
+    }
+    join_digest("u", "d", plain, b);
     ck_assert_str_ne(a, b);
-    join_digest("u", "d", STR("{\"x\":1,\"y\":2}"), b);
-    ck_assert_str_ne(a, b);
-    join_digest("t", "e", STR("{\"x\":1,\"y\":2}"), b);
+    join_digest("t", "e", plain, b);
     ck_assert_str_ne(a, b);
 }
 END_TEST

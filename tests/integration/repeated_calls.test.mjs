@@ -1,0 +1,79 @@
+// Which plain calls count as the same call made again: those whose whole request is the same but for the progress token.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workflow } from './lib/gateway.mjs';
+import { PLAIN, stage as promotionStage } from './lib/promotion.mjs';
+import { callTool, kinds } from './lib/pseudo.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
+
+const ARGUMENTS = { user: 7 };
+/** Members of params beside name and arguments: each is another call than `{ _meta: { tenant: 'a' } }`. */
+const others = {
+  'another _meta': { _meta: { tenant: 'b' } },
+  'more in _meta': { _meta: { tenant: 'a', region: 1 } },
+  'no _meta': {},
+  'another member of params': { _meta: { tenant: 'a' }, dryRun: true },
+};
+const FIRST = { _meta: { tenant: 'a' } };
+const SAME = { _meta: { progressToken: 'p-2', tenant: 'a' } };
+
+const stage = (t) =>
+  scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] }, config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } });
+const joined = async (client, more) => (await callTool(client, 'delete_user', ARGUMENTS, more)).structuredContent;
+
+test('a call that waits for approval is joined by the same request alone', async (t) => {
+  const { connect, admin } = await stage(t);
+  const client = await connect(kinds.old.client);
+  const first = await joined(client, FIRST);
+  assert.equal(first.joined, false);
+  const seen = new Set([first.proxy_task.task_id]);
+  for (const [what, more] of Object.entries(others)) {
+    const other = await joined(client, more);
+    assert.equal(other.joined, false, what);
+    assert.equal(seen.has(other.proxy_task.task_id), false, what);
+    seen.add(other.proxy_task.task_id);
+  }
+  const same = await joined(client, SAME);
+  assert.deepEqual([same.joined, same.proxy_task.task_id], [true, first.proxy_task.task_id]);
+  // Whatever is approved is what runs.
+  const tasks = (await admin.list()).tasks;
+  assert.deepEqual(tasks.map((task) => task.meta?.tenant ?? null).sort(), ['a', 'a', 'a', 'b', null].sort());
+});
+
+test('after a restart, too, where the store alone knows of the first', async (t) => {
+  const { connect, gateway, upstream } = await stage(t);
+  const client = await connect(kinds.old.client);
+  const first = await joined(client, FIRST);
+  await gateway.restart();
+  client.agent.destroy();
+  const other = await joined(client, { _meta: { tenant: 'b' } });
+  assert.equal(other.joined, false);
+  const same = await joined(client, SAME);
+  assert.deepEqual([same.joined, same.proxy_task.task_id], [true, first.proxy_task.task_id]);
+  assert.equal(upstream.calls.length, 0);
+});
+
+test('a forwarded call that was left is joined by the same request alone', async (t) => {
+  const { upstream, admin, connect, held } = await promotionStage(t, { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
+  const agent = await connect(PLAIN);
+  agent.send('tools/call', { name: 'slow', arguments: ARGUMENTS, ...FIRST }).catch(() => {});
+  await upstream.received('tools/call');
+  agent.close();
+  const task = await until(async () => (await admin.list()).tasks[0], 'the task of the call that was left');
+  const again = await connect({ ...PLAIN });
+  again.session = agent.session;
+  let count = 1;
+  for (const [what, more] of Object.entries(others)) {
+    const other = again.result('tools/call', { name: 'slow', arguments: ARGUMENTS, ...more });
+    await upstream.received('tools/call', ++count);
+    held[count - 1].reply.result({ content: [{ type: 'text', text: what }] });
+    assert.deepEqual((await other).content.map((x) => x.text), [what]);
+  }
+  const same = again.result('tools/call', { name: 'slow', arguments: ARGUMENTS, ...SAME });
+  held[0].reply.result({ content: [{ type: 'text', text: 'at last' }] });
+  assert.deepEqual((await same).content.map((x) => x.text).slice(0, 1), ['at last']);
+  assert.match((await same).content.at(-1).text, new RegExp(task.id));
+  assert.equal(upstream.calls.length, count);
+});
