@@ -1,7 +1,10 @@
 /* get_elicitations, respond_to_elicitation, cancel_elicitation_request; the same of sampling. */
+#include <stdlib.h>
+
 #include "answer.h"
 #include "inbox/inbox.h"
 #include "input/input_request.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "tools.h"
@@ -39,30 +42,115 @@ void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments)
 
 /* ---- answering ---- */
 
+/* A call that answers a question, until upstream has the answer. */
+struct answering {
+    struct call *call;
+    const char *what, *outcome; /* what is answered, and its end once upstream has the answer */
+    struct buffer id;           /* of the question */
+};
+
+static struct answering *answering_begin(struct call *call, const char *what, const char *outcome)
+{
+    struct answering *answering = memory_alloc(sizeof *answering);
+    *answering = (struct answering){.call = call_ref(call), .what = what, .outcome = outcome};
+    compat_argument_text(call->envelope.arguments.raw, "request_id", &answering->id);
+    return answering;
+}
+
+static void answering_end(void *context)
+{
+    struct answering *answering = context;
+    call_unref(answering->call);
+    buffer_finish(&answering->id);
+    free(answering);
+}
+
+static void begin_structured(struct buffer *structured, const struct answering *answering,
+                             const char *outcome)
+{
+    buffer_append_text(structured, "{\"requestId\":");
+    buffer_append_json_string(structured, buffer_str(&answering->id));
+    buffer_append_format(structured, ",\"outcome\":\"%s\"", outcome);
+}
+
 /* What is done, in words and as {requestId, outcome}. */
-static void answer_done(struct call *call, const char *what, struct str id, const char *outcome)
+static void answer_done(const struct answering *answering)
 {
     struct buffer text = {0}, structured = {0};
-    buffer_append_format(&text, "%s '%.*s': %s", what, STR_ARGS(id), outcome);
-    buffer_append_text(&structured, "{\"requestId\":");
-    buffer_append_json_string(&structured, id);
-    buffer_append_format(&structured, ",\"outcome\":\"%s\"}", outcome);
-    compat_answer(call, &(struct compat_result){.text = buffer_str(&text),
-                                                .structured = buffer_str(&structured)});
+    buffer_append_format(&text, "%s '%.*s': %s", answering->what,
+                         STR_ARGS(buffer_str(&answering->id)), answering->outcome);
+    begin_structured(&structured, answering, answering->outcome);
+    buffer_append_char(&structured, '}');
+    compat_answer(answering->call, &(struct compat_result){.text = buffer_str(&text),
+                                                           .structured = buffer_str(&structured)});
     buffer_finish(&structured);
     buffer_finish(&text);
 }
 
-static void answer_problem(struct call *call, const char *what, struct str id,
+static void write_failure(struct buffer *text, const struct input_delivery *delivery)
+{
+    if (delivery->status > 0)
+        buffer_append_format(text, "the server answered HTTP %d", delivery->status);
+    else if (delivery->result == UPSTREAM_SILENT)
+        buffer_append_text(text, "the server has not confirmed it in time");
+    else
+        buffer_append_text(text, "the server cannot be reached");
+}
+
+/* The seed's words for the two states: pending again, or rejected with the call that asked. */
+static void answer_undelivered(const struct answering *answering,
+                               const struct input_delivery *delivery)
+{
+    struct buffer text = {0}, structured = {0};
+    buffer_append_format(&text, "%s '%.*s': the answer has not been delivered: ", answering->what,
+                         STR_ARGS(buffer_str(&answering->id)));
+    write_failure(&text, delivery);
+    buffer_append_text(&text, delivery->is_open
+                                  ? ". The request is still pending: answer it again in a moment"
+                                  : ". The request is closed: the call that asked has ended");
+    begin_structured(&structured, answering, delivery->is_open ? "pending" : "rejected");
+    buffer_append_text(&structured, ",\"delivered\":false}");
+    compat_answer(answering->call, &(struct compat_result){.text = buffer_str(&text),
+                                                           .structured = buffer_str(&structured),
+                                                           .is_error = true});
+    buffer_finish(&structured);
+    buffer_finish(&text);
+}
+
+static void on_delivered(void *context, const struct input_delivery *delivery)
+{
+    struct answering *answering = context;
+    if (answering->call->exchange && delivery->has_arrived)
+        answer_done(answering);
+    else if (answering->call->exchange)
+        answer_undelivered(answering, delivery);
+    answering_end(answering);
+}
+
+static struct input_tool_answer tool_answer(struct answering *answering, char key[])
+{
+    client_key_of_call(answering->call, key);
+    return (struct input_tool_answer){
+        .worker = answering->call->worker,
+        .key = str_from(key),
+        .id = buffer_str(&answering->id),
+        .receiver = {on_delivered, answering_end, answering},
+    };
+}
+
+/* Nothing was sent. `what` as in struct answering, perhaps with words before it. */
+static void answer_problem(struct answering *answering, const char *what,
                            enum input_verdict verdict, const struct error *error)
 {
     struct buffer text = {0};
     if (verdict == INPUT_NOT_OPEN)
-        buffer_append_format(&text, "%s '%.*s' not found or already completed", what, STR_ARGS(id));
+        buffer_append_format(&text, "%s '%.*s' not found or already completed", what,
+                             STR_ARGS(buffer_str(&answering->id)));
     else
         buffer_append_format(&text, "Failed to respond: %s", error->message);
-    compat_answer_text(call, buffer_str(&text), true);
+    compat_answer_text(answering->call, buffer_str(&text), true);
     buffer_finish(&text);
+    answering_end(answering);
 }
 
 /* The action of an elicitation by its own word for the end (reference §10.5). */
@@ -77,19 +165,14 @@ static void respond_to_elicitation(struct call *call, struct str arguments, stru
 {
     char key[CLIENT_KEY_BYTES];
     struct error error = {""};
-    struct buffer id = {0};
+    struct answering *answering = answering_begin(call, "Elicitation request", outcome_of(action));
     struct str content = json_member(arguments, "content");
     if (json_type(content) == JSON_NULL)
         content = STR_EMPTY;
-    client_key_of_call(call, key);
-    compat_argument_text(arguments, "request_id", &id);
-    enum input_verdict verdict = input_answer_elicitation(call->worker, str_from(key),
-                                                          buffer_str(&id), action, content, &error);
-    if (verdict == INPUT_ANSWERED)
-        answer_done(call, "Elicitation request", buffer_str(&id), outcome_of(action));
-    else
-        answer_problem(call, "Elicitation request", buffer_str(&id), verdict, &error);
-    buffer_finish(&id);
+    const struct input_tool_answer by = tool_answer(answering, key);
+    enum input_verdict verdict = input_answer_elicitation(&by, action, content, &error);
+    if (verdict != INPUT_ANSWERED)
+        answer_problem(answering, answering->what, verdict, &error);
 }
 
 void pseudo_tool_respond_to_elicitation(struct call *call, struct str arguments)
@@ -103,24 +186,19 @@ void pseudo_tool_cancel_elicitation_request(struct call *call, struct str argume
     respond_to_elicitation(call, arguments, STR("\"cancel\""));
 }
 
-static void respond_to_sampling(struct call *call, struct str arguments, struct str result,
-                                struct str reason)
+static void respond_to_sampling(struct call *call, struct str result, struct str reason)
 {
     char key[CLIENT_KEY_BYTES];
-    struct error error = {""};
-    struct buffer id = {0};
-    client_key_of_call(call, key);
-    compat_argument_text(arguments, "request_id", &id);
-    enum input_verdict verdict =
-        input_answer_sampling(call->worker, str_from(key), buffer_str(&id), result, reason);
-    if (verdict == INPUT_ANSWERED)
-        answer_done(call, "Sampling request", buffer_str(&id),
-                    result.length > 0 ? "completed" : "rejected");
-    else
-        answer_problem(
-            call, result.length > 0 ? "Failed to respond: Sampling request" : "Sampling request",
-            buffer_str(&id), verdict, &error);
-    buffer_finish(&id);
+    const struct error none = {""};
+    bool is_answer = result.length > 0;
+    struct answering *answering =
+        answering_begin(call, "Sampling request", is_answer ? "completed" : "rejected");
+    const struct input_tool_answer by = tool_answer(answering, key);
+    enum input_verdict verdict = input_answer_sampling(&by, result, reason);
+    if (verdict != INPUT_ANSWERED)
+        answer_problem(answering,
+                       is_answer ? "Failed to respond: Sampling request" : answering->what, verdict,
+                       &none);
 }
 
 void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
@@ -138,7 +216,7 @@ void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
         buffer_append(&result, stop_reason);
     }
     buffer_append_char(&result, '}');
-    respond_to_sampling(call, arguments, buffer_str(&result), STR_EMPTY);
+    respond_to_sampling(call, buffer_str(&result), STR_EMPTY);
     buffer_finish(&result);
 }
 
@@ -146,7 +224,6 @@ void pseudo_tool_cancel_sampling_request(struct call *call, struct str arguments
 {
     struct buffer reason = {0};
     bool is_given = compat_argument_text(arguments, "reason", &reason);
-    respond_to_sampling(call, arguments, STR_EMPTY,
-                        is_given ? buffer_str(&reason) : DEFAULT_REASON);
+    respond_to_sampling(call, STR_EMPTY, is_given ? buffer_str(&reason) : DEFAULT_REASON);
     buffer_finish(&reason);
 }

@@ -27,6 +27,16 @@ struct input_response {
 };
 void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
                    const struct input_response *response);
+/* The same to a request that is not kept. */
+void input_respond_to(const struct input_origin *origin, struct str id,
+                      const struct input_response *response);
+/* Sends the answer that has closed the input. With a receiver it is settled once upstream has the
+ * answer, and open again when the answer has not arrived; without one it is settled at once. */
+void input_deliver(struct gateway_worker *worker, struct kept_input *kept,
+                   const struct input_response *response, const struct input_receiver *receiver);
+/* The one who closed it could not deliver the answer. False: what asked has ended meanwhile, and
+ * it is settled as rejected. The pointer may not be used any more. */
+bool input_reopen(struct gateway_worker *worker, struct kept_input *kept);
 /* The one who closed it has sent what was to be sent: whoever sees the task is told, and its own
  * loop frees it. The pointer may not be used any more. */
 void input_settle(struct gateway_worker *worker, struct kept_input *kept);

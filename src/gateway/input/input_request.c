@@ -22,6 +22,8 @@
 #define SAMPLING_BYTES ((size_t)1024 * 1024)
 /* So long a closed one is remembered, so that whoever answers late is told. */
 #define CLOSED_KEPT_MS 60000
+/* An input that is open again stays so for at least this long. */
+#define REOPENED_LEAST_MS 1000
 
 static const char *const methods[INPUT_KIND_COUNT] = {"elicitation/create",
                                                       "sampling/createMessage"};
@@ -71,41 +73,7 @@ void input_audience(const struct call *call, struct input_audience *audience)
     audience->is_closed = facts->known && facts->client.declares_tasks && !can_any;
 }
 
-/* ---- responses to upstream ---- */
-
-static void respond(struct gateway_worker *worker, const struct input_origin *origin, struct str id,
-                    const struct input_response *response)
-{
-    struct buffer body;
-    buffer_init(&body);
-    if (response->result.length > 0) {
-        jsonrpc_write_result(&body, id, response->result);
-    } else if (response->error.length > 0) {
-        jsonrpc_write_error_text(&body, id, response->error);
-    } else {
-        struct buffer error;
-        buffer_init(&error);
-        buffer_append_format(&error, "{\"code\":%d,\"message\":", response->error_code);
-        buffer_append_json_string(&error, response->error_message);
-        buffer_append_char(&error, '}');
-        jsonrpc_write_error_text(&body, id, buffer_str(&error));
-        buffer_finish(&error);
-    }
-    const struct rpc_call_options options = {.source = origin->source,
-                                             .snapshot = origin->snapshot,
-                                             .headers = origin->headers,
-                                             .body = buffer_str(&body)};
-    rpc_call_notify(worker, &options);
-    buffer_finish(&body);
-}
-
-void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
-                   const struct input_response *response)
-{
-    const struct input_origin origin = {
-        .snapshot = kept->snapshot, .source = kept->source, .headers = &kept->headers};
-    respond(worker, &origin, str_from(kept->input.upstream_id), response);
-}
+/* ---- where nobody can answer ---- */
 
 /* Upstream must not hang: a person who is not there declines, a model that is not there is an
  * error, and so is everything where the capability was never offered. */
@@ -119,7 +87,7 @@ static void decline(const struct input_origin *origin, enum input_kind kind, str
         response.error_message = STR("Method not found: nobody can sample for this client");
     log_info("A question of upstream's is declined: nobody can answer it",
              LOG_TEXT("source", origin->source->id), LOG_TEXT("method", methods[kind]));
-    respond(origin->worker, origin, id, &response);
+    input_respond_to(origin, id, &response);
 }
 
 /* ---- freeing ---- */
@@ -292,6 +260,28 @@ void input_settle(struct gateway_worker *worker, struct kept_input *kept)
     loop_post(kept->worker->loop, on_settled, kept);
 }
 
+/* On its own loop. The wait for an answer goes on where it was. */
+static void on_reopened(void *context)
+{
+    struct kept_input *kept = context;
+    int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
+    int64_t left_ms = kept->input.asked_ms + timeout_ms - clock_now_ms();
+    loop_timer_start(&kept->timer, left_ms > REOPENED_LEAST_MS ? left_ms : REOPENED_LEAST_MS);
+    if (kept->task)
+        broadcast_send(kept->worker->gateway, &change_kind,
+                       &(struct task_broadcast){.task = kept->task});
+}
+
+bool input_reopen(struct gateway_worker *worker, struct kept_input *kept)
+{
+    /* Posted before anybody else can close it and have its loop free it. */
+    loop_post(kept->worker->loop, on_reopened, kept);
+    if (input_table_reopen(worker->gateway->inputs, &kept->input))
+        return true;
+    input_settle(worker, kept);
+    return false;
+}
+
 /* Tells a client that knows no tasks. */
 static void tell_event(const struct kept_input *kept, enum inbox_event type, struct str params)
 {
@@ -434,9 +424,10 @@ static bool is_well_formed(enum input_kind kind, struct str params, struct error
 
 static void refuse(const struct input_origin *origin, struct str id, struct str why)
 {
-    respond(origin->worker, origin, id,
-            &(struct input_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
-                                     .error_message = why});
+    input_respond_to(
+        origin, id,
+        &(struct input_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
+                                 .error_message = why});
 }
 
 void input_take(const struct input_origin *origin, struct str message)
@@ -471,6 +462,7 @@ static void close_all(struct gateway_worker *worker, struct str key,
         return;
     while ((kept = input_close(worker->gateway, key, match, &closing)))
         input_settle(worker, kept);
+    input_table_end(worker->gateway->inputs, key, match);
 }
 
 bool input_take_cancel(const struct input_origin *origin, struct str message)
@@ -491,6 +483,8 @@ bool input_take_cancel(const struct input_origin *origin, struct str message)
     struct kept_input *kept = input_close(gateway, str_from(key), &match, &closing);
     if (kept)
         input_settle(origin->worker, kept);
+    else
+        input_table_end(gateway->inputs, str_from(key), &match);
     return kept || closing.was != INPUT_OPEN;
 }
 

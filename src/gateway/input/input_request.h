@@ -63,13 +63,31 @@ enum input_verdict {
     INPUT_NOT_OPEN, /* no such question, or no longer */
     INPUT_UNFIT,    /* the answer is none to this question: `error` says why */
 };
-/* By the tools. `id` is the question's, `action` and `content` are JSON text. */
-enum input_verdict input_answer_elicitation(struct gateway_worker *worker, struct str key,
-                                            struct str id, struct str action, struct str content,
-                                            struct error *error);
+/* What has become of an answer that was sent to upstream. */
+struct input_delivery {
+    bool has_arrived; /* upstream has taken it */
+    bool is_open;     /* it has not, and the question can be answered again */
+    int status;       /* HTTP; 0 without a response */
+    enum upstream_result result;
+};
+/* One of the two is called, once, on the loop of the worker that answered. */
+struct input_receiver {
+    void (*delivered)(void *context, const struct input_delivery *delivery);
+    void (*dropped)(void *context); /* the worker ends */
+    void *context;
+};
+/* By the tools. `action` and `content` are JSON text. The receiver is called only after
+ * INPUT_ANSWERED, and never before these return. */
+struct input_tool_answer {
+    struct gateway_worker *worker;
+    struct str key, id; /* of the client; of the question */
+    struct input_receiver receiver;
+};
+enum input_verdict input_answer_elicitation(const struct input_tool_answer *by, struct str action,
+                                            struct str content, struct error *error);
 /* `result` is the JSON text of a CreateMessageResult; empty: it is refused, with `reason`. */
-enum input_verdict input_answer_sampling(struct gateway_worker *worker, struct str key,
-                                         struct str id, struct str result, struct str reason);
+enum input_verdict input_answer_sampling(const struct input_tool_answer *by, struct str result,
+                                         struct str reason);
 
 /* ---- the end of what they belong to ---- */
 void input_end_task(struct gateway_worker *worker, const struct task *task);

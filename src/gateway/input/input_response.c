@@ -38,6 +38,7 @@ struct elicitation_answer {
     enum elicitation_action action;
     struct str content; /* JSON text; empty unless accepted, and then of a form only */
     enum input_state way;
+    const struct input_receiver *receiver; /* or NULL */
 };
 
 static void write_result(struct buffer *out, const struct elicitation_answer *answer, bool is_url)
@@ -92,9 +93,9 @@ static enum input_verdict answer_elicitation(struct gateway_worker *worker, stru
     buffer_init(&result);
     write_result(&result, answer,
                  elicitation_is_url(json_member(str_from(kept->input.message), "params")));
-    input_respond(worker, kept, &(struct input_response){.result = buffer_str(&result)});
+    input_deliver(worker, kept, &(struct input_response){.result = buffer_str(&result)},
+                  answer->receiver);
     buffer_finish(&result);
-    input_settle(worker, kept);
     return INPUT_ANSWERED;
 }
 
@@ -129,28 +130,29 @@ bool input_answer_in_task(struct gateway_worker *worker, const struct task *task
 
 /* ---- by the tools ---- */
 
-enum input_verdict input_answer_elicitation(struct gateway_worker *worker, struct str key,
-                                            struct str id, struct str action, struct str content,
-                                            struct error *error)
+enum input_verdict input_answer_elicitation(const struct input_tool_answer *by, struct str action,
+                                            struct str content, struct error *error)
 {
-    struct elicitation_answer answer = {.content = content, .way = INPUT_ANSWERED_BY_TOOL};
-    const struct input_match match = {.has_kind = true, .kind = INPUT_ELICITATION, .id = id};
+    struct elicitation_answer answer = {
+        .content = content, .way = INPUT_ANSWERED_BY_TOOL, .receiver = &by->receiver};
+    const struct input_match match = {.has_kind = true, .kind = INPUT_ELICITATION, .id = by->id};
     if (!elicitation_action_parse(action, &answer.action)) {
         error_set(error, "action must be accept, decline or cancel");
         return INPUT_UNFIT;
     }
-    return key.length > 0 && id.length > 0 ? answer_elicitation(worker, key, &match, &answer, error)
-                                           : INPUT_NOT_OPEN;
+    if (by->key.length == 0 || by->id.length == 0)
+        return INPUT_NOT_OPEN;
+    return answer_elicitation(by->worker, by->key, &match, &answer, error);
 }
 
-enum input_verdict input_answer_sampling(struct gateway_worker *worker, struct str key,
-                                         struct str id, struct str result, struct str reason)
+enum input_verdict input_answer_sampling(const struct input_tool_answer *by, struct str result,
+                                         struct str reason)
 {
-    const struct input_match match = {.has_kind = true, .kind = INPUT_SAMPLING, .id = id};
+    const struct input_match match = {.has_kind = true, .kind = INPUT_SAMPLING, .id = by->id};
     struct input_closing closing = {.state = INPUT_ANSWERED_BY_TOOL};
-    if (key.length == 0 || id.length == 0)
+    if (by->key.length == 0 || by->id.length == 0)
         return INPUT_NOT_OPEN;
-    struct kept_input *kept = input_close(worker->gateway, key, &match, &closing);
+    struct kept_input *kept = input_close(by->worker->gateway, by->key, &match, &closing);
     if (!kept)
         return INPUT_NOT_OPEN;
     const struct input_response response = {
@@ -158,8 +160,7 @@ enum input_verdict input_answer_sampling(struct gateway_worker *worker, struct s
         .error_code = -1, /* the protocol's example of a person who says no */
         .error_message = reason,
     };
-    input_respond(worker, kept, &response);
-    input_settle(worker, kept);
+    input_deliver(by->worker, kept, &response, &by->receiver);
     return INPUT_ANSWERED;
 }
 

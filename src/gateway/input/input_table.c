@@ -204,6 +204,32 @@ struct input_request *input_table_close(struct input_table *table, struct str ke
     return input;
 }
 
+bool input_table_reopen(struct input_table *table, struct input_request *input)
+{
+    pthread_mutex_lock(&table->lock);
+    bool may_open = !input->has_ended;
+    if (may_open) {
+        struct bucket *bucket = map_get(table->buckets, str_from(input->key));
+        input->state = INPUT_OPEN;
+        input->answer[0] = '\0';
+        bucket->open++;
+    } else {
+        input->state = INPUT_REJECTED;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return may_open;
+}
+
+static void end(void *context, struct input_request *input)
+{
+    input->has_ended = input->state != INPUT_OPEN;
+}
+
+void input_table_end(struct input_table *table, struct str key, const struct input_match *match)
+{
+    input_table_visit(table, key, match, end, NULL);
+}
+
 /* ---- looking ---- */
 
 void input_table_visit(struct input_table *table, struct str key, const struct input_match *match,

@@ -56,6 +56,7 @@ struct input_request {
     /* Under the lock. */
     enum input_state state;
     int64_t closed_ms;
+    bool has_ended;       /* what asked has, or wants no answer any more: it opens no more */
     uint64_t claimant;    /* the stream that it was sent on; 0: none. Fixed once it is closed */
     bool sent_as_it_came; /* with upstream's own id, else with ours */
     char answer[DIGEST_HEX_BYTES];
@@ -99,6 +100,12 @@ struct input_closing {
 struct input_request *input_table_close(struct input_table *table, struct str key,
                                         const struct input_match *match,
                                         struct input_closing *closing);
+
+/* Opens again what the caller has closed; false when what asked has ended meanwhile: then it is
+ * INPUT_REJECTED. */
+bool input_table_reopen(struct input_table *table, struct input_request *input);
+/* What asked has ended: no question of `key` that matches, and is closed, opens again. */
+void input_table_end(struct input_table *table, struct str key, const struct input_match *match);
 
 /* Calls `visit` under the lock for every question of `key` that matches (NULL: all), oldest
  * first; it may change what stands under the lock but must be short. */

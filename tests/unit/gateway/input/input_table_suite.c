@@ -128,6 +128,29 @@ START_TEST(one_alone_closes_a_question_and_the_others_are_told_how)
 }
 END_TEST
 
+START_TEST(a_question_opens_again_unless_what_asked_has_ended)
+{
+    struct input_table *table = input_table_create();
+    struct input_request *input = add(table, "up/session:s", "1");
+    const struct input_match match = {.id = str_from(input->id)};
+    struct input_closing closing = {.state = INPUT_ANSWERED_BY_TOOL, .now_ms = 5};
+    input_table_end(table, KEY, &match); /* of an open one it says nothing */
+    ck_assert_ptr_eq(input_table_close(table, KEY, &match, &closing), input);
+    ck_assert(input_table_reopen(table, input));
+    ck_assert_int_eq(input->state, INPUT_OPEN);
+    ck_assert_ptr_eq(input_table_close(table, KEY, &match, &closing), input);
+    input_table_end(table, STR("up/session:t"), &match);
+    ck_assert(input_table_reopen(table, input));
+    ck_assert_ptr_eq(input_table_close(table, KEY, &match, &closing), input);
+    input_table_end(table, KEY, &match);
+    ck_assert(!input_table_reopen(table, input));
+    ck_assert_int_eq(input->state, INPUT_REJECTED);
+    ck_assert_ptr_null(input_table_close(table, KEY, &match, &closing));
+    drop(table, input);
+    input_table_destroy(table);
+}
+END_TEST
+
 START_TEST(the_same_request_waits_once)
 {
     struct input_table *table = input_table_create();
@@ -203,6 +226,7 @@ TCase *input_table_tests(void)
     tcase_add_test(cases, input_requests_are_found_by_whom_they_are_for);
     tcase_add_test(cases, a_form_that_is_a_url_has_an_id_of_its_own);
     tcase_add_test(cases, one_alone_closes_a_question_and_the_others_are_told_how);
+    tcase_add_test(cases, a_question_opens_again_unless_what_asked_has_ended);
     tcase_add_test(cases, the_same_request_waits_once);
     tcase_add_test(cases, a_client_can_be_asked_only_so_much);
     tcase_add_test(cases, what_belongs_together_is_taken_out_together);

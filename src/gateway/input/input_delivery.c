@@ -1,0 +1,113 @@
+/* Responses to what upstream asks, on their way to it. */
+#include <stdlib.h>
+
+#include "input_internal.h"
+#include "mcp_client/rpc_call.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+/* Upstream answers a response with 202 and no body. */
+#define ARRIVAL_MS 10000
+#define REPLY_BYTES ((size_t)65536)
+
+static void write_response(struct buffer *body, struct str id,
+                           const struct input_response *response)
+{
+    if (response->result.length > 0) {
+        jsonrpc_write_result(body, id, response->result);
+    } else if (response->error.length > 0) {
+        jsonrpc_write_error_text(body, id, response->error);
+    } else {
+        struct buffer error;
+        buffer_init(&error);
+        buffer_append_format(&error, "{\"code\":%d,\"message\":", response->error_code);
+        buffer_append_json_string(&error, response->error_message);
+        buffer_append_char(&error, '}');
+        jsonrpc_write_error_text(body, id, buffer_str(&error));
+        buffer_finish(&error);
+    }
+}
+
+void input_respond_to(const struct input_origin *origin, struct str id,
+                      const struct input_response *response)
+{
+    struct buffer body;
+    buffer_init(&body);
+    write_response(&body, id, response);
+    const struct rpc_call_options options = {.source = origin->source,
+                                             .snapshot = origin->snapshot,
+                                             .headers = origin->headers,
+                                             .body = buffer_str(&body)};
+    rpc_call_notify(origin->worker, &options);
+    buffer_finish(&body);
+}
+
+void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
+                   const struct input_response *response)
+{
+    const struct input_origin origin = {.worker = worker,
+                                        .snapshot = kept->snapshot,
+                                        .source = kept->source,
+                                        .headers = &kept->headers};
+    input_respond_to(&origin, str_from(kept->input.upstream_id), response);
+}
+
+/* ---- with word of its arrival ---- */
+
+struct delivery {
+    struct gateway_worker *worker;
+    struct kept_input
+        *kept; /* closed by this answer, and not settled before its arrival is known */
+    struct input_receiver receiver;
+};
+
+static void on_reply(void *context, const struct rpc_call_reply *reply)
+{
+    struct delivery *delivery = context;
+    struct kept_input *kept = delivery->kept;
+    struct input_delivery told = {.status = reply->status, .result = reply->result};
+    told.has_arrived =
+        reply->result == UPSTREAM_DONE && reply->status >= 200 && reply->status < 300;
+    if (told.has_arrived) {
+        input_settle(delivery->worker, kept);
+    } else {
+        log_warn("An answer has not reached upstream", LOG_TEXT("source", kept->input.source),
+                 LOG_TEXT("question", kept->input.id), LOG_NUMBER("status", reply->status),
+                 LOG_TEXT("detail", reply->detail));
+        told.is_open = input_reopen(delivery->worker, kept);
+    }
+    delivery->receiver.delivered(delivery->receiver.context, &told);
+    free(delivery);
+}
+
+/* The worker ends, and the question with it. */
+static void on_dropped(void *context)
+{
+    struct delivery *delivery = context;
+    delivery->receiver.dropped(delivery->receiver.context);
+    free(delivery);
+}
+
+void input_deliver(struct gateway_worker *worker, struct kept_input *kept,
+                   const struct input_response *response, const struct input_receiver *receiver)
+{
+    static const struct rpc_call_callbacks callbacks = {.reply = on_reply, .dropped = on_dropped};
+    if (!receiver) {
+        input_respond(worker, kept, response);
+        input_settle(worker, kept);
+        return;
+    }
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    *delivery = (struct delivery){worker, kept, *receiver};
+    struct buffer body;
+    buffer_init(&body);
+    write_response(&body, str_from(kept->input.upstream_id), response);
+    const struct rpc_call_options options = {.source = kept->source,
+                                             .snapshot = kept->snapshot,
+                                             .headers = &kept->headers,
+                                             .body = buffer_str(&body),
+                                             .total_ms = ARRIVAL_MS,
+                                             .most_bytes = REPLY_BYTES};
+    rpc_call_start(worker, &options, &callbacks, delivery);
+    buffer_finish(&body);
+}
