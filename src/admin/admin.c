@@ -36,6 +36,8 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         .max_connections = MAX_CONNECTIONS,
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
+        .port_name = "admin",
+        .tls = options->tls,
         .handler = router_handle,
         .refusal = on_refusal,
         .context = admin,
@@ -62,6 +64,11 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
 uint16_t admin_port(const struct admin *admin)
 {
     return http_server_port(admin->server);
+}
+
+void admin_set_tls(struct admin *admin, struct tls_server *tls)
+{
+    http_server_set_tls(admin->server, tls);
 }
 
 void admin_set_config_error(struct admin *admin, const char *message)

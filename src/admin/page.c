@@ -9,7 +9,7 @@ void page_serve(const struct request *request)
     struct str path = http_path(request->exchange);
     for (size_t i = 0; i < asset_count; i++) {
         if (str_equal(path, str_from(assets[i].path))) {
-            reply_text(request->exchange, 200, assets[i].content_type, assets[i].bytes);
+            reply_page(request->exchange, assets[i].content_type, assets[i].bytes);
             return;
         }
     }

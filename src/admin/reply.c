@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/http/guard.h"
 
 #define RETRY_AFTER_S "60"
 
@@ -61,6 +62,14 @@ void reply_text(struct http_exchange *exchange, int status, const char *content_
                 struct str body)
 {
     respond(exchange, status, content_type, body, (struct http_header){STR_EMPTY, STR_EMPTY});
+}
+
+void reply_page(struct http_exchange *exchange, const char *content_type, struct str body)
+{
+    struct http_header extra = {STR_EMPTY, STR_EMPTY};
+    if (http_is_tls(exchange) && !http_guard_is_loopback_name(http_authority(exchange)))
+        extra = (struct http_header){STR("strict-transport-security"), STR("max-age=31536000")};
+    respond(exchange, 200, content_type, body, extra);
 }
 
 void reply_json(struct http_exchange *exchange, int status, const struct buffer *body)

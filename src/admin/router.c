@@ -100,6 +100,23 @@ static bool has_token_in_query(struct str query)
     return false;
 }
 
+/* Probes have no certificate. */
+static bool any_client(const struct route *route)
+{
+    return route && (route->handle == probes_health || route->handle == probes_ready);
+}
+
+/* OpenSSL lets a client without a certificate in, and none with a certificate of somebody else. */
+static bool check_certificate(const struct request *request, const struct route *route)
+{
+    if (!request->snapshot->config->admin_tls.client_ca || any_client(route) ||
+        http_client_certificate(request->exchange).bytes != NULL)
+        return true;
+    reply_error(request->exchange, REPLY_FORBIDDEN,
+                "a client certificate is needed here; admin.tls.client_ca says of whom", NULL);
+    return false;
+}
+
 static bool check_site(const struct request *request, const struct route *route)
 {
     const struct config *config = request->snapshot->config;
@@ -157,7 +174,7 @@ static bool check_token(struct request *request, const struct route *route)
 static void route_request(struct request *request)
 {
     const struct route *route = find_route(http_path(request->exchange), &request->id);
-    if (!check_site(request, route))
+    if (!check_certificate(request, route) || !check_site(request, route))
         return;
     if (!route)
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);

@@ -107,10 +107,22 @@ static void finish_source(struct config_source *source)
     }
     free(source->headers);
     finish_strings(&source->expose);
+    tls_client_unref(source->tls);
+    free(source->tls_ca);
+    free(source->tls_cert);
+    free(source->tls_key);
     free(source->id);
     free(source->url);
     free(source->prefix);
     free(source->description);
+}
+
+static void finish_tls(struct config_tls *tls)
+{
+    tls_server_unref(tls->server);
+    free(tls->cert);
+    free(tls->key);
+    free(tls->client_ca);
 }
 
 static void finish_rule(struct config_rule *rule)
@@ -195,6 +207,8 @@ void config_unref(struct config *config)
     finish_strings(&config->admin_allowed_hosts);
     finish_strings(&config->admin_allowed_origins);
     finish_strings(&config->methods_allow);
+    finish_tls(&config->proxy_tls);
+    finish_tls(&config->admin_tls);
     free(config->path);
     free(config->store_path);
     free(config->proxy_bind);

@@ -43,6 +43,8 @@ static const struct choice pseudo_tools_items[] = {
 };
 static const struct choices pseudo_tools = {"one of these tools", pseudo_tools_items,
                                             PSEUDO_TOOL_COUNT};
+CHOICES(tls_versions, "a version of TLS that is offered", {"1.2", TLS_VERSION_1_2},
+        {"1.3", TLS_VERSION_1_3});
 CHOICES(protocols, "a protocol", {"http/protobuf", 0}, {"grpc", 1});
 CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 
@@ -110,6 +112,15 @@ const struct key config_keys[] = {
     {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
      .help = "Static credentials that are sent to the server, by header name."},
 
+    {"sources[]", "tls", KEY_MAPPING,
+     .help = "Certificates toward a server whose `url` is https. Without it the system's authorities count, and the gateway shows none."},
+
+    {"sources[].tls", "ca", KEY_TEXT, AT(config_source, tls_ca), .check = check_not_empty,
+     .help = "Whose certificates the server may show, in PEM, in place of the system's authorities."},
+    {"sources[].tls", "cert", KEY_TEXT, AT(config_source, tls_cert), .check = check_not_empty,
+     .help = "The certificate that the gateway shows, in PEM, then those that lead to its root."},
+    {"sources[].tls", "key", KEY_TEXT, AT(config_source, tls_key), .check = check_not_empty,
+     .help = "Its private key, in PEM, without a passphrase."},
     {"sources[].headers.*", "env", KEY_TEXT, .is_required = true, .check = check_variable_name,
      .help = "Environment variable that holds the header's value."},
 
@@ -196,10 +207,29 @@ const struct key config_keys[] = {
     {"proxy", "allowed_hosts", KEY_TEXTS, AT(config, proxy_allowed_hosts), .check = check_host, .help = "Accepted `Host` values. Without any, a loopback connection accepts loopback names, and any other connection accepts all."},
     {"proxy", "allowed_origins", KEY_TEXTS, AT(config, proxy_allowed_origins), .check = check_origin, .help = "Accepted `Origin` values. Loopback ones are always accepted."},
 
+    {"proxy", "tls", KEY_MAPPING, .help = "TLS on this port. Without it: plain HTTP. Files are read again when they change; a relative path is seen from this file's folder."},
+    {"proxy.tls", "cert", KEY_TEXT, AT(config, proxy_tls.cert), .is_required = true, .check = check_not_empty,
+     .help = "The certificate, in PEM, then those that lead to its root."},
+    {"proxy.tls", "key", KEY_TEXT, AT(config, proxy_tls.key), .is_required = true, .check = check_not_empty,
+     .help = "Its private key, in PEM, without a passphrase."},
+    {"proxy.tls", "client_ca", KEY_TEXT, AT(config, proxy_tls.client_ca), .check = check_not_empty,
+     .help = "Authorities, in PEM. With it every client must show a certificate that one of them has issued."},
+    {"proxy.tls", "min_version", KEY_CHOICE, AT(config, proxy_tls.min_version), .choices = &tls_versions, .default_text = "1.2",
+     .help = "The oldest version of TLS that is spoken."},
+
     {"admin", "people", KEY_LIST, ITEMS(config, people, person_count, config_person), .help = "The people who decide."},
     {"admin", "tokens", KEY_LIST, ITEMS(config, tokens, token_count, config_token), .help = "The tokens that the admin endpoint accepts."},
     {"admin", "allowed_hosts", KEY_TEXTS, AT(config, admin_allowed_hosts), .check = check_host, .help = "As `proxy.allowed_hosts`."},
     {"admin", "allowed_origins", KEY_TEXTS, AT(config, admin_allowed_origins), .check = check_origin, .help = "As `proxy.allowed_origins`."},
+    {"admin", "tls", KEY_MAPPING, .help = "As `proxy.tls`, for this port."},
+    {"admin.tls", "cert", KEY_TEXT, AT(config, admin_tls.cert), .is_required = true, .check = check_not_empty,
+     .help = "The certificate, in PEM, then those that lead to its root."},
+    {"admin.tls", "key", KEY_TEXT, AT(config, admin_tls.key), .is_required = true, .check = check_not_empty,
+     .help = "Its private key, in PEM, without a passphrase."},
+    {"admin.tls", "client_ca", KEY_TEXT, AT(config, admin_tls.client_ca), .check = check_not_empty,
+     .help = "As `proxy.tls.client_ca`; but a client without a certificate reaches `/health` and `/ready`."},
+    {"admin.tls", "min_version", KEY_CHOICE, AT(config, admin_tls.min_version), .choices = &tls_versions, .default_text = "1.2",
+     .help = "The oldest version of TLS that is spoken."},
     {"admin.people[]", "name", KEY_TEXT, AT(config_person, name), .is_required = true, .check = check_name, .help = "Name of the person. Decisions are recorded under it."},
     {"admin.people[]", "groups", KEY_TEXTS, AT(config_person, groups), .check = check_name, .help = "Groups of the person."},
     {"admin.people[]", "subject", KEY_TEXT, AT(config_person, subject), .check = check_name, .help = "The person's subject at the issuer (`sub`). The person cannot approve an agent's call that has this subject."},

@@ -49,6 +49,7 @@ static void fill(const struct draft *draft)
     environment_apply(draft);
     validate_schema(draft);
     validate_sources(draft);
+    validate_tls(draft);
     validate_workflows(draft);
     validate_cedar(draft);
     validate_rules(draft);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,8 +13,12 @@
 #include <unistd.h>
 
 #include "http_internal.h"
+
+#include <h2o/http1.h>
+
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+
 /* A client that has vanished without a word is found after about a minute, one that takes
  * nothing of what is sent to it after as long: h2o has no write timeout. */
 #define USER_TIMEOUT_MS 60000
@@ -128,6 +133,8 @@ static void on_socket_closed(void *context)
 {
     struct connection *connection = context;
     connection->socket = NULL;
+    connection->ssl = NULL;
+    handshake_stop(connection);
     intake_leave(connection);
     list_remove(&connection->resting);
     if (connection->is_open != NULL)
@@ -167,8 +174,42 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
         return;
     }
     listener_update(server);
-    h2o_accept(&server->accept, socket);
+    if (server->options.tls == NULL) {
+        connection_serve(connection);
+        return;
+    }
+    connection->tls = tls_server_ref(server->options.tls);
+    handshake_begin(connection);
+}
+
+/* The words that came with the end of a handshake are kept from h2o until its reading is wrapped:
+ * it would answer them at once, and the connection might be gone. */
+void connection_serve(struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    h2o_socket_t *socket = connection->socket;
+    h2o_buffer_t *early = socket->input;
+    h2o_buffer_init(&socket->input, &h2o_socket_buffer_prototype);
+    h2o_http1_accept(&server->accept, socket, *h2o_get_timestamp(&server->h2o, NULL, NULL));
+    h2o_buffer_dispose(&socket->input);
+    socket->input = early;
     intake_wrap(connection);
+    if (early->size > 0)
+        socket->_cb.read(socket, NULL);
+}
+
+void connection_retire_all(struct http_server *server)
+{
+    LIST_FOR_EACH_SAFE (node, next, &server->connections) {
+        struct connection *connection = LIST_ENTRY(node, struct connection, node);
+        connection->is_retired = true;
+        if (connection->socket == NULL)
+            continue;
+        if (connection->exchange != NULL)
+            connection->exchange->request->http1_is_persistent = 0;
+        else if (connection->socket->input->size == 0)
+            shutdown(h2o_socket_get_fd(connection->socket), SHUT_RD);
+    }
 }
 
 void connection_remove(struct connection *connection)
@@ -177,6 +218,8 @@ void connection_remove(struct connection *connection)
     linger_stop(connection);
     list_remove(&connection->departed);
     list_remove(&connection->node);
+    tls_server_unref(connection->tls);
+    free(connection->certificate);
     free(connection);
     server->connection_count--;
     count_connection(server, -1);
@@ -217,6 +260,10 @@ void connection_cut(h2o_req_t *request)
     static const char reason[] = "cut by the server";
     h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
 
+    /* A farewell would say that what the client has is all. */
+    const struct connection *connection = socket->on_close.data;
+    if (connection->ssl != NULL)
+        SSL_set_quiet_shutdown(connection->ssl, 1);
     request->http1_is_persistent = 0;
     connection_let_go(socket->on_close.data);
     if (socket->_cb.write == NULL && socket->_cb.read != NULL) {
@@ -226,10 +273,9 @@ void connection_cut(h2o_req_t *request)
     if (socket->_cb.write == NULL)
         response_send_error(request);
     /* With nothing to write that has closed the socket already. Its memory stays until the
-     * next round, and then no write is under way. */
+     * next round, and then no write is under way. Under TLS, h2o would end a connection with a
+     * word of its own, and must see that one is not yet out. */
     h2o_socket_cb written = socket->_cb.write;
-    if (written != NULL) {
-        socket->_cb.write = NULL;
+    if (written != NULL)
         written(socket, reason);
-    }
 }

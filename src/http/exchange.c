@@ -60,6 +60,8 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     exchange->received_ms = loop_now_ms(connection->server->loop);
     exchange->length_left = -1;
     connection->exchange = exchange;
+    if (connection->is_retired)
+        request->http1_is_persistent = 0;
     intake_leave(connection);
     intern_names(exchange);
     connection_hold(connection);
@@ -161,6 +163,17 @@ struct str http_peer(const struct http_exchange *exchange)
 bool http_is_loopback(const struct http_exchange *exchange)
 {
     return exchange->connection->is_loopback;
+}
+
+bool http_is_tls(const struct http_exchange *exchange)
+{
+    return exchange->connection->tls != NULL;
+}
+
+struct str http_client_certificate(const struct http_exchange *exchange)
+{
+    const char *subject = handshake_certificate(exchange->connection);
+    return subject ? str_from(subject) : STR_EMPTY;
 }
 
 struct str http_header(const struct http_exchange *exchange, const char *name)

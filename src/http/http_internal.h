@@ -3,6 +3,7 @@
  *
  *     server ── listener, h2o context
  *        └── connection (one per socket, from accept to the end of lingering)
+ *               ├── handshake (of TLS, before the first request)
  *               └── exchange (one per request, while it is answered)
  */
 #pragma once
@@ -16,6 +17,13 @@
 #include "taskgate/core/list.h"
 #include "taskgate/http/intake.h"
 #include "taskgate/http/server.h"
+#include "taskgate/tls/server.h"
+
+/* What the log has been told of handshakes that failed. */
+struct handshake_log {
+    int64_t told_ms;  /* monotonic; 0: never */
+    int64_t left_out; /* of those since */
+};
 
 struct http_server {
     struct loop *loop;
@@ -47,6 +55,8 @@ struct http_server {
     struct list resting;
     struct loop_round_end round_end;
 
+    struct handshake_log handshake_log;
+
     enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* head.c */
 };
 
@@ -72,6 +82,12 @@ struct connection {
     h2o_socket_cb h2o_read; /* which intake.c wraps; NULL where nothing is bounded */
     bool *is_open;          /* NULL, or set to false when the socket is closed */
     bool client_left;       /* it has closed, or half-closed, its side */
+
+    struct tls_server *tls;      /* it was accepted with; NULL: plain */
+    struct handshake *handshake; /* while it is under way */
+    struct ssl_st *ssl;          /* h2o's, from the client's first word to the end of `socket` */
+    char *certificate;           /* the client's subject, once someone has asked; or NULL */
+    bool is_retired;             /* others are let in now: at most what is under way is answered */
 
     int linger_fd; /* -1, or a duplicate that outlives `socket`: see linger.c */
     struct loop_watch *linger_watch;
@@ -132,6 +148,21 @@ void connection_hold(struct connection *connection);
 void connection_let_go(struct connection *connection);
 /* Closes the connection of `request` now, whatever it is doing. */
 void connection_cut(h2o_req_t *request);
+
+/* The socket speaks HTTP from here on; what was read from it already is looked at. */
+void connection_serve(struct connection *connection);
+/* Ends idle connections, and the others once they have answered. */
+void connection_retire_all(struct http_server *server);
+
+/* ---- handshake.c ---- */
+/* Before the first that goes by it; NULL is allowed. */
+void handshake_watch(struct tls_server *tls);
+/* Ends in connection_serve(), or with the connection closed. */
+void handshake_begin(struct connection *connection);
+/* Forgets what is under way; the socket is the caller's to close. */
+void handshake_stop(struct connection *connection);
+/* NULL when the client has shown none. */
+const char *handshake_certificate(struct connection *connection);
 
 /* ---- linger.c ---- */
 /* Keeps the connection of `request` readable for a moment after h2o has closed it. */

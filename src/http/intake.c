@@ -78,6 +78,10 @@ static struct intake_entry *find_slowest(struct http_intake *intake)
 
 /* ---- dropping ---- */
 
+static void on_nothing(h2o_socket_t *socket, const char *error)
+{
+}
+
 static void drop(struct connection *connection)
 {
     static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
@@ -86,10 +90,10 @@ static void drop(struct connection *connection)
     log_warn("Dropped the request whose body came slowest: too many bodies are under way",
              LOG_STR("client", connection_peer(connection)));
     metrics_count(METRIC_LIMITS_REACHED, STR("bodies_bytes"));
-    /* Nothing else is being written: no request of this connection is under way. */
-    ssize_t ignored =
-        send(h2o_socket_get_fd(socket), answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)ignored;
+    /* What the kernel does not take at once is not sent. */
+    h2o_iovec_t bytes = h2o_iovec_init(answer, sizeof(answer) - 1);
+    if (!h2o_socket_is_writing(socket)) /* "100 Continue" */
+        h2o_socket_write(socket, &bytes, 1, on_nothing);
     linger_prepare(connection);
     connection->h2o_read(socket, "dropped for the others"); /* which closes it */
 }

@@ -45,6 +45,8 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     struct http_server *server = memory_alloc(sizeof(*server));
     server->loop = loop;
     server->options = *options;
+    server->options.tls = tls_server_ref(options->tls);
+    handshake_watch(options->tls);
     server->departures_fd = -1;
     list_init(&server->connections);
     list_init(&server->departed);
@@ -70,6 +72,18 @@ void http_server_set_max_body(struct http_server *server, size_t max_body_bytes)
     server->config.max_request_entity_size = max_body_bytes + 1;
 }
 
+void http_server_set_tls(struct http_server *server, struct tls_server *tls)
+{
+    struct tls_server *before = server->options.tls;
+    if (tls_server_equal(before, tls))
+        return; /* and its tickets go on */
+    server->options.tls = tls_server_ref(tls);
+    handshake_watch(tls);
+    if (!tls_server_admit_alike(before, tls))
+        connection_retire_all(server);
+    tls_server_unref(before);
+}
+
 int http_server_connections(const struct http_server *server)
 {
     return server->connection_count;
@@ -87,6 +101,15 @@ static int drain_request(h2o_req_t *request, void *context)
     return 0;
 }
 
+static void drain_handshakes(struct http_server *server)
+{
+    LIST_FOR_EACH_SAFE (node, next, &server->connections) {
+        struct connection *connection = LIST_ENTRY(node, struct connection, node);
+        if (connection->handshake != NULL)
+            h2o_socket_close(connection->socket);
+    }
+}
+
 void http_server_drain(struct http_server *server, loop_callback idle, void *context)
 {
     assert(server->drained == NULL && idle != NULL);
@@ -96,6 +119,7 @@ void http_server_drain(struct http_server *server, loop_callback idle, void *con
     /* Not h2o_context_request_shutdown(): it also starts a timer of HTTP/2. */
     server->h2o.shutdown_requested = 1;
     server->config.http1.callbacks.foreach_request(&server->h2o, drain_request, NULL);
+    drain_handshakes(server);
     if (server->connection_count == 0)
         loop_timer_start(&server->report_drained, 0);
 }
@@ -136,8 +160,15 @@ static void cut_all(struct http_server *server)
             exchange_tell_gone(connection->exchange);
         connection_cut(request);
     }
-    while (!list_is_empty(&server->connections)) /* those that linger */
-        connection_remove(LIST_ENTRY(server->connections.next, struct connection, node));
+    /* Those that linger, and under TLS those that begin or end. */
+    while (!list_is_empty(&server->connections)) {
+        struct connection *connection =
+            LIST_ENTRY(server->connections.next, struct connection, node);
+        if (connection->socket != NULL)
+            h2o_socket_close(connection->socket);
+        else
+            connection_remove(connection);
+    }
 }
 
 void http_server_destroy(struct http_server *server)
@@ -155,5 +186,6 @@ void http_server_destroy(struct http_server *server)
     h2o_context_dispose(&server->h2o);
     free(queue);
     h2o_config_dispose(&server->config);
+    tls_server_unref(server->options.tls);
     free(server);
 }

@@ -70,12 +70,29 @@ struct reload_news {
     char *error; /* NULL: good */
 };
 
+static void show_certificates(const struct config *config)
+{
+    const struct {
+        struct str port;
+        const struct tls_server *tls;
+    } ports[] = {{STR("proxy"), config->proxy_tls.server},
+                 {STR("admin"), config->admin_tls.server}};
+    metrics_reset(METRIC_TLS_EXPIRES);
+    for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) {
+        if (ports[i].tls)
+            metrics_set(METRIC_TLS_EXPIRES, (double)tls_server_expires_s(ports[i].tls),
+                        METRIC_LABELS(ports[i].port));
+    }
+}
+
 static void on_reload_news(void *context)
 {
     struct reload_news *news = context;
     if (!news->error) {
         struct snapshot *snapshot = snapshot_current();
         notifier_configure(news->server->notifier, snapshot->config);
+        admin_set_tls(news->server->admin, snapshot->config->admin_tls.server);
+        show_certificates(snapshot->config);
         snapshot_unref(snapshot);
     }
     admin_set_config_error(news->server->admin, news->error);
@@ -83,12 +100,13 @@ static void on_reload_news(void *context)
     free(news);
 }
 
-static void take_body_limit(void *context)
+static void take_settings(void *context)
 {
     struct worker *worker = context;
     struct snapshot *snapshot = snapshot_current();
     http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
     http_intake_set_limit(worker->server->intake, (size_t)snapshot->config->limits.bodies_bytes);
+    http_server_set_tls(worker->proxy, snapshot->config->proxy_tls.server);
     snapshot_unref(snapshot);
 }
 
@@ -100,7 +118,7 @@ static void on_reloaded(void *context, const char *error)
     if (!error) {
         gateway_reloaded(server->gateway);
         for (size_t i = 0; i < server->worker_count; i++)
-            loop_post(server->workers[i].loop, take_body_limit, &server->workers[i]);
+            loop_post(server->workers[i].loop, take_settings, &server->workers[i]);
     }
     loop_post(server->workers[0].loop, on_reload_news, news);
 }
@@ -215,6 +233,8 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .transport = "http",
+        .port_name = "proxy",
+        .tls = config->proxy_tls.server,
         .handler = gateway_handle,
         .refusal = gateway_refusal,
         .context = worker->gateway,
@@ -238,7 +258,8 @@ static bool start_workers(struct server *server, const struct config *config, st
         port = http_server_port(server->workers[i].proxy); /* the same for all, also from 0 */
     }
     log_info("Proxy listening", LOG_TEXT("address", config->proxy_bind), LOG_NUMBER("port", port),
-             LOG_NUMBER("workers", (int64_t)count));
+             LOG_NUMBER("workers", (int64_t)count),
+             LOG_BOOL("tls", config->proxy_tls.server != NULL));
     return true;
 }
 
@@ -252,6 +273,7 @@ static bool start_admin(struct server *server, const struct config *config,
 {
     options->bind = config->admin_bind;
     options->port = config->admin_port;
+    options->tls = config->admin_tls.server;
     options->upstream_reachable = upstream_reachable;
     options->context = server->gateway;
     options->worker = server->workers[0].gateway;
@@ -259,7 +281,8 @@ static bool start_admin(struct server *server, const struct config *config,
     if (!server->admin)
         return error_suffix(error, "free the port, or name another in THOUGHTGATE_ADMIN_PORT");
     log_info("Admin listening", LOG_TEXT("address", config->admin_bind),
-             LOG_NUMBER("port", admin_port(server->admin)));
+             LOG_NUMBER("port", admin_port(server->admin)),
+             LOG_BOOL("tls", config->admin_tls.server != NULL));
     return true;
 }
 
@@ -449,6 +472,7 @@ int server_run(const char *config_path)
     snapshot_install(snapshot_ref(snapshot));
     metrics_count(METRIC_CONFIG_LOADS, STR("success"));
     metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
+    show_certificates(snapshot->config);
     bool started = start(&server, config_path, snapshot->config, &error);
     snapshot_unref(snapshot);
     if (started) {

@@ -50,6 +50,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
     call->callbacks = *callbacks;
     call->context = context;
     call->easy = create_easy();
+    call->tls = tls_client_ref(request->tls);
     call->is_post = str_equal(str_from(request->method), STR("POST"));
     call->body_length = request->body.length;
     call->silence_ms = request->silence_timeout_ms;
@@ -178,6 +179,7 @@ void curl_call_destroy(struct curl_call *call)
         curl_multi_remove_handle(client->multi, call->easy);
     curl_easy_cleanup(call->easy);
     curl_slist_free_all(call->request_headers);
+    tls_client_unref(call->tls);
     curl_head_finish(&call->head);
     list_remove(&call->deferred);
     list_remove(&call->node);

@@ -79,6 +79,7 @@ struct curl_call {
     struct curl_client *client;
     CURL *easy;
     struct curl_slist *request_headers;
+    struct tls_client *tls; /* or NULL; `easy` points into it */
     char error_text[CURL_ERROR_SIZE];
 
     struct upstream_callbacks callbacks;

@@ -71,6 +71,27 @@ static void set_method(CURL *easy, const struct upstream_request *request, bool 
     SET(easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
+static void set_blob(CURL *easy, CURLoption option, struct str text)
+{
+    struct curl_blob blob = {(char *)text.bytes, text.length, CURL_BLOB_NOCOPY};
+    if (text.bytes != NULL)
+        SET(easy, option, &blob);
+}
+
+/* libcurl keeps connections of other certificates apart from these. */
+static void set_tls(CURL *easy, const struct tls_client *tls)
+{
+    SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (tls == NULL)
+        return;
+    /* Besides a text, libcurl would go on with the system's folder. */
+    if (tls->ca.bytes != NULL)
+        SET(easy, CURLOPT_CAPATH, (char *)NULL);
+    set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca);
+    set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->cert);
+    set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->key);
+}
+
 bool curl_request_prepare(struct curl_call *call, const struct upstream_request *request)
 {
     CURL *easy = call->easy;
@@ -81,6 +102,8 @@ bool curl_request_prepare(struct curl_call *call, const struct upstream_request 
     SET(easy, CURLOPT_URL, request->url); /* copied */
     SET(easy, CURLOPT_PATH_AS_IS, 1L);
     set_method(easy, request, call->is_post);
+
+    set_tls(easy, call->tls);
 
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

@@ -22,6 +22,7 @@ struct admin;
 struct admin_options {
     const char *bind;
     uint16_t port;
+    struct tls_server *tls; /* NULL: plain HTTP */
     struct store *store;
     /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
      * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
@@ -40,6 +41,8 @@ struct admin_options {
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error);
 uint16_t admin_port(const struct admin *admin);
+/* As http_server_set_tls(). On the loop. */
+void admin_set_tls(struct admin *admin, struct tls_server *tls);
 /* The error of the last reload, for /ready: NULL after a good one. Copied. On the loop. */
 void admin_set_config_error(struct admin *admin, const char *message);
 /* From now on /ready is 503 and event streams end; everything else is still answered, so that

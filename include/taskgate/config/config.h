@@ -19,6 +19,8 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
+#include "taskgate/tls/client.h"
+#include "taskgate/tls/server.h"
 
 /* What a rule says; seed 002 §5.3. ACTION_POLICY: Cedar policies decide. */
 enum config_action { ACTION_FORWARD, ACTION_APPROVE, ACTION_DENY, ACTION_POLICY };
@@ -57,6 +59,14 @@ struct config_source_header {
     char *value; /* resolved from the environment at load; a secret: never logged */
 };
 
+/* TLS on a port. Files are found from the configuration's folder. */
+struct config_tls {
+    char *cert, *key; /* NULL: plain HTTP */
+    char *client_ca;  /* or NULL */
+    enum tls_version min_version;
+    struct tls_server *server; /* what they come to; NULL: plain HTTP */
+};
+
 struct config_source {
     char *id;
     char *url;         /* THOUGHTGATE_UPSTREAM already applied */
@@ -68,6 +78,8 @@ struct config_source {
     struct config_strings expose;         /* globs */
     struct config_source_header *headers; /* static credentials toward upstream */
     size_t header_count;
+    char *tls_ca, *tls_cert, *tls_key; /* files, or NULL each */
+    struct tls_client *tls;            /* what they come to; NULL: the system's authorities */
 };
 
 struct config_rule {
@@ -212,6 +224,7 @@ struct config {
     char *proxy_bind;
     uint16_t proxy_port;
     struct config_strings proxy_allowed_hosts, proxy_allowed_origins;
+    struct config_tls proxy_tls, admin_tls;
     char *admin_bind;
     uint16_t admin_port;
     struct config_person *people;

@@ -18,6 +18,7 @@
 #include "taskgate/loop/loop.h"
 
 struct http_intake; /* taskgate/http/intake.h */
+struct tls_server;  /* taskgate/tls/server.h */
 struct http_server;
 struct http_exchange;
 
@@ -42,6 +43,8 @@ struct http_server_options {
     int64_t read_timeout_ms;    /* for a request's headers and body, and idle keep-alive */
     size_t stream_high_water;   /* bytes; see http_stream_write() */
     const char *transport;      /* label of connections_active; NULL: not counted */
+    const char *port_name;      /* "proxy": label of tls_handshakes_total */
+    struct tls_server *tls;     /* NULL: plain HTTP; the server takes a reference of its own */
     http_handler handler;
     http_refusal refusal; /* NULL: plain text for all */
     void *context;
@@ -53,6 +56,10 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
 uint16_t http_server_port(const struct http_server *server);
 /* Changes the cap on request bodies, for what is read from here on. */
 void http_server_set_max_body(struct http_server *server, size_t max_body_bytes);
+/* Other certificates, or others who are let in, for what is accepted from here on; NULL: plain
+ * HTTP. Where others are let in, connections from before end: idle ones at once, the others when
+ * what is under way on them is answered. What differs in nothing changes nothing. */
+void http_server_set_tls(struct http_server *server, struct tls_server *tls);
 /* Stops accepting, closes idle connections; those with a request close when it is answered.
  * `idle` runs on the loop once no connection is left (in the next round when there is none)
  * and may destroy the server. */
@@ -72,6 +79,10 @@ struct str http_body(const struct http_exchange *exchange);
 bool http_is_loopback(const struct http_exchange *exchange);
 /* The other end's address as text ("127.0.0.1", "::1"), without its port. */
 struct str http_peer(const struct http_exchange *exchange);
+bool http_is_tls(const struct http_exchange *exchange);
+/* The subject of the client's certificate, which the port's `client_ca` vouches for, as RFC 4514
+ * writes it ("CN=alice,O=Example"); bytes == NULL without one. */
+struct str http_client_certificate(const struct http_exchange *exchange);
 /* First header of that name (lower case), or an empty str with bytes == NULL. Host,
  * Content-Length and the transfer headers are not among them. */
 struct str http_header(const struct http_exchange *exchange, const char *name);

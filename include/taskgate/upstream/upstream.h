@@ -20,6 +20,7 @@
 #include "taskgate/core/str.h"
 #include "taskgate/http/server.h"
 #include "taskgate/loop/loop.h"
+#include "taskgate/tls/client.h"
 
 struct upstream_client;
 struct upstream_call;
@@ -38,6 +39,7 @@ bool upstream_prepare(const char *url, struct error *error);
 struct upstream_request {
     const char *method;                /* "POST", "GET", "DELETE" */
     const char *url;                   /* absolute, http or https */
+    struct tls_client *tls;            /* for https; NULL: the system's authorities; referenced */
     const struct http_header *headers; /* sent as they are, in this order; copied; see below */
     size_t header_count;
     struct str body;            /* borrowed until the call ends or

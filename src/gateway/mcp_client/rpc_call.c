@@ -325,6 +325,7 @@ static void open_resumed(void *context)
     struct upstream_request request = {
         .method = "GET",
         .url = rpc->source->url,
+        .tls = rpc->source->tls,
         .headers = headers.items,
         .header_count = headers.count,
         .connect_timeout_ms = rpc->snapshot->config->times.connect_timeout_ms,
@@ -381,6 +382,7 @@ struct rpc_call *rpc_call_start(struct gateway_worker *worker,
     struct upstream_request request = {
         .method = options->method ? options->method : "POST",
         .url = rpc->source->url,
+        .tls = rpc->source->tls,
         .headers = rpc->request_headers.items,
         .header_count = rpc->request_headers.count,
         .body = buffer_str(&rpc->body),

@@ -391,6 +391,7 @@ void relay_start(struct call *call, const struct relay_options *options)
                   : str_equal(method, STR("DELETE")) ? "DELETE"
                                                      : "POST",
         .url = options->url ? options->url : call->source->url,
+        .tls = call->source->tls,
         .headers = headers.items,
         .header_count = headers.count,
         .body = call->body,

@@ -1,5 +1,6 @@
 // MCP clients: the official SDK's, and a raw one that sends exactly what it is told.
 import http from 'node:http';
+import https from 'node:https';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { defer } from './lifetime.mjs';
@@ -89,7 +90,7 @@ export class RawClient {
     this.protocol = protocol;
     this.session = undefined;
     this.lastId = 0;
-    this.agent = new http.Agent({ keepAlive });
+    this.agent = new (url.startsWith('https:') ? https : http).Agent({ keepAlive });
     this.streams = new Set();
   }
 

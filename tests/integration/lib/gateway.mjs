@@ -121,9 +121,10 @@ export class Gateway {
       cwd: this.folder,
       name: 'taskgate',
     });
-    this.url = `http://127.0.0.1:${this.port}/mcp`;
-    this.origin = `http://127.0.0.1:${this.port}`;
-    this.adminUrl = `http://127.0.0.1:${this.adminPort}`;
+    const scheme = (side) => (this.options.config?.[side]?.tls ? 'https' : 'http');
+    this.origin = `${scheme('proxy')}://127.0.0.1:${this.port}`;
+    this.url = `${this.origin}/mcp`;
+    this.adminUrl = `${scheme('admin')}://127.0.0.1:${this.adminPort}`;
     this.admin = new AdminClient(this.adminUrl, this.options.adminToken === null ? undefined : (this.options.adminToken ?? ADMIN_TOKEN));
     // Its own word first: on a port that another process took in between, that one would answer for it.
     const saysIt = () => this.options.env?.RUST_LOG || this.child.stderr.includes('"Admin listening"');

@@ -1,18 +1,28 @@
 // HTTP with nothing hidden: exact bytes out, headers as they came, bodies read or streamed.
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import { SseReader } from './sse.mjs';
 import { within } from './wait.mjs';
+
+let trusted = {};
+
+/** Options of TLS (`ca`, `cert`, `key`) for every https request of this process that names none itself. */
+export function trust(options) {
+  trusted = options;
+}
 
 /**
  * Sends one request and returns as soon as the response's head is there:
  * {status, headers, rawHeaders, message (the stream), bytes(), text(), json(), sse(), abort()}.
  */
-export function open(url, { method = 'GET', headers = {}, body, agent, deadline = 30_000 } = {}) {
+export function open(url, { method = 'GET', headers = {}, body, agent, tls = {}, deadline = 30_000 } = {}) {
   const payload = body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(body);
   let request;
   const head = new Promise((resolve, reject) => {
-    request = http.request(url, {
+    const secure = String(url).startsWith('https:');
+    request = (secure ? https : http).request(url, {
+      ...(secure ? { ...trusted, ...tls } : {}),
       method,
       agent: agent ?? false,
       headers: { ...(payload === undefined ? {} : { 'content-length': payload.length }), ...headers },
@@ -38,6 +48,7 @@ class Response {
   constructor(request, message) {
     this.request = request;
     this.message = message;
+    this.socket = message.socket; // which a kept-alive request gives back
     this.status = message.statusCode;
     this.headers = message.headers;
     this.rawHeaders = message.rawHeaders;

@@ -1,5 +1,6 @@
 // A scriptable MCP server: records every request to the byte and answers as the test says.
 import http from 'node:http';
+import https from 'node:https';
 import { randomUUID } from 'node:crypto';
 import { defer } from './lifetime.mjs';
 import { until } from './wait.mjs';
@@ -26,7 +27,8 @@ export async function startUpstream(t, options) {
 }
 
 export class Upstream {
-  constructor({ tools = [tool('read'), tool('write')], capabilities = { tools: { listChanged: true } }, sessions = true, replyAs = 'json', pageSize = 0, authorize, handlers = {}, address = '127.0.0.1' } = {}) {
+  constructor({ tools = [tool('read'), tool('write')], capabilities = { tools: { listChanged: true } }, sessions = true, replyAs = 'json', pageSize = 0, authorize, handlers = {}, address = '127.0.0.1', tls } = {}) {
+    this.tls = tls; // options of an https server; without them http
     this.address = address; // that it listens on
     this.tools = tools;
     this.capabilities = capabilities; // sent by the next `initialize`
@@ -44,11 +46,12 @@ export class Upstream {
   }
 
   get url() {
-    return `http://127.0.0.1:${this.port}/mcp`;
+    return `${this.tls ? 'https' : 'http'}://127.0.0.1:${this.port}/mcp`;
   }
 
   async listen() {
-    this.server = http.createServer((request, response) => this.receive(request, response));
+    const receive = (request, response) => this.receive(request, response);
+    this.server = this.tls ? https.createServer(this.tls, receive) : http.createServer(receive);
     this.server.keepAliveTimeout = 120_000;
     this.server.on('connection', (socket) => socket.setNoDelay(true));
     await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, this.address, resolve));
@@ -92,7 +95,7 @@ export class Upstream {
     request.on('error', () => {});
     request.on('end', () => {
       const body = Buffer.concat(parts);
-      const recorded = { method: request.method, path: request.url, headers: request.headers, rawHeaders: request.rawHeaders, body, text: body.toString('utf8'), at: performance.now() };
+      const recorded = { method: request.method, path: request.url, headers: request.headers, rawHeaders: request.rawHeaders, body, text: body.toString('utf8'), certificate: request.socket.getPeerCertificate?.(), at: performance.now() };
       try {
         recorded.rpc = JSON.parse(recorded.text);
       } catch {

@@ -237,8 +237,10 @@ static const struct finding appended[] = {
     {"limit: {}\n", "t.yaml:9:1: limit: unknown key; did you mean \"limits\"?\n"},
     {"limits: {body_byte: 1}\n",
      "t.yaml:9:10: limits.body_byte: unknown key; did you mean \"body_bytes\"?\n"},
-    {"proxy: {tls: {}}\n", "t.yaml:9:9: proxy.tls: unknown key; known here: bind, allowed_hosts, "
-                           "allowed_origins\n"},
+    {"proxy: {http2: yes}\n", "t.yaml:9:9: proxy.http2: unknown key; known here: bind, "
+                              "allowed_hosts, allowed_origins, tls\n"},
+    {"proxy: {tls: {}}\n", "t.yaml:9:14: proxy.tls.cert: the key is missing\n"
+                           "t.yaml:9:14: proxy.tls.key: the key is missing\n"},
     {"approval: {ops: {destination: {type: admin, chanel: x}}}\n",
      "t.yaml:9:45: approval.ops.destination.chanel: unknown key; did you mean \"channel\"?\n"},
     {"\"a\\nb\": 1\n",

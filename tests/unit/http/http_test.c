@@ -12,6 +12,7 @@ int main(void)
     suite_add_tcase(suite, stream_tests());
     suite_add_tcase(suite, server_tests());
     suite_add_tcase(suite, guard_tests());
+    suite_add_tcase(suite, tls_tests());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -4,6 +4,8 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +13,57 @@
 #include "taskgate/core/clock.h"
 
 #define PATIENCE_MS 10000
+#ifndef PEER_SPEAKS_TLS
+#define PEER_SPEAKS_TLS false
+#endif
+
+const bool peer_speaks_tls = PEER_SPEAKS_TLS;
+
+/* With its own context, which goes with it. */
+static SSL *speak_tls(int fd)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = SSL_new(context);
+    SSL_CTX_free(context);
+    SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_set_connect_state(ssl);
+    ck_assert_int_eq(SSL_set_fd(ssl, fd), 1);
+    return ssl;
+}
+
+/* As send() or recv() would have it; a farewell is the end. */
+static ssize_t result_of(struct peer *peer, int count)
+{
+    if (count > 0)
+        return count;
+    int reason = errno;
+    int code = SSL_get_error(peer->ssl, count);
+    peer->is_told = peer->is_told || code == SSL_ERROR_ZERO_RETURN;
+    ERR_clear_error();
+    errno = code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE ? EAGAIN : reason;
+    return code == SSL_ERROR_ZERO_RETURN || code == SSL_ERROR_SSL ||
+                   (code == SSL_ERROR_SYSCALL && reason == 0)
+               ? 0
+               : -1;
+}
+
+static ssize_t send_some(struct peer *peer, struct str bytes)
+{
+    if (!peer->ssl)
+        return send(peer->fd, bytes.bytes, bytes.length, MSG_NOSIGNAL);
+    ERR_clear_error();
+    errno = 0;
+    return result_of(peer, SSL_write(peer->ssl, bytes.bytes, (int)bytes.length));
+}
+
+static ssize_t receive_some(struct peer *peer, char *bytes, size_t size)
+{
+    if (!peer->ssl)
+        return recv(peer->fd, bytes, size, 0);
+    ERR_clear_error();
+    errno = 0;
+    return result_of(peer, SSL_read(peer->ssl, bytes, (int)size));
+}
 
 static void connect_with(struct peer *peer, struct loop *loop, uint16_t port, int receive_bytes)
 {
@@ -25,6 +78,7 @@ static void connect_with(struct peer *peer, struct loop *loop, uint16_t port, in
             setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes)), 0);
     ck_assert_int_eq(connect(peer->fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(fcntl(peer->fd, F_SETFL, O_NONBLOCK), 0);
+    peer->ssl = peer_speaks_tls ? speak_tls(peer->fd) : NULL;
 }
 
 void peer_connect(struct peer *peer, struct loop *loop, uint16_t port)
@@ -41,7 +95,7 @@ void peer_send(struct peer *peer, struct str bytes)
 {
     int64_t give_up_ms = clock_monotonic_ms() + PATIENCE_MS;
     while (bytes.length > 0) {
-        ssize_t count = send(peer->fd, bytes.bytes, bytes.length, MSG_NOSIGNAL);
+        ssize_t count = send_some(peer, bytes);
         if (count > 0) {
             bytes.bytes += count;
             bytes.length -= (size_t)count;
@@ -62,7 +116,7 @@ void peer_receive(struct peer *peer)
 {
     char bytes[65536];
     for (;;) {
-        ssize_t count = recv(peer->fd, bytes, sizeof(bytes), 0);
+        ssize_t count = receive_some(peer, bytes, sizeof(bytes));
         if (count > 0) {
             buffer_append(&peer->received, str_slice(bytes, (size_t)count));
             continue;
@@ -130,6 +184,8 @@ void peer_clear(struct peer *peer)
 
 void peer_close(struct peer *peer)
 {
+    SSL_free(peer->ssl);
+    peer->ssl = NULL;
     if (peer->fd != -1)
         close(peer->fd);
     peer->fd = -1;

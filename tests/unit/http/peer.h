@@ -10,12 +10,17 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/loop/loop.h"
 
+/* Whether peers speak TLS, and servers of scene.h with them. */
+extern const bool peer_speaks_tls;
+
 struct peer {
     struct loop *loop;
     int fd;
+    struct ssl_st *ssl; /* NULL without TLS; the handshake goes with the first bytes */
     struct buffer received;
     bool is_closed; /* the other side has closed */
     bool is_reset;  /* by a reset */
+    bool is_told;   /* by a farewell of TLS */
 };
 
 void peer_connect(struct peer *peer, struct loop *loop, uint16_t port);

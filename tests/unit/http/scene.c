@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "certificate.h"
+
 void on_request(struct http_exchange *exchange, void *context)
 {
     struct scene *scene = context;
@@ -17,10 +19,13 @@ void start_with(struct scene *scene, struct http_server_options options)
     scene->loop = loop_create(&error);
     ck_assert_msg(scene->loop != NULL, "%s", error.message);
     buffer_init(&scene->seen);
+    struct tls_server *tls = peer_speaks_tls ? make_tls(NULL) : NULL;
+    options.tls = options.tls ? options.tls : tls;
     options.handler = on_request;
     options.context = scene;
     scene->server = http_server_create(scene->loop, &options, &error);
     ck_assert_msg(scene->server != NULL, "%s", error.message);
+    tls_server_unref(tls);
     scene->port = http_server_port(scene->server);
     ck_assert_uint_ne(scene->port, 0);
 }

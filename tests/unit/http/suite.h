@@ -11,3 +11,4 @@ TCase *departure_tests(void);
 TCase *stream_tests(void);
 TCase *server_tests(void);
 TCase *guard_tests(void);
+TCase *tls_tests(void);

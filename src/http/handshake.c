@@ -1,0 +1,252 @@
+/*
+ * The TLS handshake, from accept to the first word of HTTP.
+ *
+ * h2o_accept() would do it, but closes without a word when it fails, and tells nobody. So h2o's
+ * socket is led through it here: a failed client gets OpenSSL's alert, and the log and a counter
+ * are told.
+ */
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+#define HANDSHAKE_MS 10000
+/* A scan of the port must not fill the log. */
+#define TELL_EVERY_MS 10000
+/* The longest alert: a record's head, its two bytes, and what encryption adds. */
+#define LAST_WORDS_BYTES 256
+
+struct handshake {
+    struct loop_timer deadline;
+    bool is_late;
+    /* What OpenSSL has written since h2o last sent something: in the end, an alert. */
+    unsigned char words[LAST_WORDS_BYTES];
+    size_t words_length; /* beyond LAST_WORDS_BYTES: they are no alert, and are not kept */
+};
+
+static void on_deadline(void *context);
+static void on_progress(const SSL *ssl, int where, int result);
+static void on_done(h2o_socket_t *socket, const char *error);
+
+void handshake_begin(struct connection *connection)
+{
+    SSL_CTX *context = tls_server_native(connection->tls);
+    struct handshake *handshake = memory_alloc(sizeof(*handshake));
+    connection->handshake = handshake;
+    connection_peer(connection); /* while it is there to be asked */
+    loop_timer_init(&handshake->deadline, connection->server->loop, on_deadline, connection);
+    loop_timer_start(&handshake->deadline, HANDSHAKE_MS);
+    h2o_socket_ssl_handshake(connection->socket, context, NULL, on_done);
+}
+
+/* h2o makes its SSL with the first bytes, and keeps it to itself: only OpenSSL leads to it. */
+void handshake_watch(struct tls_server *tls)
+{
+    if (tls != NULL)
+        tls_server_watch(tls, on_progress);
+}
+
+void handshake_stop(struct connection *connection)
+{
+    if (connection->handshake == NULL)
+        return;
+    loop_timer_stop(&connection->handshake->deadline);
+    free(connection->handshake);
+    connection->handshake = NULL;
+}
+
+/* ---- the last words ---- */
+
+static long on_written(BIO *bio, int operation, const char *bytes, size_t length, int argument,
+                       long number, int result, size_t *processed)
+{
+    const struct connection *connection = (void *)BIO_get_callback_arg(bio);
+    struct handshake *handshake = connection->handshake;
+    if (operation != BIO_CB_WRITE || handshake == NULL)
+        return result;
+    if (handshake->words_length + length <= sizeof(handshake->words))
+        memcpy(handshake->words + handshake->words_length, bytes, length);
+    handshake->words_length += length;
+    return result;
+}
+
+/* h2o's BIO has its socket. */
+static void meet(SSL *ssl)
+{
+    BIO *bio = SSL_get_wbio(ssl);
+    h2o_socket_t *socket = BIO_get_data(bio);
+    struct connection *connection = socket->on_close.data;
+    connection->ssl = ssl;
+    BIO_set_callback_arg(bio, (char *)connection);
+    BIO_set_callback_ex(bio, on_written);
+}
+
+static void on_progress(const SSL *ssl, int where, int result)
+{
+    BIO *bio = SSL_get_wbio(ssl);
+    if ((where & SSL_CB_HANDSHAKE_START) != 0 && BIO_get_callback_arg(bio) == NULL)
+        meet((SSL *)ssl);
+    const struct connection *connection = (void *)BIO_get_callback_arg(bio);
+    /* It waits for the client: h2o sends what was written. */
+    if (connection != NULL && connection->handshake != NULL && where == SSL_CB_ACCEPT_EXIT &&
+        SSL_want_read(ssl))
+        connection->handshake->words_length = 0;
+}
+
+/* Best effort: nothing waits to be written, and the kernel has room for so little. */
+static void send_words(const struct connection *connection, const void *bytes, size_t length)
+{
+    ssize_t ignored =
+        send(h2o_socket_get_fd(connection->socket), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)ignored;
+}
+
+static void say_why(struct connection *connection, bool is_plain_http)
+{
+    static const char answer[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+                                 "Content-Type: text/plain\r\nContent-Length: 35\r\n\r\n"
+                                 "This port speaks TLS: use https://\n";
+    const struct handshake *handshake = connection->handshake;
+    if (is_plain_http)
+        send_words(connection, answer, sizeof(answer) - 1);
+    else if (handshake->words_length > 0 && handshake->words_length <= sizeof(handshake->words))
+        send_words(connection, handshake->words, handshake->words_length);
+    linger_prepare(connection);
+}
+
+/* ---- how it ended ---- */
+
+struct failure {
+    const char *outcome; /* of tls_handshakes_total */
+    const char *reason;  /* for people */
+};
+
+static const struct {
+    int reason; /* OpenSSL's */
+    const char *outcome;
+} outcomes[] = {
+    {SSL_R_HTTP_REQUEST, "plain_http"},
+    {SSL_R_HTTPS_PROXY_REQUEST, "plain_http"},
+    {SSL_R_UNSUPPORTED_PROTOCOL, "version"},
+    {SSL_R_VERSION_TOO_LOW, "version"},
+    {SSL_R_WRONG_VERSION_NUMBER, "version"},
+    {SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, "certificate"},
+    {SSL_R_CERTIFICATE_VERIFY_FAILED, "certificate"},
+};
+
+/* Alerts of the client come as reasons from here on: it did not like what it was shown. */
+static bool is_alert(int reason)
+{
+    return reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256;
+}
+
+static struct failure find_failure(const struct connection *connection, const char *error)
+{
+    unsigned long code = ERR_peek_error();
+    int reason = ERR_GET_REASON(code);
+    if (connection->handshake->is_late)
+        return (struct failure){"timeout", "the client has not finished within 10 s"};
+    if (error == h2o_socket_error_closed || error == h2o_socket_error_io)
+        return (struct failure){"left", "the client has left"};
+    struct failure failure = {is_alert(reason) ? "refused" : "failed", error};
+    for (size_t i = 0; i < sizeof(outcomes) / sizeof(*outcomes); i++) {
+        if (outcomes[i].reason == reason)
+            failure.outcome = outcomes[i].outcome;
+    }
+    const char *text = ERR_reason_error_string(code);
+    bool is_verified =
+        connection->ssl == NULL || SSL_get_verify_result(connection->ssl) == X509_V_OK;
+    if (text != NULL && is_verified)
+        failure.reason = text;
+    return failure;
+}
+
+static void count(const struct connection *connection, const char *outcome)
+{
+    const char *port = connection->server->options.port_name;
+    metrics_count(METRIC_TLS_HANDSHAKES, str_from(port ? port : ""), str_from(outcome));
+}
+
+static void tell(struct connection *connection, const struct failure *failure)
+{
+    struct handshake_log *log = &connection->server->handshake_log;
+    const char *port = connection->server->options.port_name;
+    int64_t now_ms = clock_monotonic_ms();
+    count(connection, failure->outcome);
+    if (connection->ssl == NULL && !connection->handshake->is_late)
+        return; /* it only looked whether the port is open */
+    if (log->told_ms != 0 && now_ms - log->told_ms < TELL_EVERY_MS) {
+        log->left_out++;
+        return;
+    }
+    log_warn("A TLS handshake failed", LOG_TEXT("port", port ? port : ""),
+             LOG_STR("client", connection_peer(connection)), LOG_TEXT("reason", failure->reason),
+             LOG_NUMBER("others_since_the_last_line", log->left_out));
+    log->told_ms = now_ms;
+    log->left_out = 0;
+}
+
+static void fail(struct connection *connection, const char *error)
+{
+    struct failure failure = find_failure(connection, error);
+    tell(connection, &failure);
+    say_why(connection, strcmp(failure.outcome, "plain_http") == 0);
+    ERR_clear_error(); /* or the next connection of this thread would meet it */
+    h2o_socket_close(connection->socket);
+}
+
+static void on_deadline(void *context)
+{
+    struct connection *connection = context;
+    connection->handshake->is_late = true;
+    fail(connection, "late");
+}
+
+static void on_done(h2o_socket_t *socket, const char *error)
+{
+    struct connection *connection = socket->on_close.data;
+    if (error != NULL) {
+        fail(connection, error);
+        return;
+    }
+    BIO_set_callback_ex(SSL_get_wbio(connection->ssl), NULL);
+    count(connection, SSL_session_reused(connection->ssl) ? "resumed" : "full");
+    handshake_stop(connection);
+    connection_serve(connection);
+}
+
+/* ---- who the client is ---- */
+
+static char *write_subject(X509 *certificate)
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+    char *bytes = NULL;
+    /* RFC 4514, but with letters beyond ASCII as they are. */
+    unsigned long flags = XN_FLAG_RFC2253 & ~(unsigned long)ASN1_STRFLGS_ESC_MSB;
+    if (bio == NULL || X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, flags) < 0)
+        memory_exhausted();
+    long length = BIO_get_mem_data(bio, &bytes);
+    char *subject = memory_copy_str(str_slice(bytes, (size_t)length));
+    BIO_free(bio);
+    return subject;
+}
+
+const char *handshake_certificate(struct connection *connection)
+{
+    /* With others let in, the authority that vouched for it may no longer count. */
+    if (connection->ssl == NULL || connection->is_retired)
+        return NULL;
+    X509 *certificate = SSL_get0_peer_certificate(connection->ssl);
+    if (certificate == NULL || SSL_get_verify_result(connection->ssl) != X509_V_OK)
+        return NULL;
+    if (connection->certificate == NULL)
+        connection->certificate = write_subject(certificate);
+    return connection->certificate;
+}
