@@ -18,6 +18,7 @@ CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWL
         {"blocklist", EXPOSE_BLOCKLIST});
 CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
 CHOICES(identities, "an identity", {"authorization", false}, {"session", true});
+CHOICES(connections, "a sharing of connections", {"shared", false}, {"per_owner", true});
 CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slack", false});
 CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
 CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
@@ -108,6 +109,8 @@ const struct key config_keys[] = {
      .help = "`false` hides everything of the source."},
     {"sources[]", "identity", KEY_CHOICE, AT(config_source, identity_session), .choices = &identities, .default_text = "authorization",
      .help = "The owner of a task: the holder of the `Authorization` header, or always the session."},
+    {"sources[]", "connections", KEY_CHOICE, AT(config_source, connections_per_owner), .choices = &connections, .default_text = "shared",
+     .help = "With `shared` all clients' calls use the same connections to the server. With `per_owner` a connection carries the calls of one owner alone (see `identity`)."},
     {"sources[]", "expose", KEY_MAPPING, .help = "Which tools, prompts and resources clients may see."},
     {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
      .help = "Static credentials that are sent to the server, by header name."},

@@ -49,6 +49,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
     call->client = client;
     call->callbacks = *callbacks;
     call->context = context;
+    call->owner = request->owner.length > 0 ? memory_copy_str(request->owner) : NULL;
     call->easy = create_easy();
     call->tls = tls_client_ref(request->tls);
     call->is_post = str_equal(str_from(request->method), STR("POST"));
@@ -109,7 +110,7 @@ static int on_before_request(void *context, char *remote_ip, char *local_ip, int
                  "the connection was closed after the request was sent");
         return CURL_PREREQFUNC_ABORT;
     }
-    call->met_unread = !is_again && curl_client_drop_unread(call->client);
+    call->met_unread = !is_again && curl_pool_drop_unread(call->pool);
     if (call->met_unread)
         return CURL_PREREQFUNC_ABORT;
     return call->is_cancelled ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
@@ -172,17 +173,18 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 
 void curl_call_destroy(struct curl_call *call)
 {
-    struct curl_client *client = call->client;
-
     loop_timer_stop(&call->silence);
     if (call->is_added)
-        curl_multi_remove_handle(client->multi, call->easy);
+        curl_multi_remove_handle(call->pool->multi, call->easy);
     curl_easy_cleanup(call->easy);
     curl_slist_free_all(call->request_headers);
     tls_client_unref(call->tls);
     curl_head_finish(&call->head);
     list_remove(&call->deferred);
     list_remove(&call->node);
+    if (call->pool != NULL)
+        curl_client_leave_pool(call->pool);
+    free(call->owner);
     free(call);
 }
 
@@ -191,7 +193,7 @@ static void end(struct curl_call *call, enum upstream_result result, const char 
     call->is_ending = true;
     loop_timer_stop(&call->silence);
     if (call->is_added)
-        curl_multi_remove_handle(call->client->multi, call->easy);
+        curl_multi_remove_handle(call->pool->multi, call->easy);
     call->is_added = false;
     if (!call->is_cancelled && call->callbacks.end != NULL)
         call->callbacks.end(call->context, result, detail);
@@ -206,7 +208,7 @@ static enum upstream_result failure(struct curl_call *call)
 /* libcurl has closed the connection that it had chosen. */
 static void start_over(struct curl_call *call)
 {
-    curl_multi_remove_handle(call->client->multi, call->easy);
+    curl_multi_remove_handle(call->pool->multi, call->easy);
     call->met_unread = call->was_attempted = call->is_added = false;
     call->error_text[0] = '\0';
     add(call);
@@ -260,11 +262,21 @@ static void on_silence(void *context)
 static void add(struct curl_call *call)
 {
     struct curl_client *client = call->client;
+    struct error error = {""};
 
+    if (call->pool == NULL)
+        call->pool = curl_client_enter_pool(client, call->owner, &error);
+    if (call->pool == NULL) {
+        snprintf(call->error_text, sizeof(call->error_text), "%.*s",
+                 (int)sizeof(call->error_text) - 1, error.message);
+        call->is_refused = true;
+        curl_client_defer(client, call);
+        return;
+    }
     if (call->silence_ms > 0)
         loop_timer_start(&call->silence, call->silence_ms);
     client->inside_curl++;
-    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
+    CURLMcode code = curl_multi_add_handle(call->pool->multi, call->easy);
     client->inside_curl--;
     call->is_added = true;
     if (code != CURLM_OK)
@@ -280,7 +292,7 @@ static void continue_body(struct curl_call *call)
     client->inside_curl++;
     curl_easy_pause(call->easy, CURLPAUSE_CONT); /* gives what it kept, before it returns */
     client->inside_curl--;
-    curl_client_collect(client); /* may be the end of the call */
+    curl_pool_collect(call->pool); /* may be the end of the call */
 }
 
 void curl_call_run_deferred(struct curl_call *call)

@@ -1,29 +1,19 @@
 /*
- * libcurl's multi handle in the loop: its sockets in an epoll of their own, and its timer. The
- * multi handle keeps the connections.
- *
- * The nested epoll is what makes this safe: libcurl 7.88 closes a socket that was aborted
- * while connecting without saying so first, and a stale descriptor may be in an epoll of
- * its own but not in the loop's.
+ * The client of one loop: its pools of connections by owner, what is put off, the end.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "curl_internal.h"
-#include "taskgate/core/log.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
-#define EVENTS_PER_ROUND 64
+/* What is kept for an owner who may call again. The pools of all idle owners together keep as many
+ * connections as the shared one. */
+#define OWNER_CONNECTIONS 4L
+#define OWNER_IDLE_MS 30000
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context);
-static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context);
-static void on_sockets_ready(void *context);
-static void on_timeout(void *context);
 static void on_run_deferred(void *context);
+static void on_close_pools(void *context);
 
 struct curl_client *curl_client_create(struct loop *loop, long max_idle_connections,
                                        struct error *error)
@@ -37,131 +27,73 @@ struct curl_client *curl_client_create(struct loop *loop, long max_idle_connecti
 
     struct curl_client *client = memory_alloc(sizeof(*client));
     client->loop = loop;
+    client->pools = map_create();
+    client->max_idle_pools = (size_t)(max_idle_connections / OWNER_CONNECTIONS);
     list_init(&client->calls);
     list_init(&client->deferred);
-    loop_timer_init(&client->timer, loop, on_timeout, client);
+    list_init(&client->idle_pools);
     loop_timer_init(&client->run_deferred, loop, on_run_deferred, client);
+    loop_timer_init(&client->close_pools, loop, on_close_pools, client);
     buffer_init(&client->decoded);
-    client->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    client->idle_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (client->epoll_fd != -1 && client->idle_epoll_fd != -1)
-        client->watch = loop_watch_create(loop, client->epoll_fd, on_sockets_ready, client);
-    client->multi = curl_multi_init();
-    if (client->watch == NULL || client->multi == NULL) {
-        error_set(error, "cannot set up the HTTP client: %s", strerror(errno));
+    client->shared = curl_pool_create(client, NULL, max_idle_connections, error);
+    if (client->shared == NULL) {
         curl_client_destroy(client);
         return NULL;
     }
-    curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
-    curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout_wish);
-    curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, max_idle_connections);
     return client;
 }
 
-/* ---- libcurl in the loop ---- */
+/* ---- pools ---- */
 
-/* Whether libcurl has told of the descriptor before says nothing: it may have closed that
- * one and got the same number again. So the epoll itself is asked. */
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
+struct curl_pool *curl_client_enter_pool(struct curl_client *client, const char *owner,
+                                         struct error *error)
 {
-    const struct curl_client *client = context;
-    struct epoll_event event = {.data.fd = fd};
-
-    if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(client->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-        event.events = EPOLLIN;
-        epoll_ctl(client->idle_epoll_fd, EPOLL_CTL_ADD, fd, &event);
-        return 0;
+    struct curl_pool *pool =
+        owner == NULL ? client->shared : map_get(client->pools, str_from(owner));
+    if (pool == NULL) {
+        pool = curl_pool_create(client, owner, OWNER_CONNECTIONS, error);
+        if (pool == NULL)
+            return NULL;
+        map_put(client->pools, str_from(pool->owner), pool);
     }
-    epoll_ctl(client->idle_epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    if (what == CURL_POLL_IN || what == CURL_POLL_INOUT)
-        event.events |= EPOLLIN;
-    if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
-        event.events |= EPOLLOUT;
-    if (epoll_ctl(client->epoll_fd, EPOLL_CTL_MOD, fd, &event) != 0 &&
-        epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-        log_error("Cannot watch an upstream connection", LOG_TEXT("error", strerror(errno)));
-    return 0;
+    if (!list_is_empty(&pool->node)) {
+        list_remove(&pool->node);
+        client->idle_pool_count--;
+    }
+    pool->calls++;
+    return pool;
 }
 
-/* To connect to nowhere cuts a connection and empties its socket, so that libcurl finds it dead
- * before it gives it to a transfer. */
-bool curl_client_drop_unread(struct curl_client *client)
+void curl_client_leave_pool(struct curl_pool *pool)
 {
-    const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
-    struct epoll_event events[EVENTS_PER_ROUND];
-    bool was_any = false;
-    int count;
+    struct curl_client *client = pool->client;
+    if (--pool->calls > 0 || pool == client->shared)
+        return;
+    pool->idle_since_ms = clock_monotonic_ms();
+    list_append(&client->idle_pools, &pool->node);
+    client->idle_pool_count++;
+    /* Later, for libcurl may be on the stack. */
+    if (client->idle_pool_count > client->max_idle_pools)
+        loop_timer_start(&client->close_pools, 0);
+    else if (!loop_timer_is_running(&client->close_pools))
+        loop_timer_start(&client->close_pools, OWNER_IDLE_MS);
+}
 
-    while ((count = epoll_wait(client->idle_epoll_fd, events, EVENTS_PER_ROUND, 0)) > 0) {
-        was_any = true;
-        for (int i = 0; i < count; i++) {
-            epoll_ctl(client->idle_epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
-            if (connect(events[i].data.fd, &nowhere, sizeof(nowhere)) != 0)
-                shutdown(events[i].data.fd, SHUT_RDWR);
+static void on_close_pools(void *context)
+{
+    struct curl_client *client = context;
+    const int64_t now_ms = clock_monotonic_ms();
+
+    LIST_FOR_EACH_SAFE (node, next, &client->idle_pools) {
+        struct curl_pool *oldest = LIST_ENTRY(node, struct curl_pool, node);
+        int64_t left_ms = oldest->idle_since_ms + OWNER_IDLE_MS - now_ms;
+        if (left_ms > 0 && client->idle_pool_count <= client->max_idle_pools) {
+            loop_timer_start(&client->close_pools, left_ms);
+            return;
         }
-    }
-    return was_any;
-}
-
-static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context)
-{
-    struct curl_client *client = context;
-    if (timeout_ms < 0)
-        loop_timer_stop(&client->timer);
-    else
-        loop_timer_start(&client->timer, timeout_ms);
-    return 0;
-}
-
-static void act(struct curl_client *client, curl_socket_t fd, int what)
-{
-    int running;
-    client->inside_curl++;
-    curl_multi_socket_action(client->multi, fd, what, &running);
-    client->inside_curl--;
-}
-
-static void on_sockets_ready(void *context)
-{
-    struct curl_client *client = context;
-    struct epoll_event events[EVENTS_PER_ROUND];
-
-    int count = epoll_wait(client->epoll_fd, events, EVENTS_PER_ROUND, 0);
-    for (int i = 0; i < count; i++) {
-        /* An error shows itself to whoever reads or writes; told as such, libcurl would not
-         * read what has arrived before it. */
-        bool is_broken = (events[i].events & (EPOLLERR | EPOLLHUP)) != 0;
-        int what = 0;
-        if ((events[i].events & EPOLLIN) != 0 || is_broken)
-            what |= CURL_CSELECT_IN;
-        if ((events[i].events & EPOLLOUT) != 0 || is_broken)
-            what |= CURL_CSELECT_OUT;
-        act(client, events[i].data.fd, what);
-    }
-    curl_client_collect(client);
-}
-
-static void on_timeout(void *context)
-{
-    struct curl_client *client = context;
-    act(client, CURL_SOCKET_TIMEOUT, 0);
-    curl_client_collect(client);
-}
-
-void curl_client_collect(struct curl_client *client)
-{
-    CURLMsg *message;
-    int left;
-
-    while ((message = curl_multi_info_read(client->multi, &left)) != NULL) {
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        struct curl_call *call = NULL;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
-        curl_call_done(call, message->data.result);
+        map_remove(client->pools, str_from(oldest->owner));
+        client->idle_pool_count--;
+        curl_pool_destroy(oldest);
     }
 }
 
@@ -188,21 +120,21 @@ static void on_run_deferred(void *context)
 
 /* ---- the end ---- */
 
+static void destroy_pool(void *pool)
+{
+    curl_pool_destroy(pool);
+}
+
 void curl_client_destroy(struct curl_client *client)
 {
     if (client == NULL)
         return;
     LIST_FOR_EACH_SAFE (node, next, &client->calls)
         curl_call_destroy(LIST_ENTRY(node, struct curl_call, node));
-    if (client->multi != NULL)
-        curl_multi_cleanup(client->multi);
-    loop_timer_stop(&client->timer);
+    map_destroy(client->pools, destroy_pool);
+    curl_pool_destroy(client->shared);
+    loop_timer_stop(&client->close_pools);
     loop_timer_stop(&client->run_deferred);
-    loop_watch_destroy(client->watch);
-    if (client->epoll_fd != -1)
-        close(client->epoll_fd);
-    if (client->idle_epoll_fd != -1)
-        close(client->idle_epoll_fd);
     buffer_finish(&client->decoded);
     free(client);
 }

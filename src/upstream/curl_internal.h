@@ -1,7 +1,8 @@
 /*
  * What the files of the implementation by libcurl share.
  *
- *     curl_client.c    libcurl's multi handle in the loop: sockets, timer, connections
+ *     curl_client.c    the client of one loop: pools by owner, what is put off, the end
+ *     curl_pool.c      libcurl's multi handle in the loop: sockets, timer, connections
  *     curl_call.c      the life of one call
  *     curl_request.c   a request as libcurl's options
  *     curl_head.c      status and headers of a response, line by line
@@ -13,6 +14,7 @@
 #include "http1_chunks.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/map.h"
 #include "taskgate/upstream/curl_library.h"
 
 /* The head of a response while it comes in. */
@@ -57,13 +59,29 @@ const char *curl_body_decode(struct curl_body *body, struct buffer *decoded, str
 /* Whether a response may end here. */
 bool curl_body_is_complete(const struct curl_body *body);
 
-struct curl_client {
-    struct loop *loop;
+/* The connections that requests of one owner share, and no other's: libcurl shares all that one
+ * multi handle has. */
+struct curl_pool {
+    struct list node; /* in client->idle_pools while no call uses it, if it has an owner */
+    struct curl_client *client;
+    char *owner; /* NULL: of the requests without one */
+    size_t calls;
+    int64_t idle_since_ms; /* monotonic */
     CURLM *multi;
     int epoll_fd; /* libcurl's sockets, nested in the loop */
     struct loop_watch *watch;
     int idle_epoll_fd;       /* the sockets that no transfer uses */
     struct loop_timer timer; /* libcurl's */
+};
+
+struct curl_client {
+    struct loop *loop;
+    struct curl_pool *shared; /* of the requests without an owner */
+    struct map *pools;        /* owner -> struct curl_pool, all but that one */
+    struct list idle_pools;   /* of these, the one idle longest first */
+    size_t idle_pool_count;
+    size_t max_idle_pools;
+    struct loop_timer close_pools;
 
     struct list calls;    /* all of them */
     struct list deferred; /* those to be started, cancelled or resumed outside of libcurl */
@@ -77,6 +95,8 @@ struct curl_call {
     struct list node;     /* in client->calls */
     struct list deferred; /* in client->deferred, or in no list */
     struct curl_client *client;
+    struct curl_pool *pool; /* NULL until the call is added to it */
+    char *owner;            /* as the request's; NULL: none */
     CURL *easy;
     struct curl_slist *request_headers;
     struct tls_client *tls; /* or NULL; `easy` points into it */
@@ -94,7 +114,7 @@ struct curl_call {
     curl_off_t uploaded;  /* of it, when it was last looked at */
 
     bool is_post;
-    bool is_added;      /* to the multi handle */
+    bool is_added;      /* to the pool's multi handle */
     bool is_refused;    /* by us, before anything was sent; error_text says why */
     bool was_attempted; /* a request was about to be sent once before */
     bool met_unread;    /* nothing was sent: the connection may have had bytes to read */
@@ -105,13 +125,26 @@ struct curl_call {
 };
 
 /* ---- curl_client.c ---- */
-/* Ends each idle connection that has something to read: the rest of an earlier answer, a second
- * one, or the server's end. Whether there was one. */
-bool curl_client_drop_unread(struct curl_client *client);
+/* The owner's pool, for one more call until curl_client_leave_pool(). Not inside of libcurl. NULL:
+ * `error` says why there is none. */
+struct curl_pool *curl_client_enter_pool(struct curl_client *client, const char *owner,
+                                         struct error *error);
+/* The pool stays for a while, in case that the owner calls again. */
+void curl_client_leave_pool(struct curl_pool *pool);
 /* Has curl_call_run_deferred() called for the call, outside of libcurl. */
 void curl_client_defer(struct curl_client *client, struct curl_call *call);
+
+/* ---- curl_pool.c ---- */
+/* It keeps `max_idle_connections` alive. `owner` is copied and may be NULL. */
+struct curl_pool *curl_pool_create(struct curl_client *client, const char *owner,
+                                   long max_idle_connections, struct error *error);
+/* Not while a call uses it, and not inside of libcurl. NULL is allowed. */
+void curl_pool_destroy(struct curl_pool *pool);
+/* Ends each idle connection that has something to read: the rest of an earlier answer, a second
+ * one, or the server's end. Whether there was one. */
+bool curl_pool_drop_unread(struct curl_pool *pool);
 /* After every call into libcurl that may have ended transfers. */
-void curl_client_collect(struct curl_client *client);
+void curl_pool_collect(struct curl_pool *pool);
 
 /* ---- curl_call.c ---- */
 void curl_call_run_deferred(struct curl_call *call);

@@ -72,6 +72,7 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
     call->host = http1_host_of(client, url);
     call->head_length = head.length;
     call->body = request->body;
+    call->owner = request->owner.length > 0 ? memory_copy_str(request->owner) : NULL;
     call->silence_ms = request->silence_timeout_ms;
     call->connect_ms =
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
@@ -120,6 +121,7 @@ void http1_call_destroy(struct http1_call *call)
     buffer_finish(&call->kept);
     buffer_finish(&call->head);
     free(call->refusal);
+    free(call->owner);
     free(call);
 }
 

@@ -52,6 +52,7 @@ struct http1_connection *http1_connection_open(struct http1_host *host,
     list_init(&connection->of_client);
     connection->host = host;
     connection->call = call;
+    connection->owner = memory_copy_text(call->owner);
     connection->socket =
         h2o_evloop_socket_create(loop_native(host->client->loop), fd, H2O_SOCKET_FLAG_DONT_READ);
     connection->socket->data = connection;
@@ -167,10 +168,18 @@ static void leave_idle(struct http1_connection *connection)
     connection->host->client->idle_count--;
 }
 
+static bool is_of_owner(const struct http1_connection *connection, const struct http1_call *call)
+{
+    const char *one = connection->owner, *other = call->owner;
+    return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
 struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call)
 {
     LIST_FOR_EACH_SAFE (node, next, &host->idle) {
         struct http1_connection *connection = LIST_ENTRY(node, struct http1_connection, of_host);
+        if (!is_of_owner(connection, call))
+            continue;
         leave_idle(connection);
         if (has_nothing_to_read(connection)) {
             connection->call = call;
@@ -218,5 +227,6 @@ void http1_connection_close(struct http1_connection *connection)
 {
     leave_idle(connection);
     h2o_socket_close(connection->socket);
+    free(connection->owner);
     free(connection);
 }

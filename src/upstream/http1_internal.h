@@ -63,6 +63,7 @@ struct http1_connection {
     struct list of_client; /* in client->idle while idle */
     struct http1_host *host;
     struct http1_call *call; /* NULL while idle */
+    char *owner;             /* whose requests it carries; NULL: of those without an owner */
     h2o_socket_t *socket;
     int64_t idle_since_ms;
     bool is_open;  /* connected */
@@ -78,6 +79,7 @@ struct http1_call {
     struct http1_host *host;
     struct http1_connection *connection; /* NULL before and between */
     char *refusal;                       /* why nothing is sent, or NULL */
+    char *owner;                         /* as the request's; NULL: none */
     struct upstream_callbacks callbacks;
     void *context;
 
@@ -120,7 +122,8 @@ void http1_client_defer(struct http1_client *client, struct http1_call *call);
 struct http1_connection *http1_connection_open(struct http1_host *host,
                                                const struct http1_address *address,
                                                struct http1_call *call);
-/* An idle one that is open and has nothing to read, for `call`; NULL when there is none. */
+/* An idle one that is open and has nothing to read, of the owner of `call`; NULL when there is
+ * none. */
 struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call);
 /* Keeps it for the next call, or closes it. */
 void http1_connection_release(struct http1_connection *connection);

@@ -73,7 +73,8 @@ struct config_source {
     char *prefix;      /* or NULL */
     char *description; /* or NULL */
     bool enabled;
-    bool identity_session; /* `identity: session`: the session owns, not Authorization */
+    bool identity_session;      /* `identity: session`: the session owns, not Authorization */
+    bool connections_per_owner; /* `connections: per_owner` */
     enum config_expose_mode expose_mode;
     struct config_strings expose;         /* globs */
     struct config_source_header *headers; /* static credentials toward upstream */

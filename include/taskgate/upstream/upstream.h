@@ -25,8 +25,9 @@
 struct upstream_client;
 struct upstream_call;
 
-/* `max_idle_connections` kept alive, per loop. Reads the environment (see above); NULL on
- * failure, an unknown value there among it. */
+/* Idle connections are kept alive for the next calls: at most `max_idle_connections` per loop by
+ * each implementation; libcurl keeps as many again for requests with an owner. Reads the
+ * environment (see above); NULL on failure, an unknown value there among it. */
 struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_connections,
                                                struct error *error);
 /* Cancels what is running, without callbacks. Not from inside a callback. NULL is allowed. */
@@ -42,8 +43,11 @@ struct upstream_request {
     struct tls_client *tls;            /* for https; NULL: the system's authorities; referenced */
     const struct http_header *headers; /* sent as they are, in this order; copied; see below */
     size_t header_count;
-    struct str body;            /* borrowed until the call ends or
-                                          upstream_call_has_sent() it; not copied */
+    struct str body; /* borrowed until the call ends or
+                               upstream_call_has_sent() it; not copied */
+    /* A connection that has carried a request of one owner carries no other's. Any text, copied;
+     * empty: the request shares connections with all the others without an owner. */
+    struct str owner;
     int64_t connect_timeout_ms; /* 0: 5 s */
     int64_t silence_timeout_ms; /* no byte for so long ends the call; 0: never */
 };

@@ -356,9 +356,7 @@ static struct kept_input *keep(const struct input_origin *origin, enum input_kin
     kept->source = origin->source;
     kept->task = origin->task ? task_ref(origin->task) : NULL;
     headers_init(&kept->headers, true);
-    for (size_t i = 0; i < origin->headers->count; i++)
-        headers_add(&kept->headers, origin->headers->items[i].name,
-                    origin->headers->items[i].value);
+    headers_add_all(&kept->headers, origin->headers);
     loop_timer_init(&kept->timer, origin->worker->loop, on_time, kept);
     list_init(&input->node);
     random_ulid(input->id);

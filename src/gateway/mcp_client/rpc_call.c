@@ -328,6 +328,7 @@ static void open_resumed(void *context)
         .tls = rpc->source->tls,
         .headers = headers.items,
         .header_count = headers.count,
+        .owner = headers_connection_owner(&rpc->request_headers, rpc->source),
         .connect_timeout_ms = rpc->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = rpc->silence_ms,
     };
@@ -361,9 +362,7 @@ static struct rpc_call *create(struct gateway_worker *worker,
     rpc->silence_ms = options->silence_ms;
     rpc->retry_ms = RETRY_MS;
     rpc->heard_ms = rpc->started_ms;
-    for (size_t i = 0; i < options->headers->count; i++)
-        headers_add(&rpc->request_headers, options->headers->items[i].name,
-                    options->headers->items[i].value);
+    headers_add_all(&rpc->request_headers, options->headers);
     loop_timer_init(&rpc->again, worker->loop, open_resumed, rpc);
     loop_timer_init(&rpc->deadline, worker->loop, on_deadline, rpc);
     if (options->total_ms > 0)
@@ -386,6 +385,7 @@ struct rpc_call *rpc_call_start(struct gateway_worker *worker,
         .headers = rpc->request_headers.items,
         .header_count = rpc->request_headers.count,
         .body = buffer_str(&rpc->body),
+        .owner = headers_connection_owner(&rpc->request_headers, rpc->source),
         .connect_timeout_ms = rpc->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };

@@ -274,8 +274,7 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
                       const struct headers *headers, loop_callback done, void *context)
 {
     struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
-    for (size_t i = 0; i < headers->count; i++)
-        headers_add(&fetch->headers, headers->items[i].name, headers->items[i].value);
+    headers_add_all(&fetch->headers, headers);
     rpc_call_page(fetch, STR_EMPTY);
 }
 

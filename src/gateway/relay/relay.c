@@ -395,6 +395,7 @@ void relay_start(struct call *call, const struct relay_options *options)
         .headers = headers.items,
         .header_count = headers.count,
         .body = call->body,
+        .owner = headers_connection_owner(&headers, call->source),
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };

@@ -1,5 +1,7 @@
-/* One spelling of an Authorization header, and its digest. */
+/* One spelling of an Authorization header, its digest, and the owner's name. */
 #include "authorization.h"
+
+#include <stdio.h>
 
 #include "taskgate/core/buffer.h"
 
@@ -44,4 +46,15 @@ void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES])
     }
     digest_sha256_hex(buffer_str(&spelled), hex);
     buffer_finish(&spelled);
+}
+
+void owner_write(char owner[OWNER_BYTES], const char *token, const char *session,
+                 bool is_session_owner)
+{
+    if (token[0] && !is_session_owner)
+        snprintf(owner, OWNER_BYTES, "auth:%s", token);
+    else if (session[0])
+        snprintf(owner, OWNER_BYTES, "session:%s", session);
+    else
+        snprintf(owner, OWNER_BYTES, OWNER_ANONYMOUS);
 }

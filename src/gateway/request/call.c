@@ -26,12 +26,7 @@ void call_identify(struct call *call)
         digest_sha256_hex(session, call->session);
     if (token.length > 0)
         authorization_digest(token, call->token);
-    if (call->token[0] && !call->source->identity_session)
-        snprintf(call->owner, sizeof call->owner, "auth:%s", call->token);
-    else if (call->session[0])
-        snprintf(call->owner, sizeof call->owner, "session:%s", call->session);
-    else
-        snprintf(call->owner, sizeof call->owner, OWNER_ANONYMOUS);
+    owner_write(call->owner, call->token, call->session, call->source->identity_session);
 }
 
 void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool)

@@ -1,6 +1,7 @@
 /* One request of a client, from the envelope to its answer. */
 #pragma once
 
+#include "authorization.h"
 #include "server_budget.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
@@ -13,10 +14,6 @@
 #include "worker.h"
 
 struct catalog_tool;
-
-#define OWNER_BYTES 80
-/* Of everybody who has neither token nor session: what it owns is found by its id alone. */
-#define OWNER_ANONYMOUS "anonymous"
 
 /*
  * One request, from the envelope to its answer. It lives as long as anyone holds a

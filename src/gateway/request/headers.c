@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authorization.h"
 #include "taskgate/core/memory.h"
 
 void headers_init(struct headers *headers, bool owns)
@@ -22,6 +23,7 @@ void headers_finish(struct headers *headers)
         free((char *)headers->items[i].name.bytes);
     if (headers->items != headers->room)
         free(headers->items);
+    free(headers->owner);
     headers_init(headers, headers->owns);
 }
 
@@ -61,6 +63,14 @@ static void add(struct headers *headers, const struct http_header *header)
 void headers_add(struct headers *headers, struct str name, struct str value)
 {
     add(headers, &(struct http_header){.name = name, .value = value});
+}
+
+void headers_add_all(struct headers *headers, const struct headers *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        add(headers, &from->items[i]);
+    if (!headers->owner)
+        headers->owner = memory_copy_text(from->owner);
 }
 
 void headers_set(struct headers *headers, struct str name, struct str value)
@@ -140,8 +150,32 @@ void headers_from_client(struct headers *headers, const struct http_exchange *ex
     }
 }
 
+/* Static credentials may replace those that tell clients apart. */
+static void note_owner(struct headers *headers, const struct config_source *source)
+{
+    char owner[OWNER_BYTES], token[DIGEST_HEX_BYTES] = "", session[DIGEST_HEX_BYTES] = "";
+    struct str authorization = headers_known(headers, HTTP_NAME_AUTHORIZATION);
+    struct str session_id = headers_known(headers, HTTP_NAME_MCP_SESSION_ID);
+    if (authorization.length > 0)
+        authorization_digest(authorization, token);
+    if (session_id.length > 0)
+        digest_sha256_hex(session_id, session);
+    owner_write(owner, token, session, source->identity_session);
+    headers->owner = memory_copy_text(owner);
+}
+
+struct str headers_connection_owner(const struct headers *headers,
+                                    const struct config_source *source)
+{
+    if (!source->connections_per_owner)
+        return STR_EMPTY;
+    return headers->owner ? str_from(headers->owner) : STR("gateway");
+}
+
 void headers_set_static(struct headers *headers, const struct config_source *source)
 {
+    if (source->connections_per_owner && !headers->owner)
+        note_owner(headers, source);
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
 }

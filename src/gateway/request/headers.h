@@ -18,6 +18,7 @@ struct headers {
     size_t count, capacity;
     bool owns;                /* names and values are copies of ours */
     struct http_header *room; /* the caller's, where `items` begins; or NULL */
+    char *owner; /* of the client whose headers they are, for headers_connection_owner(); or NULL */
 };
 
 void headers_init(struct headers *headers, bool owns);
@@ -41,6 +42,12 @@ void headers_from_request(struct headers *headers, const struct http_exchange *e
                           const struct config_source *source);
 /* The same without the source's credentials: what the client itself has sent. */
 void headers_from_client(struct headers *headers, const struct http_exchange *exchange);
+/* Adds all of `from`, which are of the same owner. */
+void headers_add_all(struct headers *headers, const struct headers *from);
+/* Whose connections to the source a request with these headers uses (contract "Hardening, second
+ * round", `sources[].connections`); empty: everybody's. Borrowed from the headers. */
+struct str headers_connection_owner(const struct headers *headers,
+                                    const struct config_source *source);
 /* Puts the source's static credentials in the place of the client's. */
 void headers_set_static(struct headers *headers, const struct config_source *source);
 /* What comes down. Content-Length is left out: the body's own length is sent. */

@@ -53,7 +53,11 @@ export class Upstream {
     const receive = (request, response) => this.receive(request, response);
     this.server = this.tls ? https.createServer(this.tls, receive) : http.createServer(receive);
     this.server.keepAliveTimeout = 120_000;
-    this.server.on('connection', (socket) => socket.setNoDelay(true));
+    let connections = 0;
+    this.server.on('connection', (socket) => {
+      socket.setNoDelay(true);
+      socket.number = ++connections;
+    });
     await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, this.address, resolve));
     this.port = this.server.address().port;
   }
@@ -95,7 +99,7 @@ export class Upstream {
     request.on('error', () => {});
     request.on('end', () => {
       const body = Buffer.concat(parts);
-      const recorded = { method: request.method, path: request.url, headers: request.headers, rawHeaders: request.rawHeaders, body, text: body.toString('utf8'), certificate: request.socket.getPeerCertificate?.(), at: performance.now() };
+      const recorded = { method: request.method, path: request.url, headers: request.headers, rawHeaders: request.rawHeaders, body, text: body.toString('utf8'), certificate: request.socket.getPeerCertificate?.(), connection: request.socket.number, at: performance.now() };
       try {
         recorded.rpc = JSON.parse(recorded.text);
       } catch {

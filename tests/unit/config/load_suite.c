@@ -199,7 +199,8 @@ START_TEST(keys_of_its_own_are_read)
     static const char text[] =
         "schema: 1\n"
         "sources:\n"
-        "  - {id: a, kind: mcp, url: 'http://a/', identity: session, enabled: no}\n"
+        "  - {id: a, kind: mcp, url: 'http://a/', identity: session, enabled: no,\n"
+        "     connections: per_owner}\n"
         "  - {id: b, kind: mcp, url: 'http://b/', headers: {X-Key: {env: KEY}}}\n"
         "governance:\n"
         "  defaults: {action: deny}\n"
@@ -234,6 +235,8 @@ START_TEST(keys_of_its_own_are_read)
     ck_assert(config->sources[0].identity_session);
     ck_assert(!config->sources[0].enabled);
     ck_assert(!config->sources[1].identity_session);
+    ck_assert(config->sources[0].connections_per_owner);
+    ck_assert(!config->sources[1].connections_per_owner);
     ck_assert_uint_eq(config->sources[1].header_count, 1);
     ck_assert_str_eq(config->sources[1].headers[0].name, "X-Key");
     ck_assert_str_eq(config->sources[1].headers[0].value, "s3cret");

@@ -12,4 +12,5 @@ TCase *hand_over_tests(void);
 TCase *response_tests(void);
 TCase *pool_tests(void);
 TCase *reuse_tests(void);
+TCase *owner_tests(void);
 TCase *curl_tests(void);

@@ -15,6 +15,7 @@ int main(void)
     suite_add_tcase(suite, control_tests());
     suite_add_tcase(suite, hand_over_tests());
     suite_add_tcase(suite, reuse_tests());
+    suite_add_tcase(suite, owner_tests());
     if (!is_by_libcurl()) {
         suite_add_tcase(suite, response_tests());
         suite_add_tcase(suite, pool_tests());
