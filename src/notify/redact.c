@@ -29,6 +29,7 @@ struct walk {
     struct str pending; /* not yet in `out` */
     struct paths *paths;
     struct buffer name; /* decoded key */
+    bool has_hidden;
 };
 
 /* ---- the paths ---- */
@@ -186,6 +187,7 @@ static void write_member(struct walk *walk, uint32_t place)
     if (step && step->is_hidden) {
         struct buffer *out = walk->out;
         write(walk, STR("\"[REDACTED]\""));
+        walk->has_hidden = true;
         walk->out = NULL;
         copy_value(walk);
         walk->out = out;
@@ -219,7 +221,7 @@ static void write_value(struct walk *walk, uint32_t place)
         copy_value(walk);
 }
 
-void redact_write(struct buffer *out, struct str value, const struct config *config,
+bool redact_write(struct buffer *out, struct str value, const struct config *config,
                   const char *workflow)
 {
     struct paths paths;
@@ -233,4 +235,5 @@ void redact_write(struct buffer *out, struct str value, const struct config *con
     flush(&walk);
     buffer_finish(&walk.name);
     paths_finish(&paths);
+    return walk.has_hidden;
 }

@@ -26,6 +26,7 @@
 #include "taskgate/http/server.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
+#include "taskgate/notify/redact.h"
 #include "taskgate/store/store.h"
 
 #define READ_TIMEOUT_MS 60000
@@ -197,6 +198,15 @@ static void on_uptime(void *context)
 
 /* ---- starting ---- */
 
+/* An ended task keeps no more than operators may see of it. */
+static bool redact_ended(void *context, struct buffer *out, struct str value, const char *workflow)
+{
+    struct snapshot *snapshot = snapshot_current();
+    bool is_redacted = redact_write(out, value, snapshot->config, workflow);
+    snapshot_unref(snapshot);
+    return is_redacted;
+}
+
 static bool open_store(struct server *server, const struct config *config,
                        struct admin_options *admin, struct error *error)
 {
@@ -204,7 +214,7 @@ static bool open_store(struct server *server, const struct config *config,
     bool good = store_folder_check(path, error) &&
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error);
     if (good) {
-        server->store = store_open(path, error);
+        server->store = store_open(path, &(struct store_redaction){.write = redact_ended}, error);
         good = server->store != NULL;
     }
     free(path);

@@ -12,7 +12,8 @@
 #define BUSY_TIMEOUT_MS 5000
 
 static const char query[] =
-    "SELECT audit.at_ms, audit.task_id, audit.decision, task_request.arguments FROM audit"
+    "SELECT audit.at_ms, audit.task_id, audit.decision,"
+    " CASE WHEN task_request.redacted THEN NULL ELSE task_request.arguments END FROM audit"
     " LEFT JOIN task ON task.id = audit.task_id"
     " LEFT JOIN task_request ON task_request.task = task.sequence"
     " WHERE audit.event = 'create' AND audit.at_ms >= ?1 ORDER BY audit.sequence";

@@ -182,6 +182,9 @@ const char *const migration_scripts[] = {
     /* 9 -> 10: what has ended is never sent again, so its request is not kept */
     "UPDATE task_request SET body = x'' WHERE body <> x'' AND task IN"
     " (SELECT sequence FROM task WHERE ended_ms > 0);",
+
+    /* 10 -> 11: whether the arguments are still what the client sent */
+    "ALTER TABLE task_request ADD COLUMN redacted INTEGER NOT NULL DEFAULT 0;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

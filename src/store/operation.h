@@ -18,6 +18,7 @@ struct task_event {
 struct batch {
     struct database *database;
     struct pending *pending;
+    const struct store_redaction *redaction;
     int64_t now_ms;
     size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */

@@ -58,9 +58,9 @@ STATEMENT_ROW(TASK_LIMITED,
 STATEMENT_ROW(PAGE_COUNT, "PRAGMA page_count")
 STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
 STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")
-STATEMENT_ROW(REQUEST_DROP_BODY,
-    "UPDATE task_request SET body = x'' WHERE task = (SELECT sequence FROM task WHERE id = ?1)"
-    " AND body <> x''")
+STATEMENT_ROW(REQUEST_END,
+    "UPDATE task_request SET body = x'', arguments = ?2, meta = ?3, other_params = ?4, redacted = ?5"
+    " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO session (source, id_digest, version, client_name, client_version,"
     " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"

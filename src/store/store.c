@@ -50,9 +50,12 @@ static bool start_thread(struct store *store, struct error *error)
     return true;
 }
 
-struct store *store_open(const char *path, struct error *error)
+struct store *store_open(const char *path, const struct store_redaction *redaction,
+                         struct error *error)
 {
     struct store *store = allocate();
+    if (redaction)
+        store->redaction = *redaction;
     if (!database_open(&store->database, path, error))
         goto failed;
     if (!pending_load(&store->pending, &store->database)) {

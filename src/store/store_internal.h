@@ -28,8 +28,9 @@ struct store {
     pthread_t thread;
     struct database database;
     struct pending pending;
-    bool pending_is_stale; /* a rollback was not followed by a successful count */
-    int64_t sweep_at_ms;   /* monotonic, as below */
+    struct store_redaction redaction; /* without `write`: none */
+    bool pending_is_stale;            /* a rollback was not followed by a successful count */
+    int64_t sweep_at_ms;              /* monotonic, as below */
     int64_t checkpoint_at_ms;
     int64_t look_at_ms;
 };

@@ -3,6 +3,7 @@
 
 #include "task_operations.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
 
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. */
 #define EXPIRE_LIMIT 64
@@ -66,6 +67,9 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     int64_t before_ms = batch->now_ms - SESSION_RETENTION_MS;
     size_t events_before = batch->event_count;
     int purged = 0;
+    int64_t used_bytes;
+    if (database_used_bytes(batch->database, &used_bytes))
+        metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
     bool done = task_operations_expire(batch, EXPIRE_LIMIT) && purge_tasks(batch, &purged) &&
                 run_with_time(batch, STATEMENT_SESSION_PURGE, before_ms) &&
                 run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms);

@@ -14,6 +14,26 @@ static bool is_gateway(struct audit_actor actor)
     return str_equal(str_from(actor.kind), STR("gateway"));
 }
 
+static bool redact(const struct store_redaction *redaction, char **value, const char *workflow)
+{
+    struct buffer kept;
+    buffer_init(&kept);
+    bool is_redacted = redaction->write(redaction->context, &kept, str_from(*value), workflow);
+    task_set_text(value, buffer_str(&kept));
+    buffer_finish(&kept);
+    return is_redacted;
+}
+
+/* Contract "limits.store_bytes": an ended task keeps digest, result and redacted arguments. */
+static bool end_request(struct batch *batch, struct task *task)
+{
+    char **const values[] = {&task->arguments, &task->meta, &task->other_params};
+    bool is_redacted = false;
+    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++)
+        is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    return task_rows_end_request(batch->database, task, is_redacted);
+}
+
 enum row_result task_operations_move(struct batch *batch, struct task *task,
                                      const struct task_change *change, struct audit_actor actor,
                                      struct error *error)
@@ -24,7 +44,7 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
     enum row_result moved =
         task_rows_move(batch->database, task, from, change->outcome != TASK_OUTCOME_NONE);
     if (moved == ROW_FOUND && task_state_is_terminal(task->state))
-        moved = task_rows_drop_request(batch->database, task) ? ROW_FOUND : ROW_FAILED;
+        moved = end_request(batch, task) ? ROW_FOUND : ROW_FAILED;
     if (moved != ROW_FOUND)
         return ROW_FAILED; /* read in this very transaction, so it cannot have moved */
     const char *reason = change->reason;
@@ -120,33 +140,41 @@ static bool run_create(struct batch *batch, struct operation *operation)
 
 /* ---- get ---- */
 
-static bool run_get(struct batch *batch, struct operation *operation)
+/* Reads the task that the operation is about, into the reply. false: there is nothing to change,
+ * and
+ * `*done` is what the operation returns. */
+static bool load(struct batch *batch, struct operation *operation, bool *done)
 {
     enum row_result result =
         task_operations_load(batch, str_from(operation->id), &operation->reply.task);
     if (result == ROW_ABSENT)
         operation->reply.status = STORE_NOT_FOUND;
-    return result != ROW_FAILED;
+    *done = result != ROW_FAILED;
+    return result == ROW_FOUND;
+}
+
+static bool run_get(struct batch *batch, struct operation *operation)
+{
+    bool done;
+    load(batch, operation, &done);
+    return done;
 }
 
 /* ---- change ---- */
 
 static bool run_change(struct batch *batch, struct operation *operation)
 {
-    struct task *task = NULL;
-    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
-    operation->reply.task = task;
-    if (result == ROW_ABSENT)
-        operation->reply.status = STORE_NOT_FOUND;
-    if (result != ROW_FOUND)
-        return result == ROW_ABSENT;
+    bool done;
+    if (!load(batch, operation, &done))
+        return done;
+    struct task *task = operation->reply.task;
     if (!task_can_change(task, &operation->change)) {
         operation->reply.status = STORE_CONFLICT;
         return true;
     }
     struct error error;
     struct audit_actor actor = {operation->actor_kind, operation->actor_name};
-    result = task_operations_move(batch, task, &operation->change, actor, &error);
+    enum row_result result = task_operations_move(batch, task, &operation->change, actor, &error);
     if (result == ROW_ABSENT) { /* the caller's mistake: the change lacks something */
         log_error("A change was not stored", LOG_TEXT("reason", error.message));
         operation->reply.status = STORE_FAILED;
@@ -155,50 +183,50 @@ static bool run_change(struct batch *batch, struct operation *operation)
     return result == ROW_FOUND;
 }
 
-/* ---- upstream's own task id ---- */
+/* ---- one text of a task that is in `state` ---- */
 
-static bool run_set_upstream(struct batch *batch, struct operation *operation)
+static bool set_text(struct batch *batch, struct operation *operation, enum task_state state,
+                     char **(*field)(struct task *task), const char *text, enum statement statement)
 {
-    struct task *task = NULL;
-    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
-    operation->reply.task = task;
-    if (result == ROW_ABSENT)
-        operation->reply.status = STORE_NOT_FOUND;
-    if (result != ROW_FOUND)
-        return result == ROW_ABSENT;
-    if (task->state != TASK_EXECUTING) {
+    bool done;
+    if (!load(batch, operation, &done))
+        return done;
+    struct task *task = operation->reply.task;
+    if (task->state != state) {
         operation->reply.status = STORE_CONFLICT;
         return true;
     }
-    task_set_text(&task->upstream_task, str_from(operation->upstream_task));
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_UPSTREAM);
+    task_set_text(field(task), str_from(text));
+    sqlite3_stmt *row = database_statement(batch->database, statement);
     database_bind_text(row, 1, task->id);
-    database_bind_text(row, 2, task->upstream_task);
+    database_bind_text(row, 2, text);
     return database_run(row);
 }
 
-/* ---- why an approved task does not run ---- */
+static char **upstream_task_of(struct task *task)
+{
+    return &task->upstream_task;
+}
 
+static bool run_set_upstream(struct batch *batch, struct operation *operation)
+{
+    return set_text(batch, operation, TASK_EXECUTING, upstream_task_of, operation->upstream_task,
+                    STATEMENT_TASK_SET_UPSTREAM);
+}
+
+static char **status_message_of(struct task *task)
+{
+    return &task->status_message;
+}
+
+/* Why an approved task does not run. */
 static bool run_set_message(struct batch *batch, struct operation *operation)
 {
-    struct task *task = NULL;
-    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
-    operation->reply.task = task;
-    if (result == ROW_ABSENT)
-        operation->reply.status = STORE_NOT_FOUND;
-    if (result != ROW_FOUND)
-        return result == ROW_ABSENT;
-    if (task->state != TASK_APPROVED) {
-        operation->reply.status = STORE_CONFLICT;
-        return true;
-    }
-    task_set_text(&task->status_message, str_from(operation->reason));
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_MESSAGE);
-    database_bind_text(row, 1, task->id);
-    database_bind_text(row, 2, task->status_message);
-    if (!database_run(row))
+    if (!set_text(batch, operation, TASK_APPROVED, status_message_of, operation->reason,
+                  STATEMENT_TASK_SET_MESSAGE))
         return false;
-    batch_add_event(batch, task, false);
+    if (operation->reply.status == STORE_OK)
+        batch_add_event(batch, operation->reply.task, false);
     return true;
 }
 

@@ -180,10 +180,14 @@ bool task_rows_insert(struct database *database, const struct task *task)
     return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);
 }
 
-bool task_rows_drop_request(struct database *database, struct task *task)
+bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted)
 {
-    sqlite3_stmt *row = database_statement(database, STATEMENT_REQUEST_DROP_BODY);
+    sqlite3_stmt *row = database_statement(database, STATEMENT_REQUEST_END);
     database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->arguments);
+    database_bind_text(row, 3, task->meta);
+    database_bind_text(row, 4, task->other_params);
+    sqlite3_bind_int(row, 5, is_redacted);
     task_set_request(task, STR_EMPTY);
     return database_run(row);
 }

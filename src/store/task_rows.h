@@ -23,8 +23,9 @@ enum row_result task_rows_get(struct database *database, struct str id, struct t
 /* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
  * a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
-/* Of a task that has ended: nobody sends its request any more. */
-bool task_rows_drop_request(struct database *database, struct task *task);
+/* Of a task that has ended: nobody sends its request any more, so that it goes. Its arguments, meta
+ * and other params are written anew; `is_redacted`: they are not what the client sent. */
+bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted);
 /* Of what clients wrote: a task may hold as much of it as a body brings. */
 size_t task_rows_bytes(const struct task *task);
 bool task_rows_insert(struct database *database, const struct task *task);

@@ -125,8 +125,10 @@ static void plan(struct store *store, const struct batch *batch)
 static bool run_batch(struct store *store, struct operation *chain, struct operation **rest,
                       struct error *error)
 {
-    struct batch batch = {
-        .database = &store->database, .pending = &store->pending, .sweep_again_ms = INT64_MAX};
+    struct batch batch = {.database = &store->database,
+                          .pending = &store->pending,
+                          .redaction = &store->redaction,
+                          .sweep_again_ms = INT64_MAX};
     sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
     bool done = commit_batch(store, chain, &batch, rest, error);
     bool wrote = sqlite3_total_changes64(store->database.handle) != changes_before;

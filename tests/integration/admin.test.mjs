@@ -240,6 +240,25 @@ test('redact_fields hide values on the API, the events and the command line', as
   assert.doesNotMatch(gateway.child.stderr, /hunter2|4111/);
 });
 
+test('what redact_fields hide goes from the store at the end of the task, whatever the configuration says later', async (t) => {
+  const { gateway, upstream, admin, connect } = await stage(t, { approval: workflow('10m', { redact_fields: ['password'] }) });
+  upstream.handlers['tools/call'] = ({ reply }) => reply.result({ content: [] }); // the result is kept as it is
+  const client = await connect();
+  const ended = (await client.createTask('delete_user', { password: 'hunter2', user: 'ada' })).taskId;
+  const pending = (await client.createTask('delete_user', { password: 'hunter3' })).taskId;
+  await admin.approve(ended);
+  await admin.inState(ended, 'completed');
+  assert.deepEqual(upstream.calls[0].rpc.params.arguments, { password: 'hunter2', user: 'ada' });
+  await gateway.stop();
+  const file = fs.readFileSync(gateway.storePath, 'latin1');
+  assert.ok(!file.includes('hunter2'), 'an ended one has no secret any more');
+  assert.ok(file.includes('hunter3'), 'an undecided one is executed as it was sent');
+  gateway.writeConfig({ approval: workflow('10m') });
+  await gateway.start();
+  assert.deepEqual((await gateway.admin.task(ended)).arguments, { password: '[REDACTED]', user: 'ada' });
+  assert.deepEqual((await gateway.admin.task(pending)).arguments, { password: 'hunter3' });
+});
+
 test('redacted values are still what is executed', async (t) => {
   const { upstream, admin, connect } = await stage(t, { approval: workflow('10m', { redact_fields: ['password'] }) });
   const { taskId } = await (await connect()).createTask('delete_user', { password: 'hunter2' });

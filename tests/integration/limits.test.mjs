@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
 
 const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
 
@@ -48,6 +49,22 @@ test('store_bytes: beyond it a new task is -32013; the end of a task makes room;
   assert.ok(await client.result('tools/call', { name: 'read' }));
   await admin.reject(one.result.task.taskId);
   assert.ok((await create()).result, 'the request of the rejected one is kept no longer');
+});
+
+test('store_bytes: what the audit trail has filled is opened again by a larger limit, without a restart', async (t) => {
+  const { gateway, admin, connect } = await stage(t, { config: { limits: { store_bytes: '1MiB' } } });
+  const client = await connect();
+  const create = () => client.call('tools/call', { name: 'delete_user', arguments: {}, task: {} });
+  const reason = 'r'.repeat(2000); // kept in the audit trail
+  let answer;
+  for (let i = 0; i < 1000 && !(answer = await create()).error; i++) await admin.reject(answer.result.task.taskId, reason);
+  assertBusy(answer.error);
+  assert.deepEqual((await gateway.logged(({ msg }) => msg === 'Task refused')).reason, 'limits.store_bytes');
+  const used = Number(/^thoughtgate_store_bytes (\d+)$/m.exec((await admin.get('/metrics')).text)[1]);
+  assert.ok(used > 0 && used % 512 === 0, `thoughtgate_store_bytes is ${used}`);
+  gateway.writeConfig({ config: { limits: { store_bytes: '64MiB' } } });
+  gateway.hangUp();
+  await until(async () => (await create()).result, 'the larger limit to hold');
 });
 
 test('what runs as an accelerated task counts as a pending one does', async (t) => {

@@ -36,6 +36,7 @@ METRIC_ROW(PSEUDO_CLIENTS, GAUGE, "pseudo_clients", "", "Clients without tasks f
 METRIC_ROW(TLS_HANDSHAKES, COUNTER, "tls_handshakes_total", "port,outcome", "TLS handshakes of each port (proxy, admin), by outcome: full, resumed, or the kind of failure: plain_http, version, certificate, refused (by the client), timeout, left, failed.")
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport. Of each source the last complete list counts.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
+METRIC_ROW(STORE_BYTES, GAUGE, "store_bytes", "", "Bytes in use in the store, of `limits.store_bytes`. Looked at every ten seconds.")
 METRIC_ROW(CEDAR_POLICIES_LOADED, GAUGE, "cedar_policies_loaded", "", "Cedar policies in force.")
 METRIC_ROW(CONNECTIONS_ACTIVE, GAUGE, "connections_active", "transport", "Open client connections.")
 METRIC_ROW(ACTIVE_REQUESTS, GAUGE, "active_requests", "", "Requests under way.")

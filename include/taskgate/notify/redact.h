@@ -10,6 +10,7 @@
 /* Writes `value` (checked JSON) on one line, without the white space between its tokens, each
  * value that a dot path of the workflow names replaced by "[REDACTED]". A path looks into
  * every element of an array on its way. Of a workflow that the configuration no longer has,
- * the fields of all workflows are hidden: what was secret when the task was made stays so. */
-void redact_write(struct buffer *out, struct str value, const struct config *config,
+ * the fields of all workflows are hidden: what was secret when the task was made stays so.
+ * Returns whether something was hidden. */
+bool redact_write(struct buffer *out, struct str value, const struct config *config,
                   const char *workflow);

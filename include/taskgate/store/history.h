@@ -15,7 +15,7 @@ struct store_history_call {
     int64_t at_ms;
     struct str task_id;
     struct str decision;  /* JSON as task.decision; empty where nothing was kept */
-    bool has_arguments;   /* the task is still there */
+    bool has_arguments;   /* the task is still there, and nothing of them is hidden */
     struct str arguments; /* JSON text */
 };
 /* What it is told of lives for the call alone; false ends the reading. */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/loop/loop.h"
@@ -21,10 +22,20 @@
 
 struct store;
 
+/* Says how the values of a task are kept once it has ended. Writes `value` (JSON text: arguments,
+ * meta, other params) as it is to be kept for a task of `workflow`. Returns whether it hid
+ * something. Runs on the store's thread. */
+struct store_redaction {
+    bool (*write)(void *context, struct buffer *out, struct str value, const char *workflow);
+    void *context;
+};
+
 /* Opens or creates the database (mode 0600), locks the file for this process, migrates, ends what a
  * crash left in `executing` as failed "outcome unknown". Blocks: call it before the loops
- * run. NULL on failure; `error` tells a database in use from one that cannot be opened. */
-struct store *store_open(const char *path, struct error *error);
+ * run. NULL on failure; `error` tells a database in use from one that cannot be opened.
+ * `redaction` is copied and may already be used here; NULL keeps the values as they are. */
+struct store *store_open(const char *path, const struct store_redaction *redaction,
+                         struct error *error);
 /* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
  * before. NULL is allowed. */
 void store_close(struct store *store);
@@ -89,8 +100,9 @@ struct store_limits {
 
 /* Inserts `task` (one reference is taken over) unless a limit is reached: on tasks that are
  * undecided (pending, or approved and not yet executing) or run without a decision (accelerated and
- * promoted ones), or on the bytes that the store holds. At the end of a task its request goes. A
- * task that task_check() refuses is logged and answered STORE_FAILED. */
+ * promoted ones), or on the bytes that the store holds. At the end of a task its request goes, and
+ * what `redaction` hides of its values. A task that task_check() refuses is logged and answered
+ * STORE_FAILED. */
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call);
 /* Reads one task, whole. A deadline that has passed is applied first, and durably. */

@@ -149,7 +149,8 @@ START_TEST(values_that_a_path_names_are_hidden)
 {
     struct config *config = hiding(redactions[_i].fields);
     struct buffer out = {0};
-    redact_write(&out, str_from(redactions[_i].value), config, "ops");
+    bool is_redacted = redact_write(&out, str_from(redactions[_i].value), config, "ops");
+    ck_assert_int_eq(is_redacted, strstr(redactions[_i].shown, "[REDACTED]") != NULL);
     redact_write(&out, str_from(redactions[_i].value), config, "gone");
     buffer_append_char(&out, '\0');
     size_t length = strlen(redactions[_i].shown);

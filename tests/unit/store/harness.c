@@ -22,6 +22,7 @@ void scratch_init(struct scratch *scratch)
     snprintf(scratch->folder, sizeof scratch->folder, "%.30s/taskgate-store-XXXXXX",
              base ? base : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(scratch->folder));
+    scratch->redaction = NULL;
     snprintf(scratch->path, sizeof scratch->path, "%s/taskgate.db", scratch->folder);
 }
 
@@ -122,7 +123,7 @@ void bench_open(struct bench *bench, struct scratch *scratch)
     bench->scratch = scratch;
     bench->loop = loop_create(&error);
     ck_assert_msg(bench->loop != NULL, "%s", error.message);
-    bench->store = store_open(scratch->path, &error);
+    bench->store = store_open(scratch->path, scratch->redaction, &error);
     ck_assert_msg(bench->store != NULL, "%s", error.message);
 }
 

@@ -11,7 +11,8 @@
 /* One scratch folder per test, removed by scratch_finish(). */
 struct scratch {
     char folder[64];
-    char path[96]; /* of the database in it */
+    char path[96];                           /* of the database in it */
+    const struct store_redaction *redaction; /* NULL after scratch_init() */
 };
 void scratch_init(struct scratch *scratch);
 void scratch_finish(struct scratch *scratch);

@@ -70,6 +70,15 @@ START_TEST(calls_are_read_beside_the_store_that_writes_them)
 }
 END_TEST
 
+/* They may decide otherwise without what is hidden. */
+START_TEST(redacted_arguments_are_none)
+{
+    task_unref(decided("{\"outcome\":\"approve\"}", "{\"a\":1}"));
+    ck_assert_int_eq(scratch_execute(&scratch, "UPDATE task_request SET redacted = 1"), SQLITE_OK);
+    expect_calls(0, "{\"outcome\":\"approve\"} -\n");
+}
+END_TEST
+
 START_TEST(a_decision_outlives_its_task)
 {
     task_unref(decided("{\"outcome\":\"approve\"}", "{\"a\":1}"));
@@ -150,6 +159,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, calls_are_read_beside_the_store_that_writes_them);
+    tcase_add_test(tests, redacted_arguments_are_none);
     tcase_add_test(tests, a_decision_outlives_its_task);
     tcase_add_test(tests, a_reader_may_stop);
     tcase_add_test(tests, what_is_no_store_of_this_version_is_refused);
