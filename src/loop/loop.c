@@ -66,7 +66,6 @@ struct loop *loop_create(struct error *error)
  * room. Its own timeouts do as this does. */
 static void run_round(struct loop *loop, int limit_ms)
 {
-    loop->round++;
     h2o_timeout__do_post_callback(loop->native);
     int wait_ms = timer_heap_wait_ms(&loop->heap, limit_ms);
     if (h2o_evloop_run(loop->native, wait_ms) != 0 && errno != EINTR)
@@ -77,7 +76,6 @@ static void run_round(struct loop *loop, int limit_ms)
         list_remove(&end->node);
         end->callback(end->context);
     }
-    loop->round++;
 }
 
 void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,
@@ -178,11 +176,6 @@ static void on_wake(void *context)
 bool loop_is_current(const struct loop *loop)
 {
     return pthread_equal(atomic_load(&loop->thread), pthread_self()) != 0;
-}
-
-uint64_t loop_round(const struct loop *loop)
-{
-    return loop->round;
 }
 
 int64_t loop_now_ms(struct loop *loop)

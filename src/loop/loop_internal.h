@@ -28,7 +28,6 @@ void timer_heap_run_due(struct timer_heap *heap);
 struct loop {
     h2o_evloop_t *native;
     struct timer_heap heap;
-    uint64_t round;            /* odd while one is under way */
     int64_t now_ms;            /* monotonic, read when h2o's own clock … */
     uint64_t now_as_of;        /* … stood here; h2o reads that after each wait */
     _Atomic(pthread_t) thread; /* the loop's own: see loop_is_current() */

@@ -37,8 +37,6 @@ bool loop_is_current(const struct loop *loop);
 /* The monotonic clock as the round began, give or take a millisecond: what a request asks a
  * dozen times. On the loop's thread. */
 int64_t loop_now_ms(struct loop *loop);
-/* Differs from round to round, and outside of all rounds. On the loop's thread. */
-uint64_t loop_round(const struct loop *loop);
 /* Something to be done once at the end of a round, after all sockets and timers: what h2o would
  * undo before. Embedded in its owner, who finishes it before it goes. On the loop's thread. */
 struct loop_round_end {

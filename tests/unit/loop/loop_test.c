@@ -20,14 +20,12 @@ static struct loop *create_loop(void)
     return loop;
 }
 
-/* ---- the clock and the number of a round ---- */
+/* ---- the clock of a round ---- */
 
 struct reading {
     struct loop_timer timer;
     int64_t now_ms;
     int64_t true_ms;
-    uint64_t round;
-    bool is_same_round;
 };
 
 static void read_clock(void *context)
@@ -35,8 +33,6 @@ static void read_clock(void *context)
     struct reading *reading = context;
     reading->now_ms = loop_now_ms(reading->timer.loop);
     reading->true_ms = clock_monotonic_ms();
-    reading->round = loop_round(reading->timer.loop);
-    reading->is_same_round = loop_round(reading->timer.loop) == reading->round;
 }
 
 START_TEST(the_clock_of_a_round_is_the_monotonic_one_as_it_began)
@@ -54,22 +50,6 @@ START_TEST(the_clock_of_a_round_is_the_monotonic_one_as_it_began)
         ck_assert_int_ge(reading.now_ms, before_ms + 15);
         ck_assert_int_le(reading.now_ms, reading.true_ms);
     }
-    loop_destroy(loop);
-}
-END_TEST
-
-START_TEST(rounds_have_numbers_and_so_has_the_time_between)
-{
-    struct loop *loop = create_loop();
-    struct reading reading = {.now_ms = 0};
-    uint64_t before = loop_round(loop);
-    loop_timer_init(&reading.timer, loop, read_clock, &reading);
-    loop_timer_start(&reading.timer, 0);
-    while (reading.now_ms == 0)
-        loop_run_once(loop, 1000);
-    ck_assert(reading.is_same_round);
-    ck_assert_uint_ne(reading.round, before);
-    ck_assert_uint_ne(reading.round, loop_round(loop));
     loop_destroy(loop);
 }
 END_TEST
@@ -498,7 +478,6 @@ int main(void)
     TCase *tests = tcase_create("loop");
     tcase_set_timeout(tests, 30);
     tcase_add_test(tests, the_clock_of_a_round_is_the_monotonic_one_as_it_began);
-    tcase_add_test(tests, rounds_have_numbers_and_so_has_the_time_between);
     tcase_add_test(tests, timers_run_in_the_order_due_then_started);
     tcase_add_test(tests, a_stopped_timer_does_not_run_and_a_restarted_one_runs_once);
     tcase_add_test(tests, a_large_heap_keeps_its_order_under_stops_and_restarts);
