@@ -1,61 +1,10 @@
-/* Globs: a pattern is cut into tokens once; a match goes through them once, left to right. */
-#include "taskgate/config/glob.h"
+/* Globs: how a pattern is compiled. */
+#include "glob_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
-
-enum token_kind {
-    TOKEN_LITERAL,
-    TOKEN_ANY_CHARACTER, /* ? */
-    TOKEN_CLASS,         /* […] */
-    TOKEN_ANY_RUN,       /* * */
-    TOKEN_COMPONENTS,    /* ** and the "/" after it: nothing, or a run that ends in "/" */
-};
-
-struct range {
-    uint32_t first, last;
-};
-
-struct token {
-    enum token_kind kind;
-    size_t start, length; /* of a literal, in `literals` */
-    struct range *ranges; /* of a class */
-    size_t range_count;
-    bool is_negated;
-};
-
-struct glob {
-    struct token *tokens;
-    size_t count;
-    struct buffer literals; /* the bytes of all literals, one after the other */
-};
-
-/* The character at the start of `s`, which is not empty. A byte that begins no character
- * stands for itself, beyond Unicode, so that nothing else matches it by accident. */
-static uint32_t next_character(struct str s, size_t *length)
-{
-    static const unsigned char masks[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    unsigned char first = (unsigned char)s.bytes[0];
-    *length = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    if (first < 0x80)
-        return first;
-    if (*length > s.length || !str_is_utf8(str_slice(s.bytes, *length))) {
-        *length = 1;
-        return 0x110000u + first;
-    }
-    uint32_t character = first & masks[*length];
-    for (size_t i = 1; i < *length; i++)
-        character = (character << 6) | ((unsigned char)s.bytes[i] & 0x3F);
-    return character;
-}
-
-static struct str advance(struct str s, size_t length)
-{
-    return str_slice(s.bytes + length, s.length - length);
-}
 
 static struct token *add_token(struct glob *glob, enum token_kind kind)
 {
@@ -82,7 +31,7 @@ static bool compile_stars(struct glob *glob, struct str pattern, struct str *res
     while (stars < rest->length && rest->bytes[stars] == '*')
         stars++;
     bool at_start = rest->bytes == pattern.bytes || rest->bytes[-1] == '/';
-    *rest = advance(*rest, stars);
+    *rest = glob_advance(*rest, stars);
     if (stars > 2)
         return error_set(error, "wildcards are * or **, not more stars");
     if (stars == 1) {
@@ -95,7 +44,7 @@ static bool compile_stars(struct glob *glob, struct str pattern, struct str *res
     /* At the end it is any run; before a "/" it takes that with it. */
     add_token(glob, at_end ? TOKEN_ANY_RUN : TOKEN_COMPONENTS);
     if (!at_end)
-        *rest = advance(*rest, 1);
+        *rest = glob_advance(*rest, 1);
     return true;
 }
 
@@ -110,12 +59,12 @@ static void compile_members(struct token *token, struct str members)
 {
     while (members.length) {
         size_t length, last_length;
-        uint32_t first = next_character(members, &length);
-        struct str after = advance(members, length);
+        uint32_t first = glob_next_character(members, &length);
+        struct str after = glob_advance(members, length);
         if (after.length > 1 && after.bytes[0] == '-') {
-            uint32_t last = next_character(advance(after, 1), &last_length);
+            uint32_t last = glob_next_character(glob_advance(after, 1), &last_length);
             add_range(token, first, last);
-            members = advance(after, 1 + last_length);
+            members = glob_advance(after, 1 + last_length);
         } else {
             add_range(token, first, first);
             members = after;
@@ -126,10 +75,10 @@ static void compile_members(struct token *token, struct str members)
 /* "[…]": "!" first negates, "]" first (after that) is a member. */
 static bool compile_class(struct glob *glob, struct str *rest, struct error *error)
 {
-    struct str inside = advance(*rest, 1);
+    struct str inside = glob_advance(*rest, 1);
     bool is_negated = inside.length && inside.bytes[0] == '!';
     if (is_negated)
-        inside = advance(inside, 1);
+        inside = glob_advance(inside, 1);
     const char *end = NULL;
     if (inside.length > 1)
         end = memchr(inside.bytes + 1, ']', inside.length - 1);
@@ -137,7 +86,7 @@ static bool compile_class(struct glob *glob, struct str *rest, struct error *err
         return error_set(error, "the class has no closing ]");
     struct str members = str_slice(inside.bytes, (size_t)(end - inside.bytes));
     size_t length;
-    next_character(members, &length);
+    glob_next_character(members, &length);
     if (!is_negated && length == members.length) {
         add_literal(glob, members); /* "[*]" is how a star is escaped */
     } else {
@@ -145,8 +94,81 @@ static bool compile_class(struct glob *glob, struct str *rest, struct error *err
         token->is_negated = is_negated;
         compile_members(token, members);
     }
-    *rest = advance(inside, members.length + 1);
+    *rest = glob_advance(inside, members.length + 1);
     return true;
+}
+
+/* ---- runs ---- */
+
+static void add_position(struct run *run, const struct token *token, uint32_t character)
+{
+    run->positions = memory_grow_array(run->positions, run->length + 1, sizeof *run->positions);
+    run->positions[run->length++] =
+        (struct position){.kind = token->kind, .character = character, .class = token};
+}
+
+static void add_positions(struct run *run, const struct glob *glob, const struct token *token)
+{
+    struct str rest = str_slice(glob->literals.bytes + token->start, token->length);
+    size_t length;
+    if (token->kind != TOKEN_LITERAL)
+        add_position(run, token, 0);
+    for (; token->kind == TOKEN_LITERAL && rest.length > 0; rest = glob_advance(rest, length))
+        add_position(run, token, glob_next_character(rest, &length));
+}
+
+/* Whether each, or some, of the characters beyond ASCII fits. */
+static void look_beyond_ascii(const struct position *position, bool *all, bool *some)
+{
+    bool is_class = position->kind == TOKEN_CLASS;
+    bool names_any = is_class ? false : position->character >= 0x80;
+    for (size_t i = 0; is_class && i < position->class->range_count; i++)
+        names_any = names_any || position->class->ranges[i].last >= 0x80;
+    bool takes_rest = is_class && position->class->is_negated;
+    *all = position->kind == TOKEN_ANY_CHARACTER || (takes_rest && !names_any);
+    *some = names_any;
+}
+
+static void fill_masks(struct run *run)
+{
+    for (size_t i = 0; i < run->length && i < 64; i++) {
+        const uint64_t bit = UINT64_C(1) << i;
+        bool all, some;
+        for (uint32_t c = 0; c < 128; c++)
+            run->fits_ascii[c] |= glob_position_fits(&run->positions[i], c) ? bit : 0;
+        look_beyond_ascii(&run->positions[i], &all, &some);
+        run->fits_other |= all ? bit : 0;
+        run->may_fit |= some ? bit : 0;
+    }
+}
+
+static void add_run(struct glob *glob, size_t first)
+{
+    glob->runs = memory_grow_array(glob->runs, glob->run_count + 1, sizeof *glob->runs);
+    struct run *run = &glob->runs[glob->run_count++];
+    *run = (struct run){.wildcard = glob->tokens[first].kind};
+    size_t i = first + 1;
+    for (; i < glob->count && glob->tokens[i].kind < TOKEN_ANY_RUN; i++)
+        add_positions(run, glob, &glob->tokens[i]);
+    if (i == first + 2 && glob->tokens[first + 1].kind == TOKEN_LITERAL)
+        run->literal = str_slice(glob->literals.bytes + glob->tokens[first + 1].start,
+                                 glob->tokens[first + 1].length);
+    fill_masks(run);
+}
+
+static void make_runs(struct glob *glob)
+{
+    struct token *last = glob->count ? &glob->tokens[glob->count - 1] : NULL;
+    /* With nothing behind it there is no component to be whole: any run will do. */
+    if (last && last->kind == TOKEN_COMPONENTS)
+        last->kind = TOKEN_ANY_RUN;
+    while (glob->prefix_count < glob->count &&
+           glob->tokens[glob->prefix_count].kind < TOKEN_ANY_RUN)
+        glob->prefix_count++;
+    for (size_t i = glob->prefix_count; i < glob->count; i++) {
+        if (glob->tokens[i].kind >= TOKEN_ANY_RUN)
+            add_run(glob, i);
+    }
 }
 
 struct glob *glob_compile(struct str pattern, struct error *error)
@@ -165,17 +187,15 @@ struct glob *glob_compile(struct str pattern, struct error *error)
             break;
         case '?':
             add_token(glob, TOKEN_ANY_CHARACTER);
-            rest = advance(rest, 1);
+            rest = glob_advance(rest, 1);
             break;
         default:
             add_literal(glob, str_slice(rest.bytes, 1));
-            rest = advance(rest, 1);
+            rest = glob_advance(rest, 1);
         }
     }
     if (is_valid) {
-        /* With nothing behind it there is no component to be whole: any run will do. */
-        if (glob->count && glob->tokens[glob->count - 1].kind == TOKEN_COMPONENTS)
-            glob->tokens[glob->count - 1].kind = TOKEN_ANY_RUN;
+        make_runs(glob);
         return glob;
     }
     glob_destroy(glob);
@@ -188,109 +208,12 @@ void glob_destroy(struct glob *glob)
         return;
     for (size_t i = 0; i < glob->count; i++)
         free(glob->tokens[i].ranges);
+    for (size_t i = 0; i < glob->run_count; i++)
+        free(glob->runs[i].positions);
+    free(glob->runs);
     free(glob->tokens);
     buffer_finish(&glob->literals);
     free(glob);
-}
-
-static bool class_holds(const struct token *token, uint32_t character)
-{
-    for (size_t i = 0; i < token->range_count; i++) {
-        if (character >= token->ranges[i].first && character <= token->ranges[i].last)
-            return !token->is_negated;
-    }
-    return token->is_negated;
-}
-
-/* Whether a token that stands for a fixed text matches at the start of `subject`. */
-static bool match_fixed(const struct glob *glob, const struct token *token, struct str *subject)
-{
-    size_t length;
-    if (token->kind == TOKEN_LITERAL) {
-        struct str literal = str_slice(glob->literals.bytes + token->start, token->length);
-        if (!str_starts_with(*subject, literal))
-            return false;
-        *subject = advance(*subject, literal.length);
-        return true;
-    }
-    if (subject->length == 0)
-        return false;
-    uint32_t character = next_character(*subject, &length);
-    *subject = advance(*subject, length);
-    return token->kind == TOKEN_ANY_CHARACTER || class_holds(token, character);
-}
-
-/* Where a wildcard may end next after `from`: one character on, or behind the next "/".
- * false: nowhere. */
-static bool extend(const struct token *wildcard, struct str *from)
-{
-    size_t length;
-    if (from->length == 0)
-        return false;
-    if (wildcard->kind == TOKEN_COMPONENTS) {
-        const char *slash = memchr(from->bytes, '/', from->length);
-        if (!slash)
-            return false;
-        *from = advance(*from, (size_t)(slash - from->bytes) + 1);
-        return true;
-    }
-    next_character(*from, &length);
-    *from = advance(*from, length);
-    return true;
-}
-
-/* Moves `from` to the next place where the wildcard may end, itself first, that the text after it
- * allows: a name may be as long as a body. A literal begins with no byte that could stand within
- * a character. false: there is none. */
-static bool seek(const struct glob *glob, size_t after_wildcard, struct str *from)
-{
-    const struct token *next = &glob->tokens[after_wildcard];
-    if (glob->tokens[after_wildcard - 1].kind != TOKEN_ANY_RUN || next->kind != TOKEN_LITERAL)
-        return true;
-    const char *literal = glob->literals.bytes + next->start, *found;
-    if (from->length < next->length)
-        return false;
-    if (after_wildcard + 1 < glob->count)
-        found = memmem(from->bytes, from->length, literal, next->length);
-    else
-        found = from->bytes + from->length - next->length; /* only the end will do */
-    if (found)
-        *from = advance(*from, (size_t)(found - from->bytes));
-    return found != NULL;
-}
-
-/* Only the last wildcard ever needs another try: whatever an earlier one could give up, the
- * last one, having begun at its leftmost place, can take as well. */
-bool glob_matches(const struct glob *glob, struct str subject)
-{
-    size_t i = 0;
-    const struct token *wildcard = NULL;
-    size_t after_wildcard = 0;
-    struct str retry = STR_EMPTY;
-    for (;;) {
-        const struct token *token = i < glob->count ? &glob->tokens[i] : NULL;
-        if (!token && subject.length == 0)
-            return true;
-        if (token && token->kind >= TOKEN_ANY_RUN) {
-            if (++i == glob->count)
-                return true; /* the last token of a pattern is never TOKEN_COMPONENTS */
-            wildcard = token;
-            after_wildcard = i;
-            retry = subject;
-            if (!seek(glob, i, &retry))
-                return false;
-            subject = retry;
-            continue;
-        }
-        if (token && match_fixed(glob, token, &subject)) {
-            i++;
-            continue;
-        }
-        if (!wildcard || !extend(wildcard, &retry) || !seek(glob, after_wildcard, &retry))
-            return false;
-        subject = retry;
-        i = after_wildcard;
-    }
 }
 
 size_t glob_literal_count(const struct glob *glob)

@@ -8,6 +8,7 @@ int main(void)
     Suite *suite = suite_create("config");
     suite_add_tcase(suite, values_case());
     suite_add_tcase(suite, glob_case());
+    suite_add_tcase(suite, glob_work_case());
     suite_add_tcase(suite, load_case());
     suite_add_tcase(suite, pseudo_case());
     suite_add_tcase(suite, findings_case());

@@ -7,6 +7,7 @@ TCase *clocks_case(void);
 TCase *environment_case(void);
 TCase *findings_case(void);
 TCase *glob_case(void);
+TCase *glob_work_case(void);
 TCase *load_case(void);
 TCase *pseudo_case(void);
 TCase *robustness_case(void);
