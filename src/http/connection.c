@@ -52,14 +52,14 @@ void departures_close(struct http_server *server)
  * it would not notice; with nothing held, h2o is reading and sees it by itself. */
 static void on_departures(void *context)
 {
-    struct http_server *server = context;
+    struct http_server *server = http_server_from(context);
     struct epoll_event events[DEPARTURES_PER_ROUND];
 
     int count = epoll_wait(server->departures_fd, events, DEPARTURES_PER_ROUND, 0);
     /* What one departure leads to may close other connections of this batch: first mark all,
      * then take them from a list that a closed connection leaves. */
     for (int i = 0; i < count; i++) {
-        struct connection *connection = events[i].data.ptr;
+        struct connection *connection = connection_from(events[i].data.ptr);
         connection->client_left = true;
         if (list_is_empty(&connection->departed))
             list_append(&server->departed, &connection->departed);
@@ -131,7 +131,7 @@ static void set_socket_options(int fd)
 
 static void on_socket_closed(void *context)
 {
-    struct connection *connection = context;
+    struct connection *connection = connection_from(context);
     connection->socket = NULL;
     connection->ssl = NULL;
     handshake_stop(connection);
@@ -154,6 +154,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
 {
     int fd = h2o_socket_get_fd(socket);
     struct connection *connection = memory_alloc(sizeof(*connection));
+    MAGIC_SET(connection, CONNECTION_MAGIC);
     connection->server = server;
     connection->socket = socket;
     connection->is_loopback = local_end_is_loopback(fd);
@@ -220,6 +221,7 @@ void connection_remove(struct connection *connection)
     list_remove(&connection->node);
     tls_server_unref(connection->tls);
     free(connection->certificate);
+    MAGIC_CLEAR(connection);
     free(connection);
     server->connection_count--;
     count_connection(server, -1);

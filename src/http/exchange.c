@@ -24,13 +24,14 @@ void exchange_register(struct http_server *server, h2o_pathconf_t *path)
 /* h2o is done with the request: it was answered, or the connection broke. */
 static void on_request_disposed(void *memory)
 {
-    struct http_exchange *exchange = memory;
+    struct http_exchange *exchange = http_exchange_from(memory);
     if (!exchange->ended)
         exchange_tell_gone(exchange);
     connection_let_go(exchange->connection);
     intake_wrap_later(exchange->connection);
     buffer_finish(&exchange->waiting);
     buffer_finish(&exchange->sending);
+    MAGIC_CLEAR(exchange);
 }
 
 /* Once for each header; nobody compares its name again. h2o takes no more of them than that. */
@@ -54,6 +55,7 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     struct http_exchange *exchange =
         h2o_mem_alloc_shared(&request->pool, sizeof(*exchange), on_request_disposed);
     memset(exchange, 0, offsetof(struct http_exchange, known));
+    MAGIC_SET(exchange, HTTP_EXCHANGE_MAGIC);
     exchange->generator.proceed = response_proceed;
     exchange->request = request;
     exchange->connection = connection;

@@ -15,6 +15,7 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/http/intake.h"
 #include "taskgate/http/server.h"
 #include "taskgate/tls/server.h"
@@ -26,6 +27,7 @@ struct handshake_log {
 };
 
 struct http_server {
+    uint32_t magic; /* HTTP_SERVER_MAGIC */
     struct loop *loop;
     struct http_server_options options; /* address emptied: it is the caller's */
 
@@ -59,6 +61,12 @@ struct http_server {
 
     enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* head.c */
 };
+#define HTTP_SERVER_MAGIC 0x48535301
+
+static inline struct http_server *http_server_from(void *context)
+{
+    return MAGIC_CAST(struct http_server, HTTP_SERVER_MAGIC, context);
+}
 
 /* A request that is being received. */
 struct intake_entry {
@@ -70,6 +78,7 @@ struct intake_entry {
 };
 
 struct connection {
+    uint32_t magic;       /* CONNECTION_MAGIC */
     struct list node;     /* in server->connections */
     struct list departed; /* in server->departed, or in no list */
     struct http_server *server;
@@ -93,9 +102,16 @@ struct connection {
     struct loop_watch *linger_watch;
     struct loop_timer linger_end;
 };
+#define CONNECTION_MAGIC 0x48534302
+
+static inline struct connection *connection_from(void *context)
+{
+    return MAGIC_CAST(struct connection, CONNECTION_MAGIC, context);
+}
 
 struct http_exchange {
     h2o_generator_t generator; /* first: h2o hands it back */
+    uint32_t magic;            /* HTTP_EXCHANGE_MAGIC */
     h2o_req_t *request;
     struct connection *connection;
     int64_t received_ms;
@@ -124,6 +140,12 @@ struct http_exchange {
     uint32_t repeated;
     uint8_t known[H2O_MAX_HEADERS]; /* last, for it is not cleared: enum http_name of each */
 };
+#define HTTP_EXCHANGE_MAGIC 0x48534503
+
+static inline struct http_exchange *http_exchange_from(void *context)
+{
+    return MAGIC_CAST(struct http_exchange, HTTP_EXCHANGE_MAGIC, context);
+}
 
 _Static_assert(HTTP_NAME_COUNT <= 32, "`repeated` has a bit for each name");
 

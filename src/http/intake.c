@@ -237,7 +237,7 @@ void intake_wrap(struct connection *connection)
 
 static void on_round_end(void *context)
 {
-    struct http_server *server = context;
+    struct http_server *server = http_server_from(context);
     while (!list_is_empty(&server->resting)) {
         struct connection *connection =
             LIST_ENTRY(server->resting.next, struct connection, resting);

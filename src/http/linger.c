@@ -24,12 +24,12 @@ void linger_prepare(struct connection *connection)
 
 static void on_linger_end(void *context)
 {
-    connection_remove(context);
+    connection_remove(connection_from(context));
 }
 
 static void on_linger_readable(void *context)
 {
-    struct connection *connection = context;
+    struct connection *connection = connection_from(context);
     char dropped[16384];
 
     for (int i = 0; i < READS_PER_ROUND; i++) {

@@ -123,12 +123,12 @@ void listener_update(struct http_server *server)
 
 static void on_accept_again(void *context)
 {
-    listener_update(context);
+    listener_update(http_server_from(context));
 }
 
 static void on_readable(h2o_socket_t *listener, const char *error)
 {
-    struct http_server *server = listener->data;
+    struct http_server *server = http_server_from(listener->data);
 
     for (int i = 0; i < ACCEPTS_PER_ROUND && server->accepting; i++) {
         h2o_socket_t *socket = h2o_evloop_socket_accept(listener);

@@ -230,7 +230,7 @@ static void recycle(struct buffer *buffer)
 /* The connection has taken what was in flight. */
 void response_proceed(h2o_generator_t *generator, h2o_req_t *request)
 {
-    struct http_exchange *exchange = (struct http_exchange *)generator;
+    struct http_exchange *exchange = http_exchange_from(generator);
     const size_t high_water = exchange->connection->server->options.stream_high_water;
 
     exchange->in_flight = false;

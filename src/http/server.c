@@ -43,6 +43,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
                                        struct error *error)
 {
     struct http_server *server = memory_alloc(sizeof(*server));
+    MAGIC_SET(server, HTTP_SERVER_MAGIC);
     server->loop = loop;
     server->options = *options;
     server->options.tls = tls_server_ref(options->tls);
@@ -135,7 +136,7 @@ void server_connection_closed(struct http_server *server)
 
 static void on_report_drained(void *context)
 {
-    struct http_server *server = context;
+    struct http_server *server = http_server_from(context);
     server->drained(server->drained_context); /* may destroy the server */
 }
 
@@ -187,5 +188,6 @@ void http_server_destroy(struct http_server *server)
     free(queue);
     h2o_config_dispose(&server->config);
     tls_server_unref(server->options.tls);
+    MAGIC_CLEAR(server);
     free(server);
 }

@@ -44,6 +44,7 @@ struct loop *loop_create(struct error *error)
     thread_cache_prepare();
 
     struct loop *loop = memory_alloc(sizeof(*loop));
+    MAGIC_SET(loop, LOOP_MAGIC);
     loop->native = h2o_evloop_create();
     loop->wake_fd = wake_fd;
     pthread_mutex_init(&loop->posted_lock, NULL);
@@ -164,7 +165,7 @@ static bool deliver(struct loop *loop)
 
 static void on_wake(void *context)
 {
-    struct loop *loop = context;
+    struct loop *loop = loop_from(context);
     uint64_t count;
 
     /* Read first: what is posted from here on wakes the loop again. */
@@ -206,5 +207,6 @@ void loop_destroy(struct loop *loop)
     close(loop->wake_fd);
     timer_heap_finish(&loop->heap);
     pthread_mutex_destroy(&loop->posted_lock);
+    MAGIC_CLEAR(loop);
     free(loop);
 }

@@ -9,6 +9,7 @@
 #include <h2o.h>
 
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/loop/loop.h"
 
 /* A binary heap of running timers, the one due first at the top. */
@@ -26,6 +27,7 @@ int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms);
 void timer_heap_run_due(struct timer_heap *heap);
 
 struct loop {
+    uint32_t magic; /* LOOP_MAGIC */
     h2o_evloop_t *native;
     struct timer_heap heap;
     int64_t now_ms;            /* monotonic, read when h2o's own clock … */
@@ -40,6 +42,12 @@ struct loop {
     pthread_mutex_t posted_lock;
     struct list posted; /* of struct message, under posted_lock */
 };
+#define LOOP_MAGIC 0x4c4f4f01
+
+static inline struct loop *loop_from(void *context)
+{
+    return MAGIC_CAST(struct loop, LOOP_MAGIC, context);
+}
 
 /* Has what h2o keeps for the calling thread small, and freed when the thread ends. */
 void thread_cache_prepare(void);

@@ -37,7 +37,7 @@ bool database_error(const struct database *database, const char *what, struct er
 static int count_wal_pages(void *context, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle, (void)name;
-    struct database *database = context;
+    struct database *database = database_from(context);
     database->wal_pages = pages;
     return SQLITE_OK;
 }
@@ -74,7 +74,7 @@ static bool configure(struct database *database, struct error *error)
 
 bool database_open(struct database *database, const char *path, struct error *error)
 {
-    *database = (struct database){.path = memory_copy_text(path)};
+    *database = (struct database){.magic = DATABASE_MAGIC, .path = memory_copy_text(path)};
     database->locked = files_open(path, error);
     if (database->locked < 0)
         goto failed;

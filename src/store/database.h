@@ -10,6 +10,7 @@
 
 #include "files.h"
 #include "taskgate/core/error.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
 
 /* Every statement with fixed text: STATEMENT_ROW(symbol, SQL), in statements.h. */
@@ -21,13 +22,20 @@ enum statement {
 };
 
 struct database {
-    char *path;    /* as the caller named it, for messages */
-    int locked;    /* the file itself, which holds the process lock; -1 without */
-    int wal_pages; /* pages in the log since the last checkpoint */
+    uint32_t magic; /* DATABASE_MAGIC */
+    char *path;     /* as the caller named it, for messages */
+    int locked;     /* the file itself, which holds the process lock; -1 without */
+    int wal_pages;  /* pages in the log since the last checkpoint */
     struct files_opened files;
     sqlite3 *handle;
     sqlite3_stmt *statements[STATEMENT_COUNT];
 };
+#define DATABASE_MAGIC 0x53544403
+
+static inline struct database *database_from(void *context)
+{
+    return MAGIC_CAST(struct database, DATABASE_MAGIC, context);
+}
 
 bool database_open(struct database *database, const char *path, struct error *error);
 /* Checkpoints, so that a closed database is one file. */

@@ -8,6 +8,7 @@
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call)
 {
     struct operation *operation = memory_alloc(sizeof *operation);
+    MAGIC_SET(operation, OPERATION_MAGIC);
     operation->kind = kind;
     operation->call = call;
     return operation;
@@ -78,6 +79,7 @@ void operation_destroy(struct operation *operation)
     session_destroy(operation->session_value);
     free(operation->targets);
     free(operation->reason);
+    MAGIC_CLEAR(operation);
     free(operation);
 }
 

@@ -6,6 +6,7 @@
 
 #include "database.h"
 #include "pending.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 
 /* What a committed operation has done to a task; told to the observers. */
@@ -27,6 +28,7 @@ struct batch {
 };
 
 struct operation {
+    uint32_t magic; /* OPERATION_MAGIC */
     struct operation *next;
     const struct operation_kind *kind;
     struct store_call call;
@@ -49,6 +51,12 @@ struct operation {
     size_t limit;
     char *reason;
 };
+#define OPERATION_MAGIC 0x53544f02
+
+static inline struct operation *operation_from(void *context)
+{
+    return MAGIC_CAST(struct operation, OPERATION_MAGIC, context);
+}
 
 struct operation_kind {
     const char *name;

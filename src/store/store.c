@@ -13,6 +13,7 @@
 static struct store *allocate(void)
 {
     struct store *store = memory_alloc(sizeof *store);
+    MAGIC_SET(store, STORE_MAGIC);
     atomic_init(&store->healthy, true);
     atomic_init(&store->pending_count, 0);
     pthread_mutex_init(&store->lock, NULL);
@@ -34,6 +35,7 @@ static void release(struct store *store)
     pending_finish(&store->pending);
     pthread_cond_destroy(&store->wake);
     pthread_mutex_destroy(&store->lock);
+    MAGIC_CLEAR(store);
     free(store);
 }
 

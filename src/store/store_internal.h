@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "operation.h"
+#include "taskgate/core/magic.h"
 
 struct observer {
     struct observer *next;
@@ -14,6 +15,7 @@ struct observer {
 };
 
 struct store {
+    uint32_t magic; /* STORE_MAGIC */
     atomic_bool healthy;
     atomic_int_fast64_t pending_count;
 
@@ -34,6 +36,12 @@ struct store {
     int64_t checkpoint_at_ms;
     int64_t look_at_ms;
 };
+#define STORE_MAGIC 0x53544f01
+
+static inline struct store *store_from(void *context)
+{
+    return MAGIC_CAST(struct store, STORE_MAGIC, context);
+}
 
 /* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
 void *store_thread(void *store);

@@ -23,7 +23,7 @@
 
 static void answer(void *context)
 {
-    struct operation *operation = context;
+    struct operation *operation = operation_from(context);
     operation->call.callback(operation->call.context, &operation->reply);
     operation_destroy(operation);
 }
@@ -220,7 +220,7 @@ static struct operation *take(struct store *store, int64_t until_ms, bool *stopp
 
 void *store_thread(void *context)
 {
-    struct store *store = context;
+    struct store *store = store_from(context);
     struct error error;
     for (;;) {
         bool stopping;

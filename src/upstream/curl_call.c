@@ -45,6 +45,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
                                       const struct upstream_callbacks *callbacks, void *context)
 {
     struct curl_call *call = memory_alloc(sizeof(*call));
+    MAGIC_SET(call, CURL_CALL_MAGIC);
     call->base.implementation = &implementation;
     call->client = client;
     call->callbacks = *callbacks;
@@ -79,7 +80,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
 
 static struct curl_call *call_of(struct upstream_call *base)
 {
-    return LIST_ENTRY(base, struct curl_call, base);
+    return curl_call_from(LIST_ENTRY(base, struct curl_call, base));
 }
 
 /* ---- callbacks of libcurl ---- */
@@ -102,7 +103,7 @@ static bool something_was_sent(struct curl_call *call)
 static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
                              int local_port)
 {
-    struct curl_call *call = context;
+    struct curl_call *call = curl_call_from(context);
     bool is_again = call->was_attempted;
     call->was_attempted = true;
     if (is_again && call->is_post && something_was_sent(call)) {
@@ -118,7 +119,7 @@ static int on_before_request(void *context, char *remote_ip, char *local_ip, int
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 {
-    struct curl_call *call = context;
+    struct curl_call *call = curl_call_from(context);
     const size_t length = size * count;
 
     if (call->is_cancelled)
@@ -143,7 +144,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
-    struct curl_call *call = context;
+    struct curl_call *call = curl_call_from(context);
     const size_t length = size * count;
 
     if (call->is_cancelled)
@@ -185,6 +186,7 @@ void curl_call_destroy(struct curl_call *call)
     if (call->pool != NULL)
         curl_client_leave_pool(call->pool);
     free(call->owner);
+    MAGIC_CLEAR(call);
     free(call);
 }
 
@@ -242,7 +244,7 @@ static bool upload_moved(struct curl_call *call)
 /* The timer is not moved with every byte: when it runs out it looks how old the last is. */
 static void on_silence(void *context)
 {
-    struct curl_call *call = context;
+    struct curl_call *call = curl_call_from(context);
     int64_t silent_ms = clock_monotonic_ms() - call->last_byte_ms;
 
     if (call->is_paused || call->is_stopped || upload_moved(call)) {

@@ -26,6 +26,7 @@ struct curl_client *curl_client_create(struct loop *loop, long max_idle_connecti
     }
 
     struct curl_client *client = memory_alloc(sizeof(*client));
+    MAGIC_SET(client, CURL_CLIENT_MAGIC);
     client->loop = loop;
     client->pools = map_create();
     client->max_idle_pools = (size_t)(max_idle_connections / OWNER_CONNECTIONS);
@@ -81,7 +82,7 @@ void curl_client_leave_pool(struct curl_pool *pool)
 
 static void on_close_pools(void *context)
 {
-    struct curl_client *client = context;
+    struct curl_client *client = curl_client_from(context);
     const int64_t now_ms = clock_monotonic_ms();
 
     LIST_FOR_EACH_SAFE (node, next, &client->idle_pools) {
@@ -109,7 +110,7 @@ void curl_client_defer(struct curl_client *client, struct curl_call *call)
 
 static void on_run_deferred(void *context)
 {
-    struct curl_client *client = context;
+    struct curl_client *client = curl_client_from(context);
 
     while (!list_is_empty(&client->deferred)) {
         struct curl_call *call = LIST_ENTRY(client->deferred.next, struct curl_call, deferred);
@@ -122,7 +123,7 @@ static void on_run_deferred(void *context)
 
 static void destroy_pool(void *pool)
 {
-    curl_pool_destroy(pool);
+    curl_pool_destroy(curl_pool_from(pool));
 }
 
 void curl_client_destroy(struct curl_client *client)
@@ -136,5 +137,6 @@ void curl_client_destroy(struct curl_client *client)
     loop_timer_stop(&client->close_pools);
     loop_timer_stop(&client->run_deferred);
     buffer_finish(&client->decoded);
+    MAGIC_CLEAR(client);
     free(client);
 }

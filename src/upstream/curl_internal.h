@@ -14,6 +14,7 @@
 #include "http1_chunks.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/upstream/curl_library.h"
 
@@ -62,6 +63,7 @@ bool curl_body_is_complete(const struct curl_body *body);
 /* The connections that requests of one owner share, and no other's: libcurl shares all that one
  * multi handle has. */
 struct curl_pool {
+    uint32_t magic;   /* CURL_POOL_MAGIC */
     struct list node; /* in client->idle_pools while no call uses it, if it has an owner */
     struct curl_client *client;
     char *owner; /* NULL: of the requests without one */
@@ -73,8 +75,15 @@ struct curl_pool {
     int idle_epoll_fd;       /* the sockets that no transfer uses */
     struct loop_timer timer; /* libcurl's */
 };
+#define CURL_POOL_MAGIC 0x43555001
+
+static inline struct curl_pool *curl_pool_from(void *context)
+{
+    return MAGIC_CAST(struct curl_pool, CURL_POOL_MAGIC, context);
+}
 
 struct curl_client {
+    uint32_t magic; /* CURL_CLIENT_MAGIC */
     struct loop *loop;
     struct curl_pool *shared; /* of the requests without an owner */
     struct map *pools;        /* owner -> struct curl_pool, all but that one */
@@ -89,9 +98,16 @@ struct curl_client {
     struct buffer decoded; /* used within one callback */
     int inside_curl;       /* how deep: libcurl calls us, and most of its calls are forbidden */
 };
+#define CURL_CLIENT_MAGIC 0x43554302
+
+static inline struct curl_client *curl_client_from(void *context)
+{
+    return MAGIC_CAST(struct curl_client, CURL_CLIENT_MAGIC, context);
+}
 
 struct curl_call {
     struct upstream_call base;
+    uint32_t magic;       /* CURL_CALL_MAGIC */
     struct list node;     /* in client->calls */
     struct list deferred; /* in client->deferred, or in no list */
     struct curl_client *client;
@@ -123,6 +139,12 @@ struct curl_call {
     bool is_cancelled;
     bool is_ending;
 };
+#define CURL_CALL_MAGIC 0x43554c03
+
+static inline struct curl_call *curl_call_from(void *context)
+{
+    return MAGIC_CAST(struct curl_call, CURL_CALL_MAGIC, context);
+}
 
 /* ---- curl_client.c ---- */
 /* The owner's pool, for one more call until curl_client_leave_pool(). Not inside of libcurl. NULL:

@@ -28,6 +28,7 @@ struct curl_pool *curl_pool_create(struct curl_client *client, const char *owner
                                    long max_idle_connections, struct error *error)
 {
     struct curl_pool *pool = memory_alloc(sizeof(*pool));
+    MAGIC_SET(pool, CURL_POOL_MAGIC);
     pool->client = client;
     pool->owner = memory_copy_text(owner);
     list_init(&pool->node);
@@ -64,6 +65,7 @@ void curl_pool_destroy(struct curl_pool *pool)
     if (pool->idle_epoll_fd != -1)
         close(pool->idle_epoll_fd);
     free(pool->owner);
+    MAGIC_CLEAR(pool);
     free(pool);
 }
 
@@ -73,7 +75,7 @@ void curl_pool_destroy(struct curl_pool *pool)
  * one and got the same number again. So the epoll itself is asked. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
 {
-    const struct curl_pool *pool = context;
+    const struct curl_pool *pool = curl_pool_from(context);
     struct epoll_event event = {.data.fd = fd};
 
     if (what == CURL_POLL_REMOVE) {
@@ -115,7 +117,7 @@ bool curl_pool_drop_unread(struct curl_pool *pool)
 
 static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context)
 {
-    struct curl_pool *pool = context;
+    struct curl_pool *pool = curl_pool_from(context);
     if (timeout_ms < 0)
         loop_timer_stop(&pool->timer);
     else
@@ -133,7 +135,7 @@ static void act(struct curl_pool *pool, curl_socket_t fd, int what)
 
 static void on_sockets_ready(void *context)
 {
-    struct curl_pool *pool = context;
+    struct curl_pool *pool = curl_pool_from(context);
     struct epoll_event events[EVENTS_PER_ROUND];
 
     int count = epoll_wait(pool->epoll_fd, events, EVENTS_PER_ROUND, 0);
@@ -153,7 +155,7 @@ static void on_sockets_ready(void *context)
 
 static void on_timeout(void *context)
 {
-    struct curl_pool *pool = context;
+    struct curl_pool *pool = curl_pool_from(context);
     act(pool, CURL_SOCKET_TIMEOUT, 0);
     curl_pool_collect(pool);
 }
@@ -166,8 +168,8 @@ void curl_pool_collect(struct curl_pool *pool)
     while ((message = curl_multi_info_read(pool->multi, &left)) != NULL) {
         if (message->msg != CURLMSG_DONE)
             continue;
-        struct curl_call *call = NULL;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
-        curl_call_done(call, message->data.result);
+        char *call = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        curl_call_done(curl_call_from(call), message->data.result);
     }
 }

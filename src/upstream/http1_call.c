@@ -47,6 +47,7 @@ static struct http1_call *create(struct http1_client *client,
                                  const struct upstream_callbacks *callbacks, void *context)
 {
     struct http1_call *call = memory_alloc(sizeof(*call));
+    MAGIC_SET(call, HTTP1_CALL_MAGIC);
     call->base.implementation = &implementation;
     call->client = client;
     call->callbacks = *callbacks;
@@ -99,7 +100,7 @@ struct upstream_call *http1_call_refuse(struct http1_client *client, const char 
 
 static struct http1_call *call_of(struct upstream_call *base)
 {
-    return LIST_ENTRY(base, struct http1_call, base);
+    return http1_call_from(LIST_ENTRY(base, struct http1_call, base));
 }
 
 /* ---- the end ---- */
@@ -122,6 +123,7 @@ void http1_call_destroy(struct http1_call *call)
     buffer_finish(&call->head);
     free(call->refusal);
     free(call->owner);
+    MAGIC_CLEAR(call);
     free(call);
 }
 
@@ -238,7 +240,7 @@ static void lose_connection(struct http1_call *call, const char *detail)
 /* The timer is not moved with every byte: when it runs out it looks how old the last is. */
 static void on_limit(void *context)
 {
-    struct http1_call *call = context;
+    struct http1_call *call = http1_call_from(context);
 
     if (call->connection == NULL || !call->connection->is_open) {
         list_remove(&call->waiting);

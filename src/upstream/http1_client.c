@@ -16,6 +16,7 @@ static void on_run_deferred(void *context);
 struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_connections)
 {
     struct http1_client *client = memory_alloc(sizeof(*client));
+    MAGIC_SET(client, HTTP1_CLIENT_MAGIC);
     client->loop = loop;
     client->hosts = map_create();
     client->max_idle = max_idle_connections;
@@ -47,6 +48,7 @@ bool http1_client_read_url(struct http1_client *client, struct http1_url *url, c
 static struct http1_host *create_host(struct http1_client *client, const struct http1_url *url)
 {
     struct http1_host *host = memory_alloc(sizeof(*host));
+    MAGIC_SET(host, HTTP1_HOST_MAGIC);
     host->client = client;
     host->name = memory_copy_str(url->host);
     host->port = url->port;
@@ -79,7 +81,7 @@ bool http1_host_is_known(const struct http1_host *host)
 
 static void on_looked_up(void *context, const struct http1_addresses *addresses, const char *error)
 {
-    struct http1_host *host = context;
+    struct http1_host *host = http1_host_from(context);
     host->lookup = NULL;
     host->addresses = *addresses;
     host->known_since_ms = clock_monotonic_ms();
@@ -115,9 +117,10 @@ void http1_host_forget(struct http1_host *host)
 
 static void host_destroy(void *value)
 {
-    struct http1_host *host = value;
+    struct http1_host *host = http1_host_from(value);
     http1_lookup_cancel(host->lookup);
     free(host->name);
+    MAGIC_CLEAR(host);
     free(host);
 }
 
@@ -134,7 +137,7 @@ void http1_client_defer(struct http1_client *client, struct http1_call *call)
 /* What is put off meanwhile has its turn in the next round. */
 static void on_run_deferred(void *context)
 {
-    struct http1_client *client = context;
+    struct http1_client *client = http1_client_from(context);
     struct list taken;
     list_init(&taken);
     list_append(&client->deferred, &taken);
@@ -159,5 +162,6 @@ void http1_client_destroy(struct http1_client *client)
     loop_timer_stop(&client->close_idle);
     buffer_finish(&client->request_head);
     free(client->url_text);
+    MAGIC_CLEAR(client);
     free(client);
 }

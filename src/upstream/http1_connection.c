@@ -48,6 +48,7 @@ struct http1_connection *http1_connection_open(struct http1_host *host,
     if (fd == -1)
         return NULL;
     struct http1_connection *connection = memory_alloc(sizeof(*connection));
+    MAGIC_SET(connection, HTTP1_CONNECTION_MAGIC);
     list_init(&connection->of_host);
     list_init(&connection->of_client);
     connection->host = host;
@@ -64,7 +65,7 @@ struct http1_connection *http1_connection_open(struct http1_host *host,
 
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
-    struct http1_connection *connection = socket->data;
+    struct http1_connection *connection = http1_connection_from(socket->data);
     if (connection->call != NULL)
         http1_call_readable(connection->call);
     else
@@ -73,7 +74,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
 
 static void on_writable(h2o_socket_t *socket, const char *error)
 {
-    struct http1_connection *connection = socket->data;
+    struct http1_connection *connection = http1_connection_from(socket->data);
     int reason = 0;
     socklen_t length = sizeof(reason);
 
@@ -209,7 +210,7 @@ void http1_connection_release(struct http1_connection *connection)
 
 void http1_connection_close_idle(void *context)
 {
-    struct http1_client *client = context;
+    struct http1_client *client = http1_client_from(context);
     const int64_t now_ms = clock_monotonic_ms();
 
     LIST_FOR_EACH_SAFE (node, next, &client->idle) {
@@ -228,5 +229,6 @@ void http1_connection_close(struct http1_connection *connection)
     leave_idle(connection);
     h2o_socket_close(connection->socket);
     free(connection->owner);
+    MAGIC_CLEAR(connection);
     free(connection);
 }

@@ -17,12 +17,14 @@
 #include "http1_response.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 
 /* What one read may bring. */
 #define HTTP1_READ_BYTES ((size_t)64 * 1024)
 
 struct http1_client {
+    uint32_t magic; /* HTTP1_CLIENT_MAGIC */
     struct loop *loop;
     struct map *hosts; /* by authority; they stay, for they come from the configuration */
     struct list calls; /* all of them */
@@ -44,9 +46,16 @@ struct http1_client {
     struct http1_head head;
     char read_bytes[HTTP1_READ_BYTES];
 };
+#define HTTP1_CLIENT_MAGIC 0x48314331
+
+static inline struct http1_client *http1_client_from(void *context)
+{
+    return MAGIC_CAST(struct http1_client, HTTP1_CLIENT_MAGIC, context);
+}
 
 /* A host and port, with its connections. */
 struct http1_host {
+    uint32_t magic; /* HTTP1_HOST_MAGIC */
     struct http1_client *client;
     char *name;
     uint16_t port;
@@ -57,8 +66,15 @@ struct http1_host {
     struct http1_addresses addresses;
     int64_t known_since_ms; /* monotonic; meaning only with addresses */
 };
+#define HTTP1_HOST_MAGIC 0x48314802
+
+static inline struct http1_host *http1_host_from(void *context)
+{
+    return MAGIC_CAST(struct http1_host, HTTP1_HOST_MAGIC, context);
+}
 
 struct http1_connection {
+    uint32_t magic;        /* HTTP1_CONNECTION_MAGIC */
     struct list of_host;   /* in host->idle while idle */
     struct list of_client; /* in client->idle while idle */
     struct http1_host *host;
@@ -69,9 +85,16 @@ struct http1_connection {
     bool is_open;  /* connected */
     bool was_idle; /* used before: it may break for no fault of this request */
 };
+#define HTTP1_CONNECTION_MAGIC 0x48314e03
+
+static inline struct http1_connection *http1_connection_from(void *context)
+{
+    return MAGIC_CAST(struct http1_connection, HTTP1_CONNECTION_MAGIC, context);
+}
 
 struct http1_call {
     struct upstream_call base;
+    uint32_t magic;       /* HTTP1_CALL_MAGIC */
     struct list node;     /* in client->calls */
     struct list deferred; /* in client->deferred, or in no list */
     struct list waiting;  /* in host->waiting, or in no list */
@@ -105,6 +128,12 @@ struct http1_call {
     bool is_cancelled;
     bool is_ending;
 };
+#define HTTP1_CALL_MAGIC 0x48314c04
+
+static inline struct http1_call *http1_call_from(void *context)
+{
+    return MAGIC_CAST(struct http1_call, HTTP1_CALL_MAGIC, context);
+}
 
 /* ---- http1_client.c ---- */
 struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url);

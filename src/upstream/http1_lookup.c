@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
 struct http1_lookup {
+    uint32_t magic; /* LOOKUP_MAGIC */
     pthread_mutex_t lock;
     bool is_cancelled; /* under the lock; `loop` may be gone */
     struct loop *loop;
@@ -26,6 +28,12 @@ struct http1_lookup {
     struct http1_addresses addresses;
     const char *error;
 };
+#define LOOKUP_MAGIC 0x48314b05
+
+static inline struct http1_lookup *lookup_from(void *context)
+{
+    return MAGIC_CAST(struct http1_lookup, LOOKUP_MAGIC, context);
+}
 
 bool http1_address_read(struct http1_address *address, struct str host, uint16_t port)
 {
@@ -50,13 +58,14 @@ static void destroy(struct http1_lookup *lookup)
 {
     pthread_mutex_destroy(&lookup->lock);
     free(lookup->host);
+    MAGIC_CLEAR(lookup);
     free(lookup);
 }
 
 /* On the loop. */
 static void deliver(void *context)
 {
-    struct http1_lookup *lookup = context;
+    struct http1_lookup *lookup = lookup_from(context);
     pthread_mutex_lock(&lookup->lock);
     bool is_cancelled = lookup->is_cancelled;
     pthread_mutex_unlock(&lookup->lock);
@@ -111,7 +120,7 @@ static void add_loopback(struct http1_lookup *lookup)
 
 static void *look_up(void *context)
 {
-    struct http1_lookup *lookup = context;
+    struct http1_lookup *lookup = lookup_from(context);
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
 
@@ -159,6 +168,7 @@ struct http1_lookup *http1_lookup_start(struct loop *loop, const char *host, uin
     pthread_mutex_init(&lookup->lock, NULL);
     lookup->loop = loop;
     lookup->done = done;
+    MAGIC_SET(lookup, LOOKUP_MAGIC);
     lookup->context = context;
     lookup->host = memory_copy_text(host);
     lookup->port = port;
