@@ -161,29 +161,9 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
 static void rpc_call_page(struct call *call, struct str cursor)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_page};
-    struct listing *listing = listing_of(call);
-    struct buffer params = {0}, body = {0}, id = {0};
-    struct headers headers;
-    headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
-    if (cursor.length > 0)
-        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
-    rpc_call_write_request(&body, &id, "tools/list", buffer_str(&params));
-    struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
-        .headers = &headers,
-        .body = buffer_str(&body),
-        .id = buffer_str(&id),
-        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
-        .total_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
-        .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
-    };
-    listing->rpc = rpc_call_start(call->worker, &options, &callbacks, call);
-    headers_finish(&headers);
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
+    listing_of(call)->rpc =
+        rpc_call_start_page(call, "tools/list", cursor,
+                            (size_t)call->snapshot->config->limits.result_bytes, &callbacks);
 }
 
 void pseudo_tool_list_tools(struct call *call, struct str arguments)

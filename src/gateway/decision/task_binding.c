@@ -16,6 +16,21 @@
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
 
+void task_origin_of_call(const struct call *call, struct task_origin *origin, char **principal)
+{
+    *principal = client_describe(call);
+    *origin = (struct task_origin){
+        .snapshot = call->snapshot,
+        .source = call->source,
+        .envelope = &call->envelope,
+        .owner = call->owner,
+        .session = call->session,
+        .principal = *principal,
+        .client_name = call->facts.client.name,
+        .client_version = call->facts.client.version,
+    };
+}
+
 static void bind_request(struct task *task, const struct envelope *envelope)
 {
     struct str arguments = envelope->arguments.raw;
@@ -135,17 +150,9 @@ struct task *task_binding_create_promoted(const struct call *call)
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     struct task *task = task_create_promoted();
     struct catalog_tool tool;
-    char *principal = client_describe(call);
-    const struct task_origin origin = {
-        .snapshot = call->snapshot,
-        .source = call->source,
-        .envelope = &call->envelope,
-        .owner = call->owner,
-        .session = call->session,
-        .principal = principal,
-        .client_name = call->facts.client.name,
-        .client_version = call->facts.client.version,
-    };
+    struct task_origin origin;
+    char *principal;
+    task_origin_of_call(call, &origin, &principal);
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
                       str_from(call->owner), call_tool(call), &tool);
     bind(task, &origin, &tool);

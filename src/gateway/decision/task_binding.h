@@ -18,6 +18,9 @@ struct task_origin {
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
 };
 
+/* The client that calls. `principal` is the text in `origin` that the caller frees. */
+void task_origin_of_call(const struct call *call, struct task_origin *origin, char **principal);
+
 /* Owners that are tokens of the admin endpoint: the gateway itself executes for them. */
 #define TASK_BINDING_ADMIN "admin:"
 

@@ -414,6 +414,35 @@ static void nobody_waits(void *context, const struct rpc_call_reply *reply)
 {
 }
 
+struct rpc_call *rpc_call_start_page(struct call *call, const char *method, struct str cursor,
+                                     size_t most_bytes, const struct rpc_call_callbacks *callbacks)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    struct headers headers;
+    int64_t timeout_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
+    headers_init(&headers, false);
+    headers_from_request(&headers, call->exchange, call->source);
+    if (cursor.length > 0)
+        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
+    rpc_call_write_request(&body, &id, method, buffer_str(&params));
+    const struct rpc_call_options options = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .headers = &headers,
+        .body = buffer_str(&body),
+        .id = buffer_str(&id),
+        .silence_ms = timeout_ms,
+        .total_ms = timeout_ms,
+        .most_bytes = most_bytes,
+    };
+    struct rpc_call *rpc = rpc_call_start(call->worker, &options, callbacks, call);
+    headers_finish(&headers);
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+    return rpc;
+}
+
 void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = nobody_waits};

@@ -69,6 +69,11 @@ void rpc_call_cancel_all(struct gateway_worker *worker);
 /* Sends a message whose answer nobody waits for. */
 void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options);
 
+/* Asks for one page of a list with the client's own credentials: `method` as "tools/list", `cursor`
+ * JSON text or empty, `most_bytes` of the reply. The context of the callbacks is the call. */
+struct rpc_call *rpc_call_start_page(struct call *call, const char *method, struct str cursor,
+                                     size_t most_bytes, const struct rpc_call_callbacks *callbacks);
+
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets
  * the JSON text of the id. */
 void rpc_call_write_request(struct buffer *body, struct buffer *id, const char *method,

@@ -124,29 +124,8 @@ static void rpc_call_upstream(struct call *call)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_upstream_list};
     struct listing *listing = listing_of(call);
-    const struct cursor *cursor = &listing->cursor;
-    struct buffer params = {0}, body = {0}, id = {0};
-    struct headers headers;
-    headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
-    if (cursor->upstream && cursor->wrapped.length > 0)
-        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(buffer_str(&cursor->wrapped)));
-    rpc_call_write_request(&body, &id, "tasks/list", buffer_str(&params));
-    struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
-        .headers = &headers,
-        .body = buffer_str(&body),
-        .id = buffer_str(&id),
-        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
-        .total_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
-        .most_bytes = LIST_MOST_BYTES,
-    };
-    listing->rpc = rpc_call_start(call->worker, &options, &callbacks, call);
-    headers_finish(&headers);
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
+    struct str cursor = listing->cursor.upstream ? buffer_str(&listing->cursor.wrapped) : STR_EMPTY;
+    listing->rpc = rpc_call_start_page(call, "tasks/list", cursor, LIST_MOST_BYTES, &callbacks);
 }
 
 static void go_on_upstream(struct call *call)

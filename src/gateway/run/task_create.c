@@ -100,17 +100,9 @@ static void on_created(void *context, const struct store_reply *reply)
 struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
                                const struct catalog_tool *tool, bool accelerated)
 {
-    char *principal = client_describe(call);
-    const struct task_origin origin = {
-        .snapshot = call->snapshot,
-        .source = call->source,
-        .envelope = &call->envelope,
-        .owner = call->owner,
-        .session = call->session,
-        .principal = principal,
-        .client_name = call->facts.client.name,
-        .client_version = call->facts.client.version,
-    };
+    struct task_origin origin;
+    char *principal;
+    task_origin_of_call(call, &origin, &principal);
     struct task *task = task_binding_create(&origin, decision, tool, accelerated);
     request_headers_digest(call->exchange, task->headers_digest);
     free(principal);
