@@ -8,6 +8,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
+#include "taskgate/policy/gate.h"
 #include "taskgate/policy/verdict.h"
 
 #include "options.h"
@@ -145,7 +146,7 @@ void consultation_hold(struct consultation *consultation, const struct snapshot 
     consultation->request.name = tool;
     if (!policy_is_visible(snapshot->policy, source, tool)) {
         decision->action = ACTION_DENY;
-        consultation->gate = "visibility";
+        consultation->gate = policy_gate_name(POLICY_GATE_VISIBILITY);
         return;
     }
     if (policy_refuses_arguments(&consultation->request, decision, NULL)) {
@@ -158,9 +159,10 @@ void consultation_hold(struct consultation *consultation, const struct snapshot 
     policy_rehearse(snapshot->policy, &consultation->request, &consultation->facts, 0,
                     &consultation->trace, decision);
     if (decision->action == ACTION_APPROVE)
-        consultation->gate = "approval";
+        consultation->gate = policy_gate_name(POLICY_GATE_APPROVAL);
     else if (decision->action == ACTION_DENY)
-        consultation->gate = decision->by_policies ? "policy" : "governance";
+        consultation->gate =
+            policy_gate_name(decision->by_policies ? POLICY_GATE_POLICY : POLICY_GATE_GOVERNANCE);
 }
 
 bool consultation_is_invalid(const struct consultation *consultation)

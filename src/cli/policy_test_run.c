@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/policy/gate.h"
 
 #include "policy_test.h"
 
@@ -13,7 +14,8 @@
 static enum test_decision decision_of(const struct consultation *consultation)
 {
     const struct policy_decision *decision = &consultation->decision;
-    if (consultation->gate && strcmp(consultation->gate, "visibility") == 0)
+    if (consultation->gate &&
+        strcmp(consultation->gate, policy_gate_name(POLICY_GATE_VISIBILITY)) == 0)
         return TEST_HIDDEN;
     if (consultation_is_invalid(consultation))
         return TEST_INVALID;

@@ -16,6 +16,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
+#include "taskgate/policy/gate.h"
 
 #define RESUME_PAGE 100
 
@@ -185,14 +186,14 @@ static void judge(struct control *control)
     catalog_find_tool(catalog, source, CATALOG_GATEWAY, tool_name, &tool);
     facts.hints = tool.hints;
     if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
-        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
         tell(control, &request, &facts, NULL);
         refuse_as(control, CONTROL_DENIED, JSONRPC_NOT_EXPOSED);
         return;
     }
     policy_decide(policy, &request, &decision);
     struct str action = str_from(config_action_name(decision.action));
-    metrics_count(METRIC_DECISIONS, STR("gate2"), action);
+    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE), action);
     metrics_count(METRIC_RULE_MATCHES, action);
     if (policy_refuses_arguments(&request, &decision, &error)) {
         error_prefix(&error, "arguments");

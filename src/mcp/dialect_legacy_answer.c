@@ -5,6 +5,7 @@
 #include "status_text.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
+#include "taskgate/policy/gate.h"
 
 /* A result that is no object has no place for _meta: it stays what upstream said. */
 static void write_stored_result(struct buffer *out, struct str id, struct str result,
@@ -51,9 +52,10 @@ static void write_own_error(struct buffer *out, struct str id, const struct task
                              error == JSONRPC_APPROVAL_TIMEOUT || error == JSONRPC_TASK_EXPIRED;
     jsonrpc_write_error(
         out, id, error, buffer_str(&message),
-        &(struct jsonrpc_error_data){.tool = str_from(task->tool),
-                                     .reason = str_from(task->reason),
-                                     .gate = is_approval ? STR("approval") : STR_EMPTY});
+        &(struct jsonrpc_error_data){
+            .tool = str_from(task->tool),
+            .reason = str_from(task->reason),
+            .gate = str_from(is_approval ? policy_gate_name(POLICY_GATE_APPROVAL) : NULL)});
     buffer_finish(&message);
 }
 

@@ -3,6 +3,7 @@
 
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/random.h"
+#include "taskgate/mcp/method.h"
 #include "text.h"
 
 struct error_row {
@@ -121,4 +122,12 @@ void jsonrpc_write_error_text(struct buffer *out, struct str id, struct str erro
     write_head(out, id, "error");
     buffer_append(out, error);
     buffer_append_char(out, '}');
+}
+
+void jsonrpc_write_cancelled(struct buffer *out, struct str request_id, const char *reason)
+{
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_CANCELLED "\","
+                            "\"params\":{\"requestId\":");
+    buffer_append(out, request_id);
+    buffer_append_format(out, ",\"reason\":\"%s\"}}", reason);
 }

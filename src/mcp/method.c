@@ -25,7 +25,7 @@ static const struct mcp_method methods[] = {
     {"completion/complete", MCP_GATED_REFERENCE},
     {"server/discover", MCP_SERVER_DISCOVER},
     {"notifications/initialized", MCP_RELAY},
-    {"notifications/cancelled", MCP_RELAY},
+    {MCP_CANCELLED, MCP_RELAY},
     {"notifications/progress", MCP_RELAY},
     {"notifications/roots/list_changed", MCP_RELAY},
     {"notifications/tasks/status", MCP_RELAY},

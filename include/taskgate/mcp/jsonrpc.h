@@ -27,7 +27,7 @@ void jsonrpc_write_error_reference(struct buffer *out);
 struct jsonrpc_error_data {
     struct str tool, reason, hint; /* first, as seed 002 §6.8 has them */
     struct str alternative;        /* JSON text: what else the client can do */
-    struct str gate;               /* "visibility", "governance", "policy", "approval" */
+    struct str gate;               /* policy_gate_name() */
     struct str details;
     int64_t retry_after; /* seconds; 0: left out */
 };
@@ -42,3 +42,5 @@ void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error e
 /* {"jsonrpc":"2.0","id":…,"result":…}; `result` is JSON text, as is `error`. */
 void jsonrpc_write_result(struct buffer *out, struct str id, struct str result);
 void jsonrpc_write_error_text(struct buffer *out, struct str id, struct str error);
+/* A notifications/cancelled; `reason` needs no escapes. */
+void jsonrpc_write_cancelled(struct buffer *out, struct str request_id, const char *reason);

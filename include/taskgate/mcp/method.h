@@ -6,6 +6,8 @@
 
 #include "taskgate/core/str.h"
 
+/* Either side sends it when it wants no answer to a request any more. */
+#define MCP_CANCELLED "notifications/cancelled"
 /* A server sends it when its list of tools has changed. */
 #define MCP_TOOLS_CHANGED "notifications/tools/list_changed"
 

@@ -3,6 +3,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/policy/gate.h"
 
 /* The names of the policies that decided, or failed to, with commas. */
 static void write_reasons(struct buffer *out, const struct policy_trace *trace)
@@ -36,7 +37,8 @@ void policy_check(const struct snapshot *snapshot, const struct policy_request *
     if (decision->action != ACTION_POLICY)
         return;
     policy_consult(snapshot->policy, request, facts, &trace, decision);
-    metrics_count(METRIC_DECISIONS, STR("gate3"), str_from(config_action_name(decision->action)));
+    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_POLICY),
+                  str_from(config_action_name(decision->action)));
     if (decision->action == ACTION_DENY)
         tell(request, decision, &trace);
     policy_trace_finish(&trace);

@@ -12,6 +12,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
+#include "taskgate/policy/gate.h"
 
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
@@ -129,7 +130,8 @@ struct task *task_binding_create(const struct task_origin *origin,
     bind_decision(task, origin, decision, tool);
     keep_decision(task, origin, decision, tool);
     set_clocks(task, origin, decision);
-    metrics_count(METRIC_DECISIONS, STR("gate4"), accelerated ? STR("allow") : STR("started"));
+    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_APPROVAL),
+                  accelerated ? STR("allow") : STR("started"));
     return task;
 }
 

@@ -208,13 +208,12 @@ static void withdraw(struct gateway_worker *worker, struct kept_input *kept)
     const struct input_request *input = &kept->input;
     if (input->claimant == 0 || input->state == INPUT_ANSWERED_ON_STREAM)
         return;
-    struct buffer message, related;
+    struct buffer id, message, related;
+    buffer_init(&id);
     buffer_init(&message);
     buffer_init(&related);
-    buffer_append_text(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                                 "\"params\":{\"requestId\":");
-    input_write_sent_id(input, &message);
-    buffer_append_format(&message, ",\"reason\":\"%s\"}}", input_end_name(input->state));
+    input_write_sent_id(input, &id);
+    jsonrpc_write_cancelled(&message, buffer_str(&id), input_end_name(input->state));
     if (input->task[0])
         dialect_write_related_message(&related, buffer_str(&message), STR_EMPTY,
                                       str_from(input->task));
@@ -224,6 +223,7 @@ static void withdraw(struct gateway_worker *worker, struct kept_input *kept)
     broadcast_send(worker->gateway, &withdrawal_kind, &withdrawal);
     buffer_finish(&related);
     buffer_finish(&message);
+    buffer_finish(&id);
 }
 
 /* ---- closing ---- */

@@ -19,6 +19,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/http/guard.h"
+#include "taskgate/policy/gate.h"
 
 #define METADATA_PATH "/.well-known/oauth-protected-resource"
 
@@ -194,7 +195,7 @@ static void relay_plainly(struct call *call)
 {
     struct relay_options options = {.take_message = input_take_from_stream};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
-                     str_equal(call->envelope.method, STR("notifications/cancelled"));
+                     str_equal(call->envelope.method, STR(MCP_CANCELLED));
     if (is_cancel)
         cancelled_notify(call);
     if (is_cancel && detached_call_takes_cancel(call)) {
@@ -279,7 +280,8 @@ static void handle_post(struct call *call)
         struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
     } else if (!call->source->enabled) {
-        struct jsonrpc_error_data data = {.gate = STR("visibility")};
+        struct jsonrpc_error_data data = {.gate =
+                                              str_from(policy_gate_name(POLICY_GATE_VISIBILITY))};
         call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
     } else if (call->envelope.kind == ENVELOPE_RESPONSE) {
         if (!input_take_response(call))

@@ -7,10 +7,11 @@
 #include "relay/relay.h"
 
 #include "taskgate/core/metrics.h"
+#include "taskgate/policy/gate.h"
 
-static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
+static void refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
 {
-    struct jsonrpc_error_data data = {.gate = str_from(gate)};
+    struct jsonrpc_error_data data = {.gate = str_from(policy_gate_name(gate))};
     call_answer_error(call, error, STR_EMPTY, &data);
 }
 
@@ -62,17 +63,18 @@ static void judge(struct call *call)
     struct policy_request request = {call->source, target.name, call->envelope.arguments.raw};
     struct policy_decision decision;
     if (!is_visible(call, &target)) {
-        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
-        refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
+        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
+        refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
         return;
     }
     if (target.is_uri)
         policy_decide_uri(call->snapshot->policy, &request, &decision);
     else
         policy_decide(call->snapshot->policy, &request, &decision);
-    metrics_count(METRIC_DECISIONS, STR("gate2"), str_from(config_action_name(decision.action)));
+    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE),
+                  str_from(config_action_name(decision.action)));
     if (decision.action != ACTION_FORWARD) {
-        refuse(call, JSONRPC_RULE_DENIED, "governance");
+        refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         return;
     }
     struct relay_options options = {.take_message = input_take_from_stream};

@@ -19,13 +19,15 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
+#include "taskgate/policy/gate.h"
 
 /* A longer one is not repeated in the answer. */
 #define MOST_KEY_BYTES 64
 
-static void refuse(struct call *call, enum jsonrpc_error error, const char *gate)
+static void refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
 {
-    struct jsonrpc_error_data data = {.tool = call_tool(call), .gate = str_from(gate)};
+    struct jsonrpc_error_data data = {.tool = call_tool(call),
+                                      .gate = str_from(policy_gate_name(gate))};
     call_answer_error(call, error, STR_EMPTY, &data);
 }
 
@@ -36,7 +38,7 @@ static void count_decision(enum config_action action)
     } counters[CONFIG_ACTION_COUNT];
     struct str name = str_from(config_action_name(action));
     metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
-                   METRIC_LABELS(STR("gate2"), name));
+                   METRIC_LABELS(policy_gate_label(POLICY_GATE_GOVERNANCE), name));
     metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
 }
 
@@ -149,16 +151,16 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
     struct error error = {""};
     int64_t ttl_ms;
     if (!policy_is_visible(policy, call->source, request->name)) {
-        metrics_count(METRIC_DECISIONS, STR("gate1"), STR("block"));
+        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
         tell(call, judgement, true, false);
-        refuse(call, JSONRPC_NOT_EXPOSED, "visibility");
+        refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
         return false;
     }
     policy_decide(policy, request, decision);
     count_decision(decision->action);
     if (decision->action == ACTION_DENY) {
         tell(call, judgement, false, false);
-        refuse(call, JSONRPC_RULE_DENIED, "governance");
+        refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         return false;
     }
     if (task.length > 0 && dialect_read_ttl(task, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
@@ -217,11 +219,11 @@ static void answer_route(struct call *call, const struct judgement *judgement,
         forward(call, decision);
         break;
     case ROUTE_DENIED:
-        refuse(call, JSONRPC_RULE_DENIED, "governance");
+        refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         break;
     case ROUTE_REJECTED:
         tell(call, judgement, false, false);
-        refuse(call, JSONRPC_POLICY_DENIED, "policy");
+        refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     case ROUTE_APPROVAL:
         become_task(call, judgement, false, false);

@@ -128,8 +128,5 @@ void invocation_store(struct invocation *invocation)
 void invocation_write_cancelled(const struct invocation *invocation, const char *reason,
                                 struct buffer *body)
 {
-    buffer_append_format(body,
-                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                         "\"params\":{\"requestId\":%.*s,\"reason\":\"%s\"}}",
-                         STR_ARGS(buffer_str(&invocation->request_id)), reason);
+    jsonrpc_write_cancelled(body, buffer_str(&invocation->request_id), reason);
 }

@@ -2,6 +2,7 @@
 #include "outcome.h"
 
 #include "taskgate/json/text.h"
+#include "taskgate/policy/gate.h"
 
 #define STATUS_MESSAGE_BYTES 1024
 
@@ -64,7 +65,7 @@ void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_e
 {
     struct jsonrpc_error_data data = {.tool = tool, .details = str_from(details)};
     if (error == JSONRPC_TRANSFORM_DRIFT)
-        data.gate = STR("policy");
+        data.gate = str_from(policy_gate_name(POLICY_GATE_POLICY));
     begin(outcome, &(struct task_change){.to = TASK_FAILED,
                                          .failure = TASK_FAILURE_GATEWAY,
                                          .outcome = TASK_OUTCOME_ERROR});

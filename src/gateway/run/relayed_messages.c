@@ -234,7 +234,7 @@ bool input_take_from_stream(struct call *call, struct str message)
         /* it was a task's */
     } else if (has_id && input_is_asked_by(method, &kind)) {
         taken = take_request(call, kind, message);
-    } else if (!has_id && str_equal(method, STR("notifications/cancelled")) &&
+    } else if (!has_id && str_equal(method, STR(MCP_CANCELLED)) &&
                input_table_count(call->worker->gateway->inputs) > 0) {
         call_identify(call);
         take(call, message, true, &taken);

@@ -124,7 +124,7 @@ static void take_notification(const struct server_message_origin *origin, struct
     if (str_equal(method, STR("notifications/progress"))) {
         if (origin->task)
             send_of_task(origin, &progress_kind, message);
-    } else if (str_equal(method, STR("notifications/cancelled"))) {
+    } else if (str_equal(method, STR(MCP_CANCELLED))) {
         const struct input_origin input = input_of(origin);
         input_take_cancel(&input, message); /* other requests are answered at once */
     } else if (str_equal(method, STR("notifications/message"))) {

@@ -178,6 +178,16 @@ START_TEST(results_and_foreign_errors_stand_as_they_are)
 }
 END_TEST
 
+START_TEST(a_cancelled_request_is_named_as_it_came)
+{
+    struct buffer out;
+    buffer_init(&out);
+    jsonrpc_write_cancelled(&out, STR("\"7\""), "expired");
+    expect_written(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                         "\"params\":{\"requestId\":\"7\",\"reason\":\"expired\"}}");
+}
+END_TEST
+
 START_TEST(the_reference_has_an_item_for_each_error)
 {
     struct buffer out;
@@ -208,6 +218,7 @@ Suite *jsonrpc_suite(void)
     tcase_add_test(tests, a_message_of_the_limit_is_whole);
     tcase_add_test(tests, a_long_message_is_cut_between_characters);
     tcase_add_test(tests, results_and_foreign_errors_stand_as_they_are);
+    tcase_add_test(tests, a_cancelled_request_is_named_as_it_came);
     tcase_add_test(tests, the_reference_has_an_item_for_each_error);
     suite_add_tcase(suite, tests);
     return suite;
