@@ -11,24 +11,11 @@
 /* A server sends it when its list of tools has changed. */
 #define MCP_TOOLS_CHANGED "notifications/tools/list_changed"
 
+/* MCP_RELAY, MCP_INITIALIZE … */
 enum mcp_treatment {
-    MCP_RELAY, /* as it is */
-    MCP_INITIALIZE,
-    MCP_TOOLS_LIST,
-    MCP_TOOLS_CALL,
-    MCP_RESOURCES_LIST,           /* filtered by `expose` on uri */
-    MCP_RESOURCES_TEMPLATES_LIST, /* relayed: templates name no resource */
-    MCP_PROMPTS_LIST,             /* filtered by `expose` on name */
-    MCP_GATED_URI,                /* resources/read, resources/subscribe */
-    MCP_RESOURCES_UNSUBSCRIBE,    /* relayed, whatever the rules have become meanwhile */
-    MCP_GATED_NAME,               /* prompts/get */
-    MCP_GATED_REFERENCE,          /* completion/complete */
-    MCP_TASKS_GET,
-    MCP_TASKS_RESULT,
-    MCP_TASKS_CANCEL,
-    MCP_TASKS_LIST,
-    MCP_SERVER_DISCOVER, /* HTTP 400 and -32601: this is the legacy era */
-    MCP_UNKNOWN,
+#define MCP_TREATMENT_ROW(symbol, handler) MCP_##symbol,
+#include "taskgate/mcp/method_table.h"
+#undef MCP_TREATMENT_ROW
 };
 
 struct mcp_method {

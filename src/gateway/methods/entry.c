@@ -191,7 +191,7 @@ static bool read_envelope(struct call *call)
     return false;
 }
 
-static void relay_plainly(struct call *call)
+void relay_plainly_handle(struct call *call)
 {
     struct relay_options options = {.take_message = input_take_from_stream};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
@@ -206,7 +206,7 @@ static void relay_plainly(struct call *call)
 }
 
 /* The modern era's probe: its clients fall back to `initialize` on this. */
-static void answer_discover(struct call *call)
+void discover_handle(struct call *call)
 {
     struct buffer text;
     buffer_init(&text);
@@ -215,10 +215,10 @@ static void answer_discover(struct call *call)
     buffer_finish(&text);
 }
 
-static void unknown_method(struct call *call)
+void unknown_method_handle(struct call *call)
 {
     if (policy_allows_method(call->snapshot->policy, call->envelope.method)) {
-        relay_plainly(call);
+        relay_plainly_handle(call);
         return;
     }
     log_warn("Unknown method refused", LOG_STR("method", call->envelope.method));
@@ -228,23 +228,9 @@ static void unknown_method(struct call *call)
 static void dispatch(struct call *call)
 {
     static const call_step handlers[] = {
-        [MCP_RELAY] = relay_plainly,
-        [MCP_INITIALIZE] = initialize_handle,
-        [MCP_TOOLS_LIST] = tools_list_handle,
-        [MCP_TOOLS_CALL] = tools_call_handle,
-        [MCP_RESOURCES_LIST] = resources_list_handle,
-        [MCP_RESOURCES_TEMPLATES_LIST] = resources_templates_list_handle,
-        [MCP_PROMPTS_LIST] = prompts_list_handle,
-        [MCP_GATED_URI] = name_gate_handle,
-        [MCP_RESOURCES_UNSUBSCRIBE] = unsubscribe_handle,
-        [MCP_GATED_NAME] = name_gate_handle,
-        [MCP_GATED_REFERENCE] = completion_handle,
-        [MCP_TASKS_GET] = tasks_get_handle,
-        [MCP_TASKS_RESULT] = tasks_result_handle,
-        [MCP_TASKS_CANCEL] = tasks_cancel_handle,
-        [MCP_TASKS_LIST] = tasks_list_handle,
-        [MCP_SERVER_DISCOVER] = answer_discover,
-        [MCP_UNKNOWN] = unknown_method,
+#define MCP_TREATMENT_ROW(symbol, handler) [MCP_##symbol] = (handler),
+#include "taskgate/mcp/method_table.h"
+#undef MCP_TREATMENT_ROW
     };
     call->method = mcp_method_find(call->envelope.method);
     enum mcp_treatment treatment = call->method->treatment;
@@ -285,7 +271,7 @@ static void handle_post(struct call *call)
         call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
     } else if (call->envelope.kind == ENVELOPE_RESPONSE) {
         if (!input_take_response(call))
-            relay_plainly(call); /* to a request of upstream's, in this session */
+            relay_plainly_handle(call); /* to a request of upstream's, in this session */
     } else {
         dispatch(call);
     }
