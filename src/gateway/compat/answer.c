@@ -24,7 +24,8 @@ void compat_questions_finish(struct compat_questions *inputs)
     buffer_finish(&inputs->samplings);
 }
 
-/* What goes along: JSON objects, empty where there is nothing to tell. */
+/* The events and the open questions that accompany a result: JSON objects, empty when there are
+ * none. */
 struct news {
     struct buffer events, pending;
 };
@@ -83,7 +84,8 @@ static void add_member_of(struct buffer *out, struct str object)
     buffer_append(out, str_slice(object.bytes + 1, object.length - 2));
 }
 
-/* Some clients show a model structuredContent alone: what is told only once stands there too. */
+/* Some clients show a model structuredContent alone. Events are told only once, so they stand there
+ * too. */
 static void add_structured(struct buffer *out, struct str structured, const struct news *news)
 {
     if (structured.length == 0)

@@ -16,11 +16,12 @@ struct compat_result {
     struct str announces; /* id of a task that the text is about; may be empty */
     bool tells_events;    /* itself, so that they stand in no block */
 };
-/* Writes a CallToolResult. What it tells is gone: only for a client that is there. */
+/* Writes a CallToolResult. Events that it tells are not kept: call it only for a client that is
+ * there. */
 void compat_write_result(const struct call *call, struct buffer *out,
                          const struct compat_result *result);
-/* The same around a CallToolResult of upstream's (JSON text). Where there is nothing to tell it is
- * upstream's own, byte for byte. */
+/* The same around upstream's own CallToolResult (JSON text). It stays byte for byte when there are
+ * no events and no questions. */
 void compat_write_around(const struct call *call, struct buffer *out, struct str result);
 
 /* Each answers the call. */
@@ -31,7 +32,7 @@ void compat_answer_text(struct call *call, struct str text, bool is_error);
 void compat_answer_naming(struct call *call, const char *text);
 void compat_answer_result(struct call *call, struct str result);
 
-/* The arrays of what waits for the client, and of what of it is upstream's `server`'s. */
+/* The open questions of the call's client and source, as JSON arrays. */
 struct compat_questions {
     struct buffer elicitations, samplings;
 };

@@ -25,9 +25,8 @@ struct compat_parameter {
 
 /* A JSON Schema of an object with these members. */
 void compat_write_schema(struct buffer *out, const struct compat_parameter *parameters);
-/* Whether `arguments` (JSON text of an object, or empty) fits; else `problem` says what does not,
- * in words for a model. Members that the table has not are passed over, and null counts as not
- * given. */
+/* Whether `arguments` (JSON text of an object, or empty) fits. If it does not, `problem` tells a
+ * model why. Members that the table lacks are ignored. A null counts as not given. */
 bool compat_check_arguments(struct str arguments, const struct compat_parameter *parameters,
                             struct buffer *problem);
 

@@ -1,4 +1,4 @@
-/* What the client of a slow call is told: upstream's answer in time, or its task. */
+/* The answer to a slow call: upstream's own in time, or the task. */
 #include "detached_answer.h"
 #include "state/tool_catalog.h"
 
@@ -42,7 +42,7 @@ static void answer_error(struct call *call, struct str error)
     buffer_finish(&message);
 }
 
-/* What tells the client how to log in, for one. */
+/* An HTTP error of upstream's goes down as it came: it may tell the client how to log in. */
 static void answer_as_it_came(struct call *call, const struct rpc_call_reply *reply)
 {
     struct http_exchange *exchange = call->exchange;
@@ -122,8 +122,8 @@ static void write_sentence(struct buffer *out, const struct detached_call *detac
         "[[Use {get_task_result} to retrieve the result when ready.||The call goes on.]]", out);
 }
 
-/* Clients refuse what does not fit the output schema of the tool that they called, errors excepted.
- */
+/* Clients refuse a result that does not fit the output schema of the tool, unless it is an
+ * error. */
 static bool promises_other(const struct detached_call *detached)
 {
     struct catalog_tool tool;

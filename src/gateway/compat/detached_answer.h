@@ -1,4 +1,4 @@
-/* What the client of a call that takes long is told; for gateway.detached_callbacks. */
+/* The answers to calls that take long; for gateway.detached_callbacks. */
 #pragma once
 
 #include "run/detached_call.h"

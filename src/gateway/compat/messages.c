@@ -7,7 +7,7 @@
 
 #define DEFAULT_LOGS 100
 
-/* The array as a text, or words where it is empty, and as `key` of an object. */
+/* Answers with the array as a text, or with words when it is empty, and with `key` of an object. */
 static void answer_array(struct call *call, const char *key, struct str array, size_t count,
                          struct str words)
 {
@@ -47,8 +47,8 @@ void pseudo_tool_get_logs(struct call *call, struct str arguments)
     buffer_finish(&list);
 }
 
-/* A session reaches the one server that its path names. The server's own address is nobody's
- * business here, and may hold credentials. */
+/* A session reaches the one server that its path names. The address of that server is not shown: it
+ * may hold credentials. */
 void pseudo_tool_list_servers(struct call *call, struct str arguments)
 {
     const struct config_source *source = call->source;

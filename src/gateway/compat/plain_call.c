@@ -21,7 +21,7 @@
 #include "taskgate/core/metrics.h"
 #include "tools.h"
 
-/* A task that was to be joined has gone before it could be: the call tries again. */
+/* The call tries again when the task that it was to join has gone meanwhile. */
 #define MOST_ATTEMPTS 3
 #define MOST_CANDIDATES 100
 
@@ -30,7 +30,7 @@ static struct repeated_call join_of(const struct plain_call *plain)
     return (struct repeated_call){str_from(plain->key), plain->digest, plain->id};
 }
 
-/* What was not told is told to the next such call. */
+/* The next call of the kind is told the outcome that this one was not told. */
 static void drop(struct call *call, void *object)
 {
     struct plain_call *plain = object;
@@ -74,8 +74,8 @@ static void on_timed_out(struct call *call)
     task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
 }
 
-/* A client that hears of progress may be held for longer. One that could never ask again waits for
- * as long as the task takes. */
+/* A client that hears of progress may be held for longer. A client that could never ask again waits
+ * for as long as the task takes. */
 static void set_patience(struct call *call, const struct plain_call *plain)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
@@ -96,7 +96,7 @@ static void begin_wait(struct call *call, const struct plain_call *plain)
     result_wait_begin_with(call, str_from(plain->id), &options);
 }
 
-/* The wait was for a task that is not to be joined after all. */
+/* The task is not to be joined after all. */
 static void end_wait(struct call *call)
 {
     struct plain_call *plain = plain_call_of(call);
@@ -111,7 +111,7 @@ static void end_wait(struct call *call)
 
 static void join(struct call *call, const char *id);
 
-/* On its way to the store: it outlives the client's patience. */
+/* A task on its way to the store. It outlives the client's patience. */
 struct commitment {
     struct call *call;
     struct task *task;
@@ -150,7 +150,7 @@ static void commit(void *context)
                       (struct store_call){call->worker->loop, on_created, commitment});
 }
 
-/* The call that was left is over, and its outcome was told: this one is a new call. */
+/* The outcome of the call that was left has been told: this is a new call. */
 static void forward_after_all(struct call *call)
 {
     struct plain_call *plain = plain_call_of(call);
@@ -195,8 +195,8 @@ static void create(struct call *call)
 
 /* ---- an earlier call's ---- */
 
-/* While it is undecided such a call joins it; afterwards only one whose earlier wait ended without
- * the outcome gets it, once. */
+/* A call joins a task that is undecided. Later the outcome goes once to a call whose earlier wait
+ * ended without it. */
 static bool may_join(const struct plain_call *plain, const struct task *task)
 {
     struct repeated_call join = join_of(plain);
@@ -244,7 +244,7 @@ static void on_read(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* The wait begins before the task is read: an end in between is then not missed. */
+/* The wait begins before the task is read, so that it does not miss an end in between. */
 static void join(struct call *call, const char *id)
 {
     struct plain_call *plain = plain_call_of(call);

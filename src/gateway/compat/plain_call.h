@@ -1,7 +1,7 @@
 /*
- * Plain calls of clients that cannot be told to send a task: they are held until their task ends
- * or the client's patience does; then the answer says what is pending. The same call made again
- * joins the task.
+ * Plain calls of clients that cannot be told to send a task. Such a call is held until its task
+ * ends or the client's patience does. Then the answer says what is pending. The same call made
+ * again joins the task.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 /* Answers the call, now or later, once upstream has accepted its client. */
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,
                             const struct catalog_tool *tool, bool accelerated);
-/* Whether a forwarded call is one that its client has left before: then it is answered, now or
- * later, by the task that the call has become, or by `forward` when that cannot be joined. */
+/* Whether the client has left the same forwarded call before. If it has, the call is answered, now
+ * or later: by the task that the earlier call has become, or by `forward` if it cannot join that
+ * task. */
 bool plain_call_rejoins(struct call *call, const struct policy_decision *decision,
                         call_step forward);

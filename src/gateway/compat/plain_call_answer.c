@@ -1,4 +1,5 @@
-/* What the client of a plain call is told: the outcome in time, a late one, or what is pending. */
+/* The answers to a plain call that is a task: the outcome in time, a late outcome, or what is
+ * pending. */
 #include "answer.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
@@ -28,8 +29,8 @@ static void answer_result(struct call *call, struct str result)
         call_answer_result(call, result);
 }
 
-/* Nobody was there for it when it came: it says which task it is of. `message` is the whole answer
- * with related-task _meta. */
+/* The client was gone when the outcome came, so the answer names the task. `message` is the whole
+ * answer with related-task _meta. */
 static void answer_late_result(struct call *call, const struct task *task, struct str message)
 {
     struct buffer text = {0}, block = {0}, result = {0};

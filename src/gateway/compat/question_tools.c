@@ -180,7 +180,7 @@ void pseudo_tool_respond_to_elicitation(struct call *call, struct str arguments)
     respond_to_elicitation(call, arguments, json_member(arguments, "action"));
 }
 
-/* To the server it is a form that was closed without a choice. */
+/* The server sees a form that was closed without a choice. */
 void pseudo_tool_cancel_elicitation_request(struct call *call, struct str arguments)
 {
     respond_to_elicitation(call, arguments, STR("\"cancel\""));

@@ -13,7 +13,7 @@
 #include "tools.h"
 
 #define MOST_WAIT_MS INT64_C(86400000)
-/* URL elicitation required: stays an error of the protocol wherever it appears (seed 004). */
+/* URL elicitation required. It stays an error of the protocol wherever it appears (seed 004). */
 #define URL_ELICITATION_REQUIRED STR("-32042")
 
 static struct str asked_id(const struct call *call, struct buffer *id)
@@ -101,7 +101,7 @@ static void answer_timed_out(struct call *call)
                  "with {await_activity}||. Ask again with {get_task_result}]]");
 }
 
-/* For as long as the caller says, else as the task may take. */
+/* The wait that the caller asks for; without one as long as the task may take. */
 static int64_t patience_ms(const struct call *call, const struct task *task)
 {
     int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();

@@ -8,7 +8,7 @@ static void answer_no_store(struct call *call)
     compat_answer_text(call, STR("The task store is not available, try again in a moment"), true);
 }
 
-/* Which task is asked for. The copy outlives the request. */
+/* The id of the task that is asked for. The copy outlives the request. */
 static struct str asked_id(const struct call *call, struct buffer *id)
 {
     buffer_clear(id);

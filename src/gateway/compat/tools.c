@@ -20,7 +20,7 @@ static const struct pseudo_tool tools[] = {
 };
 _Static_assert(sizeof tools / sizeof *tools == PSEUDO_TOOL_COUNT, "each tool has a row");
 
-/* By what the client was told; what another was told changes nothing for it. */
+/* Looks at the list that this client was told. Lists of others change nothing for it. */
 static bool upstream_has(const struct call *call, struct str name)
 {
     struct catalog_tool tool;
@@ -76,7 +76,7 @@ bool pseudo_tools_promise_output(const struct call *call, const struct policy_de
 
 /* ---- listing ---- */
 
-/* Nothing is kept for a client with neither session nor token: it can wait for no activity. */
+/* A client with neither session nor token has no inbox, so it can wait for no activity. */
 static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
 {
     char key[CLIENT_KEY_BYTES];
@@ -149,7 +149,7 @@ static void write_tool(const struct pseudo_tool *tool, const struct tool_names *
     buffer_finish(&text);
 }
 
-/* Once for a source: its names do not change with each list. */
+/* Warns once for each source: its names do not change with each list. */
 static void warn_of_collisions(const struct call *call, struct str names)
 {
     if (names.length > 0 &&

@@ -26,8 +26,9 @@ struct pseudo_tool {
     struct compat_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
 
-/* Whether the tool that is called is ours, by its name: one that upstream has is upstream's, with
- * our prefix it is ours always. Asks the configuration and the catalogue alone. */
+/* The tool of ours that the call names; NULL if it names none. A name that upstream has is
+ * upstream's. A name with our prefix is always ours. Reads the configuration and the catalogue
+ * alone. */
 const struct pseudo_tool *pseudo_tool_called(struct call *call);
 
 /* Which of them this client is offered, and under which names: by what its owner was told. */
@@ -35,19 +36,19 @@ struct tool_names pseudo_tools_names(const struct call *call);
 /* The entries of tools/list: JSON objects with a comma between them. */
 void pseudo_tools_write(const struct call *call, const struct tool_names *names,
                         struct buffer *out);
-/* What this client is told where a text speaks of our tools (tool_names.h). */
+/* Fills in the names of our tools as this client is offered them (tool_names.h). */
 void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out);
 
 /* Official clients refuse a result without the structured content that the tool's definition
- * promises, unless it is an error. A client whose plain calls may be answered with what is pending
- * is therefore not told of the output schema of a tool that needs a human by its rule. */
+ * promises, unless it is an error. A plain call may be answered with what is pending. Its client is
+ * therefore not told of the output schema of a tool that a rule gives to a human. */
 bool pseudo_tools_hide_output(const struct call *call, const struct policy_decision *decision);
 /* Whether the client of this call was told of an output schema. */
 bool pseudo_tools_promise_output(const struct call *call, const struct policy_decision *decision,
                                  const struct catalog_tool *tool);
 
-/* A JSON object for an error about the task field: which of our tools makes the same call, and
- * which others go with it. Nothing where they are not offered. */
+/* A JSON object for an error about the task field: the tool of ours that makes the same call, and
+ * those that go with it. Writes nothing when it is not offered. */
 void pseudo_tools_write_alternative(const struct call *call, struct buffer *out);
 
 /* ---- the handlers, one file for what belongs together ----

@@ -1,4 +1,4 @@
-/* A call that is decided: its line, and the way to the shadow. */
+/* Writes the line of a decided call, and hands the call to the shadow. */
 #include "decision_log.h"
 #include "state/tool_catalog.h"
 
@@ -22,7 +22,7 @@ static enum verdict_outcome outcome_of(const struct decision_log_entry *entry)
     return entry->decision ? verdict_outcome_of(entry->decision) : VERDICT_HIDE;
 }
 
-/* What any call of this kind has in common; `tool` as recorded_name() has it. */
+/* The members that all calls of a kind have in common; `tool` is as recorded_name() has it. */
 static void name_rule(const struct decision_log_entry *entry, struct str tool,
                       struct log_field fields[FIELDS_MAX])
 {
@@ -38,7 +38,7 @@ static void name_rule(const struct decision_log_entry *entry, struct str tool,
     fields[5] = LOG_STR("workflow", verdict_workflow(outcome, decision));
 }
 
-/* And what is this one's own; `annotations` holds the last text. */
+/* The members of this call alone; `annotations` holds the last text. */
 static void name_caller(const struct policy_facts *facts, struct buffer *annotations,
                         struct log_field fields[FIELDS_MAX])
 {
@@ -87,7 +87,7 @@ static void on_flush(void *context)
         loop_timer_start(&worker->log_aggregate_timer, LOG_AGGREGATE_FLUSH_MS);
 }
 
-/* What a rule alone decides is the same for every call of its kind, and summed up. */
+/* A rule alone decides every call of a kind in the same way. Such calls are summed up. */
 static void begin_kind(struct gateway_worker *worker, const struct decision_log_entry *entry,
                        struct str tool, struct str key)
 {
@@ -123,7 +123,7 @@ static void count(struct gateway_worker *worker, const struct decision_log_entry
         begin_kind(worker, entry, tool, text);
 }
 
-/* What policies decide hangs on who calls and when. */
+/* A policy's decision depends on the client and the time. */
 static void tell(const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];

@@ -1,7 +1,7 @@
 /*
- * What became of a call, once it is decided: told in the log (`governance.record`), kept with the
- * task if it becomes one, and put beside what the shadow would have made of it. Never with
- * arguments. A call that is only told how to come again (-32009, -32010, -32602) is not decided.
+ * The record of a decided call: in the log (`governance.record`), with the task if the call becomes
+ * one, and beside the decision of the shadow. It never holds arguments. A call that is told how to
+ * come again (-32009, -32010, -32602) is not decided.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What was approved must still be what would be allowed (design invariant 5). */
+/* An approved call runs only if it would still be allowed (design invariant 5). */
 #include "drift_check.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static bool request_is_intact(const struct task *task)
     return intact;
 }
 
-/* By whose list the approval was bound, and is compared: the owner's. */
+/* The approval was bound by the owner's list, and is compared with it. */
 static void find_tool(const struct drift_check *drift, struct str owner, struct catalog_tool *tool)
 {
     bool is_own = str_starts_with(owner, STR(TASK_BINDING_ADMIN));

@@ -1,6 +1,6 @@
 /*
- * Whether an approved call is still what was approved, and still would be allowed (design invariant
- * 5). Asked right before it runs, on its worker's loop.
+ * Compares an approved call with what was approved, and asks whether it would still be allowed
+ * (design invariant 5). Asked right before it runs, on its worker's loop.
  */
 #pragma once
 

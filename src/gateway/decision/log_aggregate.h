@@ -27,9 +27,9 @@ void log_aggregate_destroy(struct log_aggregate *aggregate);
 /* One more of the kind that message and fields make; `message` is a literal. */
 void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, const char *message,
                          const struct log_field *fields, unsigned count);
-/* The same for whoever knows a shorter key of a kind than its whole line, on a hot path: counts one
- * more of a known kind, else false, and log_aggregate_begin() is told what the line says. Keys of
- * one tally are all of one making. */
+/* The same for a caller that knows a shorter key than the whole line of a kind, on a hot path.
+ * Counts one more of a known kind. If the kind is unknown it returns false, and
+ * log_aggregate_begin() is told the line. All keys of one tally are made in the same way. */
 bool log_aggregate_repeat(struct log_aggregate *aggregate, struct str key);
 void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum log_level level,
                          const char *message, const struct log_field *fields, unsigned count);

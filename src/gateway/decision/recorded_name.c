@@ -1,4 +1,4 @@
-/* A name cut between two characters, with what tells it from others. */
+/* Cuts a long name between two characters, and adds a digest that tells it from others. */
 #include "taskgate/gateway/recorded_name.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A bounded queue, one thread, and what is said of a difference. */
+/* The shadow: a bounded queue, a thread, and the record of differences. */
 #include "shadow.h"
 
 #include <errno.h>
@@ -158,7 +158,7 @@ static struct job *take_job(struct shadow *shadow)
     return job;
 }
 
-/* What was summed up is said every minute, however busy the queue is. */
+/* The sums are logged every minute, however busy the queue is. */
 static void flush_in_time(struct shadow *shadow, int64_t *flushed_ms)
 {
     if (clock_monotonic_ms() - *flushed_ms < LOG_AGGREGATE_FLUSH_MS)

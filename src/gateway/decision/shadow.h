@@ -1,8 +1,8 @@
 /*
- * The shadow: a second configuration is asked what it would make of each call, and decides
- * nothing. What rules alone answer is answered at once; what Cedar policies must be asked is
- * done on a thread of its own, so that no call waits for it. Differences are counted and logged,
- * never with arguments. Any thread.
+ * The shadow: a second configuration is asked about each call, and decides nothing. Calls that need
+ * rules alone are compared at once. Calls that need Cedar policies are compared on a thread of its
+ * own, so that no call waits for it. Differences are counted and logged, never with arguments. Any
+ * thread.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct shadow;
 
-/* A call and what became of it; what it points to is borrowed, but for the snapshot's own. */
+/* A call and its decision. Pointers are borrowed, except the snapshot's own. */
 struct shadow_call {
     struct snapshot *snapshot; /* that it was decided by; its shadow is asked */
     struct policy_request request;
@@ -21,7 +21,7 @@ struct shadow_call {
 };
 
 struct shadow *shadow_create(void);
-/* What still waits is dropped. NULL is allowed. */
+/* Drops the calls that still wait. NULL is allowed. */
 void shadow_destroy(struct shadow *shadow);
 /* By rules alone; false when policies must be asked, and with that the facts be known. */
 bool shadow_compare_rules(struct shadow *shadow, const struct shadow_call *call);

@@ -1,4 +1,4 @@
-/* What a task is bound to at its creation, and its clocks. */
+/* Binds a new task to its call, and sets its clocks. */
 #include "task_binding.h"
 #include "state/tool_catalog.h"
 
@@ -60,7 +60,7 @@ static void bind(struct task *task, const struct task_origin *origin,
     memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
 }
 
-/* What an execution needs. */
+/* The members that an execution needs. */
 static void bind_decision(struct task *task, const struct task_origin *origin,
                           const struct policy_decision *decision, const struct catalog_tool *tool)
 {
@@ -72,7 +72,7 @@ static void bind_decision(struct task *task, const struct task_origin *origin,
     task->keep_task = tool->has_own && tool->own == ANNOTATION_REQUIRED;
 }
 
-/* What the audit trail and the log keep of why the task is there. */
+/* The reason of the task, for the audit trail and the log. */
 static void keep_decision(struct task *task, const struct task_origin *origin,
                           const struct policy_decision *decision, const struct catalog_tool *tool)
 {
@@ -135,7 +135,7 @@ struct task *task_binding_create(const struct task_origin *origin,
     return task;
 }
 
-/* It was forwarded, by whichever rule is for its name. */
+/* The call was forwarded by the rule for its name. */
 static void keep_forwarding(struct task *task, const struct task_origin *origin,
                             const struct catalog_tool *tool)
 {
@@ -172,7 +172,7 @@ struct task *task_binding_create_promoted(const struct call *call)
 
 void task_binding_announce(const struct task *task)
 {
-    /* What was promoted has been told of when it was forwarded. */
+    /* A promoted call was logged when it was forwarded. */
     bool is_told = task->promoted || !*task->decision;
     metrics_count(METRIC_TASKS_CREATED, str_from(task_kind_name(task)));
     log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),

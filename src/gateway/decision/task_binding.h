@@ -1,13 +1,13 @@
 /*
- * A new task, bound to who asked, what was asked and under which rule (design invariant 5), with
- * its clocks set. Nothing of it is stored yet.
+ * A new task, bound to the client, its request and the rule (design invariant 5), with its clocks
+ * set. It is not stored yet.
  */
 #pragma once
 
 #include "request/call.h"
 #include "state/tool_catalog.h"
 
-/* Who asks, and with which message; all borrowed. */
+/* The client and its message; all borrowed. */
 struct task_origin {
     const struct snapshot *snapshot;
     const struct config_source *source;
@@ -28,8 +28,8 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
 struct task *task_binding_create(const struct task_origin *origin,
                                  const struct policy_decision *decision,
                                  const struct catalog_tool *tool, bool accelerated);
-/* For a call that upstream already works on. The client's bytes are not kept: nobody sends them
- * again. */
+/* For a call that upstream already works on. The client's bytes are not kept, because nobody sends
+ * them again. */
 struct task *task_binding_create_promoted(const struct call *call);
 /* Counts and logs a task that is now stored. */
 void task_binding_announce(const struct task *task);

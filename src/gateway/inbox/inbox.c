@@ -1,4 +1,4 @@
-/* Clients that know no tasks, and what is kept for them. */
+/* The inboxes of clients that know no tasks. */
 #include "inbox_internal.h"
 
 #include <stdio.h>
@@ -11,12 +11,12 @@
 
 #define IDLE_MS INT64_C(1800000) /* reference §10.5: both are 30 minutes */
 #define EVENT_RETENTION_MS INT64_C(1800000)
-/* What one client's lines may hold. Half is for events, a quarter for each of the others. Once all
- * together hold ALL_CLIENTS_BYTES, none grows beyond what it has, but for a share that each has for
- * certain: what others hold takes nothing out of a line. */
+/* The bytes that the lines of one client may hold. Events have half, the two others a quarter each.
+ * Beyond ALL_CLIENTS_BYTES of all clients together no line grows, except within a share that each
+ * has for certain. So nobody else's messages take anything out of a line. */
 #define MOST_BYTES ((size_t)1024 * 1024)
 #define ALL_CLIENTS_BYTES ((size_t)256 * 1024 * 1024)
-/* Between a session and its owner in a key; a digest stands before it. */
+/* Separates a session from its owner in a key. A digest stands before it. */
 #define OWNER_MARK "#"
 
 static const struct {
@@ -50,7 +50,7 @@ bool inbox_event_wakes(enum inbox_event type)
 
 /* ---- keys ---- */
 
-/* Behind the key of the session stands who owns it, unless the session itself does. */
+/* The key of a session is followed by its owner, unless the session is its own owner. */
 static void add_owner(const char *session, const char *owner, char key[])
 {
     size_t length = strlen(key);
@@ -149,8 +149,8 @@ static bool holds_anything(const struct inbox *client)
            0;
 }
 
-/* The one that is idle for longest and holds nothing goes. False when there is none: what is kept
- * for others is not dropped for a newcomer. */
+/* Drops the inbox that is idle for longest and holds nothing. False when every inbox holds
+ * something: a newcomer takes nothing from others. */
 static bool make_room(struct inbox_table *clients, size_t most)
 {
     if (map_count(clients->by_key) < most)

@@ -1,8 +1,8 @@
 /*
- * What the gateway keeps in memory for a client that knows no tasks: the events it has not been
- * told yet, upstream's notifications and log messages, and its calls of await_activity (seed 000
- * "The await_activity Tool"; reference §10.3 – §10.5). Shared by all workers behind one short
- * lock. Any thread, but for waiters, which are their loop's.
+ * The inbox of a client that knows no tasks, in memory: the events that it has not been told yet,
+ * upstream's notifications and log messages, and its calls of await_activity (seed 000 "The
+ * await_activity Tool"; reference §10.3 – §10.5). Shared by all workers behind one short lock. Any
+ * thread; a waiter belongs to its loop.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 /* Calls of await_activity that one client may have open. */
 #define INBOX_MOST_WAITERS 32
-/* What one ring holds; reference §10.5. */
+/* The most entries of one ring; reference §10.5. */
 #define INBOX_MOST_EVENTS 1000
 #define INBOX_MOST_LOGS 500
 #define INBOX_MOST_NOTIFICATIONS 100

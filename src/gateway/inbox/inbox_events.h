@@ -1,5 +1,5 @@
 /*
- * What happens to tasks and servers, told to the clients it concerns. Any thread.
+ * Tells clients what happens to their tasks and servers. Any thread.
  */
 #pragma once
 

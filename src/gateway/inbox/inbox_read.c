@@ -1,4 +1,4 @@
-/* Telling a client what was kept for it, once. */
+/* Reading an inbox: each entry is told once. */
 #include <stdlib.h>
 #include <string.h>
 

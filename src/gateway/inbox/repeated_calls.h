@@ -28,9 +28,9 @@ void repeated_call_leave(struct gateway *gateway, const struct repeated_call *jo
 /* The task of such a call; false when there is none. */
 bool repeated_call_find(struct gateway *gateway, struct str key, const char *digest,
                         char id[TASK_ID_BYTES], bool *is_undelivered);
-/* From now on such a call joins the task, unless one does already: then that one's id goes to
- * `other`, and false is returned. Else `commit` (may be NULL) runs in between, so that whoever
- * finds the task here finds it in the store. */
+/* Calls of this kind join the task from now on. If another task has them already, its id goes to
+ * `other`, and false is returned. Otherwise `commit` (may be NULL) runs under the lock, so that a
+ * call that finds the task here finds it in the store. */
 bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *join,
                          loop_callback commit, void *context, char other[TASK_ID_BYTES]);
 

@@ -1,4 +1,4 @@
-/* Who waits in await_activity, and how they are woken on their own loops. */
+/* The open calls of await_activity, each woken on its own loop. */
 #include <stdatomic.h>
 #include <stdlib.h>
 

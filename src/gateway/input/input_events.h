@@ -1,13 +1,14 @@
 /*
- * What the rooms above are told of inputs. gateway.c fills the table, so that this room calls none
- * of them. Each is called on the loop of `worker`, which has to look at what belongs to it alone.
+ * Tells the rooms above of inputs. gateway.c fills the table, so that this room calls none of them.
+ * Each function runs on the loop of `worker`, and looks at what belongs to that worker alone.
  */
 #pragma once
 
 #include "request/worker.h"
 
 struct input_events {
-    /* What is open for the task's execution has changed: a person who thinks is no silence. */
+    /* The open inputs of the task's execution have changed. The time that a person takes is no
+     * silence of upstream's. */
     void (*changed)(struct gateway_worker *worker, const struct task *task);
     /* The task looks different now to those who are told of its status. */
     void (*status)(struct gateway_worker *worker, struct task *task);

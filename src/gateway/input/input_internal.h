@@ -1,4 +1,4 @@
-/* What the loop that took a question keeps for it, for the files that answer and end them. */
+/* An input as the loop that took it keeps it, for the files that answer and end inputs. */
 #pragma once
 
 #include "input_request.h"
@@ -34,11 +34,11 @@ void input_respond_to(const struct input_origin *origin, struct str id,
  * answer, and open again when the answer has not arrived; without one it is settled at once. */
 void input_deliver(struct gateway_worker *worker, struct kept_input *kept,
                    const struct input_response *response, const struct input_receiver *receiver);
-/* The one who closed it could not deliver the answer. False: what asked has ended meanwhile, and
- * it is settled as rejected. The pointer may not be used any more. */
+/* The caller has closed it and could not deliver the answer. False when the request of upstream's
+ * has ended meanwhile: then it is settled as rejected. The pointer may not be used any more. */
 bool input_reopen(struct gateway_worker *worker, struct kept_input *kept);
-/* The one who closed it has sent what was to be sent: whoever sees the task is told, and its own
- * loop frees it. The pointer may not be used any more. */
+/* Ends an input that the caller has closed, once the response is on its way. Clients that see the
+ * task are told, and the loop of the input frees it. The pointer may not be used any more. */
 void input_settle(struct gateway_worker *worker, struct kept_input *kept);
 /* Closes the oldest open one that matches; as input_table_close(). */
 struct kept_input *input_close(struct gateway *gateway, struct str key,

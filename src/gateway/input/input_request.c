@@ -1,4 +1,4 @@
-/* The life of a question: taken, told, closed by whoever comes first. */
+/* The life of an input: it is taken, told, and closed by the first who answers or ends it. */
 #include "input_request.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@
 /* A form is checked and shown on a loop; a conversation is only passed on. */
 #define ELICITATION_BYTES ((size_t)64 * 1024)
 #define SAMPLING_BYTES ((size_t)1024 * 1024)
-/* So long a closed one is remembered, so that whoever answers late is told. */
+/* A closed input is remembered for so long: a late answer is then told that it is late. */
 #define CLOSED_KEPT_MS 60000
 /* An input that is open again stays so for at least this long. */
 #define REOPENED_LEAST_MS 1000
@@ -236,7 +236,8 @@ struct kept_input *input_close(struct gateway *gateway, struct str key,
     return input ? input->owner : NULL;
 }
 
-/* On its own loop. Who has seen the request, in a task or on a stream, may answer late. */
+/* On its own loop. A client that has seen the request, in a task or on a stream, may answer
+ * late. */
 static void on_settled(void *context)
 {
     struct kept_input *kept = context;
@@ -332,8 +333,9 @@ static void on_time(void *context)
 
 /* ---- taking ---- */
 
-/* A client that runs questions as tasks of its own would be asked for them by upstream, and cannot
- * be from here: it is asked for the answer itself, which the protocol has upstream take as well. */
+/* Upstream may ask the client to run the request as a task. It cannot poll such a task through the
+ * gateway. The client is asked for the answer itself, which the protocol makes upstream accept as
+ * well. */
 static char *copy_without_task(struct str message)
 {
     struct str params = json_member(message, "params");

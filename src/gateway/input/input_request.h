@@ -12,7 +12,7 @@
 #include "request/call.h"
 #include "request/headers.h"
 
-/* Who can answer, as far as a client's request tells. */
+/* The client that can answer, as far as its request tells. */
 struct input_audience {
     char key[INPUT_KEY_BYTES]; /* "": an owner without a name */
     bool can[INPUT_KIND_COUNT];
@@ -27,7 +27,7 @@ void input_audience(const struct call *call, struct input_audience *audience);
 /* Whether the client is shown tools that can answer: what is added to its `initialize`, too. */
 bool input_has_tools(const struct call *call, enum input_kind kind);
 
-/* Where a question comes from; borrowed. */
+/* The origin of a request of upstream's; all borrowed. */
 struct input_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
@@ -52,8 +52,9 @@ bool input_take_cancel(const struct input_origin *origin, struct str message);
 bool input_take_from_stream(struct call *call, struct str message);
 
 /* ---- answers ---- */
-/* A JSON-RPC response of the client's: true when it answered a question that is no more, or was
- * not of the client's own session; the call is then answered. Else it is to be relayed. */
+/* Takes a JSON-RPC response of the client's. True when it answered an input that is closed, or one
+ * that is not of the client's own session: the call is then answered. Otherwise it is to be
+ * relayed. */
 bool input_take_response(struct call *call);
 /* Seed 001's elicitation-response, a member of tasks/get's _meta. false: `error` says why not. */
 bool input_answer_in_task(struct gateway_worker *worker, const struct task *task,
@@ -97,8 +98,8 @@ void input_end_key(struct gateway_worker *worker, struct str key);
 void input_drop(struct gateway_worker *worker);
 /* A new number for input_origin.call. */
 uint64_t inputs_number(void);
-/* The number of what was asked in the call so far, which goes on without it: the call's end is no
- * longer the end of its questions. */
+/* The number of the inputs that the call has brought so far, for a call that goes on without its
+ * client. They do not end with the call any more. */
 uint64_t input_take_number(struct call *call);
 
 /* ---- how they are shown ---- */

@@ -225,8 +225,8 @@ static void respond_for(struct call *call, struct kept_input *kept)
     input_respond(call->worker, kept, &response);
 }
 
-/* Whoever upstream has never accepted in the session closes nothing of it: upstream, to whom the
- * response goes, may refuse it. */
+/* A client that upstream has never accepted in the session closes no input of it: upstream may
+ * refuse its response. */
 static bool is_stranger(const struct call *call)
 {
     return sessions_accepted_ago_ms(call->worker->gateway->sessions, str_from(call->source->id),

@@ -1,4 +1,4 @@
-/* Buckets of questions by whom they are for. */
+/* Buckets of inputs, one for each client. */
 #include "input_table.h"
 
 #include <pthread.h>
@@ -50,7 +50,7 @@ size_t input_table_count(const struct input_table *table)
 
 /* ---- what is meant ---- */
 
-/* A visit to a URL has an id of upstream's own, by which its end is told. */
+/* Upstream gives a visit to a URL an id, with which it tells its end. */
 static bool has_elicitation_id(const struct input_request *input, struct str id)
 {
     struct str params = json_member(str_from(input->message), "params");

@@ -62,7 +62,7 @@ struct input_request {
     char answer[DIGEST_HEX_BYTES];
 };
 
-/* Which questions are meant; what is empty or 0 is not compared. */
+/* Selects inputs. A member that is empty or 0 is not compared. */
 struct input_match {
     bool has_kind;
     enum input_kind kind;
@@ -86,7 +86,7 @@ enum input_added { INPUT_ADDED, INPUT_REPEATED, INPUT_TOO_MANY };
 enum input_added input_table_add(struct input_table *table, struct input_request *input);
 void input_table_remove(struct input_table *table, struct input_request *input);
 
-/* How one is closed, and what was found when none is open. */
+/* How to close an input. The last two members say what was found when no open one matches. */
 struct input_closing {
     enum input_state state;
     const char *answer; /* its digest, or NULL */
@@ -104,7 +104,7 @@ struct input_request *input_table_close(struct input_table *table, struct str ke
 /* Opens again what the caller has closed; false when what asked has ended meanwhile: then it is
  * INPUT_REJECTED. */
 bool input_table_reopen(struct input_table *table, struct input_request *input);
-/* What asked has ended: no question of `key` that matches, and is closed, opens again. */
+/* The request of upstream's has ended: no closed input of `key` that matches opens again. */
 void input_table_end(struct input_table *table, struct str key, const struct input_match *match);
 
 /* Calls `visit` under the lock for every question of `key` that matches (NULL: all), oldest

@@ -59,7 +59,8 @@ static bool decode(struct str text, struct buffer *out)
     return true;
 }
 
-/* Only what is written the same again is ours: base64 and JSON have other spellings. */
+/* A cursor of ours is written the same again. Base64 and JSON allow other spellings, which are
+ * refused. */
 static bool is_written_as(const struct cursor *cursor, struct str text)
 {
     struct buffer again;

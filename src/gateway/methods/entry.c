@@ -57,7 +57,7 @@ static void refuse(struct http_exchange *exchange, int status, const char *why)
     buffer_finish(&body);
 }
 
-/* Of what nobody has read: without an id. */
+/* The request has not been read, so the refusal has no id. */
 static void write_refusal(struct buffer *body, enum jsonrpc_error error, struct str message,
                           const struct jsonrpc_error_data *data)
 {
@@ -127,7 +127,7 @@ static bool passes_rate(struct gateway *gateway, struct http_exchange *exchange,
     return false;
 }
 
-/* Whoever shows neither token nor session has an address alone. */
+/* A client with neither token nor session is known by its address alone. */
 static bool passes_principal_rate(struct gateway *gateway, struct http_exchange *exchange,
                                   const struct config *config, const struct config_source *source)
 {
@@ -162,7 +162,7 @@ static void answer_bad_request(struct call *call, enum jsonrpc_error error, stru
     buffer_finish(&text);
 }
 
-/* Answers what cannot be judged; true when the envelope is good. */
+/* Reads the envelope. False when it is bad: the call is answered then. */
 static bool read_envelope(struct call *call)
 {
     struct error error = {""};

@@ -17,8 +17,8 @@ static void fail(struct call *call, struct str what, const char *why)
     buffer_finish(&text);
 }
 
-/* What the client would have sent for a plain call: its own id, and its own _meta, which holds the
- * progress token. */
+/* Writes the plain call that the client would have sent: with its own id, and with its own _meta,
+ * which holds the progress token. */
 static void write_plain_call(struct buffer *body, const struct call *call, struct str arguments)
 {
     const struct envelope *envelope = &call->envelope;

@@ -54,7 +54,7 @@ static void copy_text(char *to, size_t size, struct str json_string)
     free(text);
 }
 
-/* What it is to be told is kept from now on, when it is one to be told by tools. */
+/* Opens the inbox of a client that is shown the tools. */
 static void keep_client(struct call *call, const char *session)
 {
     char key[CLIENT_KEY_BYTES];
@@ -71,8 +71,8 @@ static void add_declared(struct buffer *out, const char *key, bool is_declared)
     buffer_append_text(out, "{}");
 }
 
-/* What of the client's capabilities is asked for later, and what was declared in its place. The
- * rest may be as long as a body, and would stay on the disk for a month. */
+/* The client's capabilities that are needed later, and those that were declared in its place. The
+ * rest is not stored: it may be as long as a body, and would stay on the disk for a month. */
 static char *stored_capabilities(const struct call *call)
 {
     const struct session_facts *facts = &call->facts;
@@ -169,7 +169,7 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     inject(call, result, &upstream, out);
 }
 
-/* What the client says of itself is known before upstream answers. */
+/* Reads what the client says of itself, before upstream answers. */
 static void read_declarations(struct call *call)
 {
     struct str params = call->envelope.params;

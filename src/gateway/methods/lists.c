@@ -107,7 +107,7 @@ struct relay_options lists_relay_options(const struct call *call)
     };
 }
 
-/* Where upstream does not know the method, there are ours alone. */
+/* The list has our resources alone when upstream does not know the method. */
 static bool replace_resources(struct call *call, struct str error, struct buffer *message)
 {
     struct buffer result;
@@ -168,7 +168,7 @@ static bool has_list(struct str result, const char *member)
     return json_type(json_member(result, member)) == JSON_ARRAY;
 }
 
-/* Which list it is only its member tells: the request was another exchange's. */
+/* Only the member of the result tells which list it is: the request was another exchange's. */
 void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     struct str result = reply->result;

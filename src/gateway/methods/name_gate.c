@@ -26,13 +26,14 @@ static bool say_not_found(struct call *call, struct str error, struct buffer *me
     return true;
 }
 
-/* Only then is the answer read on its way; what upstream has may be large, and streams through. */
+/* The answer is read on its way only for such a call. Otherwise it streams through, because it may
+ * be large. */
 static bool may_know_no_resources(const struct call *call)
 {
     return call->method->treatment == MCP_GATED_URI && call->facts.server.lacks_resources;
 }
 
-/* What the call is for: a resource by its URI, or a prompt by its name. */
+/* The target of the call: a resource by its URI, or a prompt by its name. */
 struct target {
     struct str name;
     bool is_uri;

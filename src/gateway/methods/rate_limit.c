@@ -43,7 +43,7 @@ static struct bucket *bucket_of(struct rate_limit *rate_limit, struct str peer, 
     if (bucket)
         return bucket;
     if (map_count(rate_limit->buckets) >= MOST_PEERS) {
-        /* So many peers at once are no longer told apart: all begin anew. */
+        /* Beyond so many peers all buckets are dropped, and all begin anew. */
         map_destroy(rate_limit->buckets, free);
         rate_limit->buckets = map_create();
     }

@@ -18,8 +18,8 @@ static bool has_ended(const struct call *call, int status)
                                     clock_monotonic_ms()) != INT64_MAX;
 }
 
-/* Only what upstream has really ended is ended here: undecided tasks of the session are
- * cancelled (those that an Authorization owns stay), credentials are dropped. */
+/* Ends what upstream has ended: undecided tasks of the session are cancelled, except those that an
+ * Authorization owns, and credentials are dropped. */
 static void on_head(struct call *call, int status, const struct headers *headers)
 {
     struct gateway *gateway = call->worker->gateway;

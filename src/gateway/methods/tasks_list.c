@@ -185,7 +185,7 @@ static void list(struct call *call)
         .owner = str_from(call->owner),
         .session = str_from(call->session),
         .source = str_from(call->source->id),
-        /* Of promoted calls these clients know nothing, and their ids may be upstream's, too. */
+        /* These clients know nothing of promoted calls, and upstream may have the same ids. */
         .without_promoted = true,
         .before_sequence = listing->cursor.sequence,
         .limit = PAGE_SIZE,

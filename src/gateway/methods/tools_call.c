@@ -73,7 +73,7 @@ static bool is_told_of_tasks(const struct call *call)
     return !call->is_executed && client_knows_tasks(call);
 }
 
-/* Who cannot do it as the error says can still have the tool called for it. */
+/* A client that cannot do as the error says can still have the tool called for it. */
 static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
                         struct jsonrpc_error_data *data)
 {
@@ -178,7 +178,7 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
     return true;
 }
 
-/* Approvers are shown params; what stands beside them they would never see. */
+/* Approvers are shown params. They would never see a member beside it. */
 static void refuse_unknown_member(struct call *call)
 {
     struct buffer key, details;
@@ -259,7 +259,7 @@ static bool waits_for_list(struct call *call, const struct judgement *judgement)
     return decision.action != ACTION_DENY && tools_fetch_then(call, judge_upstreams);
 }
 
-/* Who can be told that the task field is missing is told so before any policy is asked (seed
+/* A client that knows tasks is told that the task field is missing before any policy is asked (seed
  * 002 F-004, F-005). */
 static void judge_upstreams(struct call *call)
 {
@@ -291,7 +291,7 @@ void tools_call_execute(struct call *call, int64_t patience_ms)
     judge_upstreams(call);
 }
 
-/* It goes up by its rule alone: whoever asks was not looked at. */
+/* The call goes up by its rule alone. The client was not looked at. */
 static void forward_plainly(struct call *call, const struct policy_request *request,
                             const struct policy_decision *decision)
 {
@@ -313,8 +313,8 @@ static void judge(struct call *call)
         pseudo_tool_run(call, own);
 }
 
-/* Without an id there is nobody to answer: the call goes up only if nothing stands against
- * it; everything else is dropped and said in the log. */
+/* A call without an id has nobody to answer. It goes up only if no gate stands against it;
+ * otherwise it is dropped, and the log says so. */
 static void judge_silent(struct call *call)
 {
     struct str name = call->envelope.name.text;
@@ -343,8 +343,8 @@ static bool may_need_task(struct call *call, struct str name)
            (tool.word != CATALOG_TOLD && tools_fetch_is_due(call));
 }
 
-/* The hot path: whoever asks, and whatever their session negotiated, nothing but forwarding
- * can come of it, so neither is looked up. True when the call is on its way. */
+/* The hot path: such a call is forwarded for every client and every session, so neither is looked
+ * up. True when the call is on its way. */
 static bool goes_straight_up(struct call *call)
 {
     const struct policy *policy = call->snapshot->policy;

@@ -6,7 +6,7 @@
 
 #include "taskgate/core/memory.h"
 
-/* On its way to one worker; the message follows it. */
+/* A message on its way to one worker; its bytes follow. */
 struct delivery {
     struct gateway_worker *worker;
     const struct broadcast_kind *kind;

@@ -1,4 +1,4 @@
-/* The life of one request: who asks, what is known of them, and the answer. */
+/* The life of one request: its client, its facts, and its answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ struct store_call call_to_store(struct call *call, store_callback callback)
     return (struct store_call){call->worker->loop, callback, call_ref(call)};
 }
 
-/* By what upstream last said; no session but one in memory knows better. */
+/* The capabilities that upstream told last. Only a session that is in memory knows better. */
 static bool lacks_resources(const struct call *call)
 {
     struct mcp_capabilities last;
@@ -195,7 +195,7 @@ static void copy_name(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from ? from : "");
 }
 
-/* Where no session tells which version was negotiated, each request says so itself. */
+/* A request without a session in memory says itself which version was negotiated. */
 static void read_version(const struct call *call, char *version, size_t size)
 {
     static const char form[] = "dddd-dd-dd";

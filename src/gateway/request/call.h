@@ -54,8 +54,8 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
                          struct snapshot *snapshot, const struct config_source *source);
 struct call *call_ref(struct call *call);
 void call_unref(struct call *call);
-/* Works out whom the request speaks for: session, token, owner. Everything but a call that is
- * plainly forwarded needs it. */
+/* Works out the session, token and owner of the request. Every call needs it, except one that is
+ * plainly forwarded. */
 void call_identify(struct call *call);
 /* What its owner was told of a tool. Identifies the call. */
 void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool);

@@ -1,6 +1,6 @@
 /*
- * What is counted of each request. The counters of a tool and of a source are resolved once for
- * each loop, so that a call builds no labels and takes no lock. Each counts on the caller's loop.
+ * The counters of requests. Those of a tool and of a source are resolved once for each loop, so
+ * that a call builds no labels and takes no lock. Each counts on the caller's loop.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* A client's name, and what it knows, from its session, its token and the configuration. */
+/* The profile of a client: from its session, its token and the configuration. */
 #include "client_profile.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ void client_key_of_task(const struct task *task, char key[])
     write_key_of(task->source, task->session, task->owner, key);
 }
 
-/* An anonymous owner's task is all that its requests for input can be found by. */
+/* The inputs of an anonymous owner can be found only by the task. */
 void client_key_or_id_of_task(const struct task *task, char key[])
 {
     client_key_of_task(task, key);

@@ -1,6 +1,6 @@
 /*
- * Who a client is, and what it knows: from its session, its token and the configuration. Any
- * thread; functions with a call belong to the call's loop.
+ * The profile of a client: its key, and what it knows, from its session, its token and the
+ * configuration. Any thread; functions with a call belong to the call's loop.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ void client_key_of_task(const struct task *task, char key[]);
 /* The same, but the task's id where its client has no key. */
 void client_key_or_id_of_task(const struct task *task, char key[]);
 
-/* What the keys of all clients of a source begin with. */
+/* The beginning of the keys of all clients of a source. */
 void client_key_prefix(const char *source, char prefix[]);
 
 /* ---- what it knows; after call_with_facts(), or once its `initialize` was read ---- */
@@ -34,6 +34,6 @@ bool client_find_without_session(const struct call *call, struct session_facts *
 /* The word for a task that waits for approval. */
 enum dialect_pending client_pending_look(const struct call *call);
 
-/* What operators see: the client's name, and enough of the owner's digest to tell two apart. The
+/* The client as operators see it: its name, and enough of the owner's digest to tell two apart. The
  * caller frees it. */
 char *client_describe(const struct call *call);

@@ -9,7 +9,7 @@
 #include "taskgate/mcp/sse.h"
 
 #define SIGN_OF_LIFE_MS 15000
-/* What a client that does not read may make wait for it. */
+/* The bytes that may wait for a client that does not read. */
 #define BACKLOG_BYTES ((size_t)256 * 1024)
 
 struct deferred_response {

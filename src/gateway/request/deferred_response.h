@@ -7,8 +7,8 @@
 
 #include "call.h"
 
-/* From now on the call is held; `task_id` (may be empty, copied) is what progress is related to.
- * Nothing is sent before the stream is opened. */
+/* Holds the call from now on. Progress is related to `task_id` (may be empty, copied). Nothing is
+ * sent before the stream is opened. */
 void deferred_response_begin(struct call *call, const char *what, struct str task_id);
 /* Opens the stream, if the client accepts one and it is not open. */
 void deferred_response_open(struct call *call);

@@ -50,5 +50,5 @@ struct str headers_connection_owner(const struct headers *headers,
                                     const struct config_source *source);
 /* Puts the source's static credentials in the place of the client's. */
 void headers_set_static(struct headers *headers, const struct config_source *source);
-/* What comes down. Content-Length is left out: the body's own length is sent. */
+/* The headers of a response. Content-Length is left out: the body's own length is sent. */
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count);

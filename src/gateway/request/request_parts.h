@@ -1,6 +1,6 @@
 /*
- * What of a tools/call an approval covers: its name, its arguments, its _meta but for the progress
- * token, and whatever else its params hold (contract "Hardening, second round").
+ * The parts of a tools/call that an approval covers: its name, its arguments, its _meta without the
+ * progress token, and the other members of its params (contract "Hardening, second round").
  */
 #pragma once
 

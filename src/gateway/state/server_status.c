@@ -1,4 +1,4 @@
-/* What is known of the servers themselves: what they can do, and whether they answer. */
+/* The status of servers: what they can do, and whether they answer. */
 #include "server_status.h"
 
 #include "taskgate/core/clock.h"

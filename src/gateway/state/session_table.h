@@ -34,7 +34,7 @@ struct server_session {
     bool injected_elicitation, injected_sampling; /* the gateway's tools answer for the client */
 };
 
-/* A copy of what is known, for one request. */
+/* The facts of a session, copied for one request. */
 struct session_facts {
     bool known;
     char version[SESSION_VERSION_BYTES]; /* of the protocol, as negotiated */

@@ -1,4 +1,4 @@
-/* What is known of each source's server, in one table behind one lock. */
+/* The catalogue: one table behind one lock. */
 #include "tool_catalog_internal.h"
 
 #include <stdlib.h>

@@ -85,10 +85,10 @@ void catalog_show_page(struct catalog *catalog, const struct catalog_reader *rea
 uint64_t catalog_epoch(struct catalog *catalog, struct str source);
 /* Some owner's whole list of the source has been seen: tools that come later are discoveries. */
 bool catalog_is_filled(struct catalog *catalog, struct str source);
-/* What owners were told takes so much memory, nearly. */
+/* The memory that the lists of all owners take, nearly. */
 size_t catalog_bytes(struct catalog *catalog);
-/* What the gateway is to do about the source's list. It may be known; or is not, or upstream may
- * have another by now, and then one alone fetches it until catalog_end_fetch(). */
+/* Says whether to fetch the source's list: it may be known, unknown, or out of date. After
+ * CATALOG_FETCH_NOW nobody else fetches it before catalog_end_fetch(). */
 enum catalog_fetch { CATALOG_FETCH_NONE, CATALOG_FETCH_NOW, CATALOG_FETCH_LATER };
 enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
                                        int64_t now_ms);

@@ -1,4 +1,4 @@
-/* What the catalogue keeps of a source, for the files that keep it. */
+/* The entry of a source, for the files of the catalogue. */
 #pragma once
 
 #include <pthread.h>
@@ -11,15 +11,15 @@
 
 #define LOOKS 64
 
-/* When a call of whom last had the list fetched, by the owner's hash. One's look is none of
- * another's: to a stranger upstream may say nothing. Where there are too many the oldest is
- * forgotten, and its owner looks again. */
+/* When an owner's call last had the list fetched, by the owner's hash. Each owner looks for itself,
+ * because upstream may tell a stranger nothing. Beyond the bound the oldest entry is forgotten, and
+ * its owner looks again. */
 struct look {
     uint64_t owner;
     int64_t at_ms; /* monotonic; 0: never */
 };
 
-/* What one owner was told. */
+/* The list of one owner. */
 struct told {
     struct list node; /* in catalog.recent; of the gateway's own in none */
     struct source_entry *source;
@@ -81,7 +81,7 @@ void told_forget_all(struct catalog *catalog, struct source_entry *entry);
 void views_add_list(struct source_entry *entry, const struct tool_list *list);
 void views_remove_list(struct catalog *catalog, struct source_entry *entry,
                        const struct tool_list *list);
-/* What there is for an owner who was told nothing; UNKNOWN when there is nothing. */
+/* The tool for an owner that was told no list; UNKNOWN when nobody was told of it. */
 void views_find(const struct source_entry *entry, struct str name, struct catalog_tool *tool);
 /* Logs and counts what the list's tools are announced as, where that is new. */
 void views_announce(struct catalog *catalog, const struct snapshot *snapshot,

@@ -23,7 +23,7 @@ struct known_tool {
 struct known_tools; /* all of them */
 struct known_tools *known_tools_create(void);
 void known_tools_destroy(struct known_tools *tools);
-/* What they and the lists take in memory, nearly. */
+/* The memory that the tools and the lists take, nearly. */
 size_t known_tools_bytes(const struct known_tools *tools);
 
 /* Writes the key of a tool; any thread. */

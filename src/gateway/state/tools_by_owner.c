@@ -1,4 +1,4 @@
-/* What each owner was told of a source's tools, page by page. */
+/* The lists of each owner, page by page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,7 +207,7 @@ size_t catalog_bytes(struct catalog *catalog)
 
 /* ---- a page that comes ---- */
 
-/* What the owner knows with the page. With a whole list the others are gone. */
+/* Adds the page to what the owner knows. A whole list replaces the others. */
 static struct tool_list *list_with(struct catalog *catalog, const struct tool_list *old,
                                    const struct catalog_page *page, bool is_whole)
 {

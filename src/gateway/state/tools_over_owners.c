@@ -1,5 +1,5 @@
-/* All that servers say of each tool of a source, whoever was told: for those who were told
- * nothing, for the log and for the gauge. */
+/* The words of all servers on each tool of a source, for owners that were told no list, for the log
+ * and for the gauge. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ void views_remove_list(struct catalog *catalog, struct source_entry *entry,
 
 /* ---- what counts where there are several ---- */
 
-/* Of these `true` is the strict one, of the others `false`. */
+/* `true` is the strict word for these hints, `false` for the others. */
 #define STRICT_WHEN_TRUE (1U << HINT_DESTRUCTIVE | 1U << HINT_OPEN_WORLD)
 
 /* A hint that one of them leaves out says less than the mild word, and more than the strict. */
