@@ -252,10 +252,9 @@ static void take_whole(struct relay *relay, struct str bytes)
         count_too_large();
         relay_fail(relay, RELAY_UNREADABLE);
     } else {
-        if (relay->kept.length == 0 && relay->content_length > 0)
-            buffer_reserve(&relay->kept, relay->content_length < WHOLE_RESERVED
-                                             ? (size_t)relay->content_length
-                                             : WHOLE_RESERVED);
+        int64_t room = relay->content_length;
+        if (relay->kept.length == 0 && room > 0)
+            buffer_reserve(&relay->kept, (size_t)(room < WHOLE_RESERVED ? room : WHOLE_RESERVED));
         buffer_append(&relay->kept, bytes);
     }
 }

@@ -9,8 +9,8 @@
  * another request's, the response is cut off. */
 #define LOOKING_BYTES ((size_t)64 * 1024)
 
-/* A reply that is kept has so much room at once, where it announces as much. */
-#define WHOLE_RESERVED (1024 * 1024)
+/* A kept reply gets at most so much room by its announced length, which may be a lie. */
+#define WHOLE_RESERVED INT64_C(1048576)
 
 /* So many bytes at both ends of what went down last are kept, to see whether it was the answer. */
 #define GLIMPSE_BYTES 256
