@@ -15,7 +15,8 @@ void buffer_init(struct buffer *buffer)
 
 void buffer_finish(struct buffer *buffer)
 {
-    free(buffer->bytes);
+    if (buffer->bytes) /* most have never been written to */
+        free(buffer->bytes);
     buffer_init(buffer);
 }
 

@@ -65,6 +65,8 @@ static size_t find_slot(const struct map *map, struct str key, uint64_t hash)
 
 void *map_get(const struct map *map, struct str key)
 {
+    if (map->count == 0)
+        return NULL; /* for nothing the key need not be hashed */
     return map->slots[find_slot(map, key, str_hash(key))].value;
 }
 

@@ -332,6 +332,7 @@ static void wait_for(sem_t *event)
 static void *run_worker(void *context)
 {
     struct worker *worker = context;
+    pthread_setname_np(pthread_self(), "taskgate-loop");
     loop_run(worker->loop);
     sem_post(&worker->stopped);
     wait_for(&worker->dismissed);

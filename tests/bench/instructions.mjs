@@ -56,18 +56,29 @@ async function instructions(upstream, file) {
   console.log(`| of them in taskgate | ${Math.round(ours / CALLS)} |`);
 }
 
-/** With strace on all threads, which makes each of them wait more often, never less. */
+/** The threads that carry calls: the first of the process, and those that are named so. */
+const loopsOf = (pid) => new Set(fs.readdirSync(`/proc/${pid}/task`).filter((id) => Number(id) === pid || fs.readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim() === 'taskgate-loop'));
+
+/**
+ * With strace on all threads, which makes each of them wait more often, never less. A loop makes a futex call only
+ * when it waits for a lock that another thread holds, or wakes one that waits; the store's thread and the one that
+ * watches the configuration sleep by such calls.
+ */
 async function futexes(upstream, file, workers) {
   const gateway = await startTaskgate(folder, upstream, { rules: 1000, binary, workers });
   await load(gateway.port, 2000, file);
+  const loops = loopsOf(gateway.child.pid);
+  if (loops.size !== workers) throw new Error(`${workers} workers have ${loops.size} threads with a loop`);
   const out = path.join(folder, `futexes-${workers}`);
   const tracer = spawn('strace', ['-f', '-qq', '-e', 'trace=futex', '-o', out, '-p', String(gateway.child.pid)], { stdio: 'ignore' });
   await new Promise((resolve) => setTimeout(resolve, 500)); // strace does not say when it has attached
   await load(gateway.port, CALLS, file);
   tracer.kill('SIGINT');
   await once(tracer, 'close');
-  const count = fs.readFileSync(out, 'utf8').split('\n').filter((line) => line.includes('futex(')).length;
-  console.log(`| futex system calls during ${CALLS} forwarded calls, workers: ${workers} | ${count} |`);
+  const callers = fs.readFileSync(out, 'utf8').split('\n').filter((line) => line.includes('futex(')).map((line) => line.split(' ')[0]);
+  const ofLoops = callers.filter((id) => loops.has(id)).length;
+  console.log(`| futex system calls of loops during ${CALLS} forwarded calls, workers: ${workers} | ${ofLoops} |`);
+  console.log(`| of other threads meanwhile | ${callers.length - ofLoops} |`);
   await stop(gateway.child, 'SIGTERM');
 }
 

@@ -21,6 +21,8 @@ struct kind {
 struct log_aggregate {
     pthread_mutex_t lock;
     struct map *kinds;
+    struct kind *last; /* that was counted: mostly the next is the same; NULL after a flush */
+    struct buffer last_key;
     int64_t others; /* beyond the limits */
 };
 
@@ -45,6 +47,7 @@ void log_aggregate_destroy(struct log_aggregate *aggregate)
         return;
     log_aggregate_flush(aggregate);
     map_destroy(aggregate->kinds, destroy_kind);
+    buffer_finish(&aggregate->last_key);
     pthread_mutex_destroy(&aggregate->lock);
     free(aggregate);
 }
@@ -97,10 +100,17 @@ static void tell(struct kind *kind, int64_t calls)
 /* Under the lock. */
 static bool repeat(struct log_aggregate *aggregate, struct str key)
 {
-    struct kind *kind = map_get(aggregate->kinds, key);
-    if (kind)
-        kind->calls++;
-    return kind != NULL;
+    bool is_last = aggregate->last && str_equal(buffer_str(&aggregate->last_key), key);
+    struct kind *kind = is_last ? aggregate->last : map_get(aggregate->kinds, key);
+    if (!kind)
+        return false;
+    kind->calls++;
+    if (!is_last) {
+        aggregate->last = kind;
+        buffer_clear(&aggregate->last_key);
+        buffer_append(&aggregate->last_key, key);
+    }
+    return true;
 }
 
 bool log_aggregate_repeat(struct log_aggregate *aggregate, struct str key)
@@ -157,6 +167,7 @@ bool log_aggregate_flush(struct log_aggregate *aggregate)
     struct map *kinds = aggregate->kinds;
     int64_t others = aggregate->others;
     aggregate->kinds = fresh;
+    aggregate->last = NULL;
     aggregate->others = 0;
     pthread_mutex_unlock(&aggregate->lock);
     size_t position = 0;

@@ -6,6 +6,7 @@
 #include "authorization.h"
 #include "call_counters.h"
 #include "call_part.h"
+#include "call_pool.h"
 #include "deferred_response.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -57,7 +58,7 @@ static void on_gone(void *context)
 struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
                          struct snapshot *snapshot, const struct config_source *source)
 {
-    struct call *call = memory_alloc(sizeof *call);
+    struct call *call = call_pool_take();
     call->worker = worker;
     call->exchange = exchange;
     call->references = 1;
@@ -85,7 +86,7 @@ void call_unref(struct call *call)
     envelope_finish(&call->envelope);
     free(call->made_body);
     snapshot_unref(call->snapshot);
-    free(call);
+    call_pool_give(call);
 }
 
 struct str call_tool(const struct call *call)
