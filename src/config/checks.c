@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/config/glob.h"
+#include "taskgate/config/secure_url.h"
 #include "taskgate/core/memory.h"
 
 static bool is_alphanumeric(char c)
@@ -130,6 +131,27 @@ bool check_host(struct str text, struct error *error)
 {
     return is_authority(text) ||
            error_set(error, "this is no host as clients send it, such as gateway.example:7467");
+}
+
+bool check_issuer(struct str text, struct error *error)
+{
+    if (!secure_url_check(text, error))
+        return false;
+    if (memchr(text.bytes, '?', text.length))
+        return error_set(error, "an issuer has no query");
+    return true;
+}
+
+bool check_scope(struct str text, struct error *error)
+{
+    if (text.length == 0)
+        return error_set(error, "the text is empty");
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.bytes[i];
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            return error_set(error, "a scope has no white space, quotes or backslashes");
+    }
+    return true;
 }
 
 bool check_origin(struct str text, struct error *error)

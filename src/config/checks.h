@@ -16,6 +16,11 @@ bool check_url(struct str text, struct error *error);
 bool check_address(struct str text, struct error *error);
 /* A host as a Host header has it, with or without port. */
 bool check_host(struct str text, struct error *error);
+/* An issuer's identifier (RFC 8414 §2): an https URL, or plain http to this machine, without query.
+ */
+bool check_issuer(struct str text, struct error *error);
+/* RFC 6749 §3.3: one scope, without white space. */
+bool check_scope(struct str text, struct error *error);
 bool check_origin(struct str text, struct error *error);
 /* RFC 9110 token, and none of the names the gateway or HTTP itself must set. */
 bool check_header_name(struct str text, struct error *error);

@@ -111,6 +111,11 @@ static void finish_source(struct config_source *source)
     free(source->tls_ca);
     free(source->tls_cert);
     free(source->tls_key);
+    free(source->auth.issuer);
+    free(source->auth.jwks_url);
+    free(source->auth.audience);
+    finish_strings(&source->auth.scopes);
+    free(source->auth.groups_claim);
     free(source->id);
     free(source->url);
     free(source->prefix);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "taskgate/config/secure_url.h"
 #include "taskgate/core/memory.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -19,6 +20,8 @@ CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWL
 CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
 CHOICES(identities, "an identity", {"authorization", false}, {"session", true});
 CHOICES(connections, "a sharing of connections", {"shared", false}, {"per_owner", true});
+CHOICES(auth_upstreams, "a way of the token", {"drop", AUTH_UPSTREAM_DROP},
+        {"pass", AUTH_UPSTREAM_PASS});
 CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slack", false});
 CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
 CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
@@ -59,6 +62,7 @@ CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 #define RANGE(low, high) .minimum = (low), .maximum = (high)
 #define MS_MAX (INT64_C(365) * 24 * 3600 * 1000)
 #define FIVE_SECONDS INT64_C(5000)
+#define TEN_MINUTES INT64_C(600000)
 #define MIB (INT64_C(1) << 20)
 
 /* clang-format off */
@@ -115,6 +119,7 @@ const struct key config_keys[] = {
     {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
      .help = "Static credentials that are sent to the server, by header name."},
 
+    {"sources[]", "auth", KEY_MAPPING, .help = "Access tokens that every request to the source must bring. The gateway verifies them."},
     {"sources[]", "tls", KEY_MAPPING,
      .help = "Certificates toward a server whose `url` is https. Without it the system's authorities count, and the gateway shows none."},
 
@@ -124,6 +129,21 @@ const struct key config_keys[] = {
      .help = "The certificate that the gateway shows, in PEM, then those that lead to its root."},
     {"sources[].tls", "key", KEY_TEXT, AT(config_source, tls_key), .check = check_not_empty,
      .help = "Its private key, in PEM, without a passphrase."},
+    {"sources[].auth", "issuer", KEY_TEXT, AT(config_source, auth.issuer), .is_required = true, .check = check_issuer,
+     .help = "The issuer of the tokens, exactly as their `iss` has it. An https URL; plain http only on this machine."},
+    {"sources[].auth", "jwks_url", KEY_TEXT, AT(config_source, auth.jwks_url), .check = secure_url_check,
+     .help = "Address of the issuer's keys. Without it: the address in the issuer's metadata (RFC 8414, then OpenID)."},
+    {"sources[].auth", "audience", KEY_TEXT, AT(config_source, auth.audience), .is_required = true, .check = check_not_empty,
+     .help = "The value that `aud` of a token must have. If it is a URL, it is also the `resource` of the metadata."},
+    {"sources[].auth", "scopes", KEY_TEXTS, AT(config_source, auth.scopes), .check = check_scope,
+     .help = "Scopes that a token must have, all of them."},
+    {"sources[].auth", "groups_claim", KEY_TEXT, AT(config_source, auth.groups_claim), .check = check_not_empty, .default_text = "groups",
+     .help = "The claim that holds the groups. A name that the token does not have is tried as a path, such as `realm_access.roles`."},
+    {"sources[].auth", "leeway", KEY_DURATION, AT(config_source, auth.leeway_ms), RANGE(0, TEN_MINUTES), .default_text = "60s",
+     .help = "How far the issuer's clock may differ."},
+    {"sources[].auth", "upstream", KEY_CHOICE, AT(config_source, auth.upstream), .choices = &auth_upstreams, .default_text = "drop",
+     .help = "Whether the server gets the client's token."},
+
     {"sources[].headers.*", "env", KEY_TEXT, .is_required = true, .check = check_variable_name,
      .help = "Environment variable that holds the header's value."},
 

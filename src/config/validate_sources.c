@@ -109,6 +109,33 @@ static void check_headers(const struct source_view *view)
         resolve_header(view, &view->source->headers[i], headers->keys[i], headers->values[i]);
 }
 
+/* An empty mapping must not leave the source open to everybody. */
+static void check_auth(const struct source_view *view)
+{
+    const struct node *auth = node_get(view->node, "auth");
+    const struct config_auth *read = &view->source->auth;
+    if (!auth)
+        return;
+    if (node_is_null(auth)) {
+        complain(view, "auth", "name issuer and audience, or take the key out",
+                 "the mapping is empty");
+        return;
+    }
+    char *path = path_of(view, "auth");
+    if (read->upstream == AUTH_UPSTREAM_PASS) {
+        char *key = document_join(path, "upstream");
+        report_warning(&view->draft->report, node_get(auth, "upstream"), key, "write drop",
+                       "the specification forbids to pass tokens on unless they are meant for that "
+                       "server");
+        free(key);
+    }
+    if (view->source->identity_session)
+        report_warning(&view->draft->report, node_get(view->node, "identity"), path,
+                       "take `identity` out",
+                       "with auth the token's subject owns, not the session");
+    free(path);
+}
+
 void validate_sources(const struct draft *draft)
 {
     const struct node *sources = node_get(draft->root, "sources");
@@ -120,5 +147,6 @@ void validate_sources(const struct draft *draft)
         check_names(&view);
         check_expose(&view);
         check_headers(&view);
+        check_auth(&view);
     }
 }

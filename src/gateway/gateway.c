@@ -19,6 +19,7 @@
 #include "request/broadcast.h"
 #include "request/call.h"
 #include "request/request_headers.h"
+#include "request/token_check.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "run/quota.h"
@@ -84,6 +85,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->inputs = input_table_create();
     gateway->task_aliases = task_aliases_create();
     gateway->request_headers = request_headers_create();
+    gateway->token_check = token_check_create();
     return gateway;
 }
 
@@ -94,6 +96,7 @@ void gateway_destroy(struct gateway *gateway)
     shadow_destroy(gateway->shadow);
     inbox_table_destroy(gateway->inbox_table);
     request_headers_destroy(gateway->request_headers);
+    token_check_destroy(gateway->token_check);
     task_aliases_destroy(gateway->task_aliases);
     input_table_destroy(gateway->inputs);
     quota_destroy(gateway->promoted);
@@ -150,6 +153,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     worker->executions = map_create();
     worker->detached_tasks = map_create();
     list_init(&worker->detached);
+    token_check_worker_init(worker);
     gateway->workers = memory_grow_array(gateway->workers, gateway->worker_count + 1,
                                          sizeof(struct gateway_worker *));
     gateway->workers[gateway->worker_count++] = worker;
@@ -180,6 +184,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     detached_calls_drop(worker);
     rpc_call_cancel_all(worker);
     decision_log_finish(worker);
+    token_check_worker_close(worker);
 }
 
 void gateway_worker_destroy(struct gateway_worker *worker)
@@ -217,6 +222,7 @@ void gateway_fetch_tools(struct gateway_worker *worker)
     struct snapshot *snapshot = snapshot_current();
     catalog_reconfigure(worker->gateway->catalog, snapshot->config);
     snapshot_unref(snapshot);
+    token_check_prepare(worker);
     tools_fetch_missing(worker);
 }
 

@@ -67,6 +67,20 @@ struct config_tls {
     struct tls_server *server; /* what they come to; NULL: plain HTTP */
 };
 
+/* What becomes of a client's verified token on the way up. */
+enum config_auth_upstream { AUTH_UPSTREAM_DROP, AUTH_UPSTREAM_PASS };
+
+/* The gateway as the OAuth resource server of a source. */
+struct config_auth {
+    char *issuer;   /* as `iss` has it; NULL: the source is open */
+    char *jwks_url; /* or NULL: where the issuer's metadata says */
+    char *audience;
+    struct config_strings scopes; /* a token needs all of them */
+    char *groups_claim;
+    int64_t leeway_ms;
+    enum config_auth_upstream upstream;
+};
+
 struct config_source {
     char *id;
     char *url;         /* THOUGHTGATE_UPSTREAM already applied */
@@ -78,6 +92,7 @@ struct config_source {
     enum config_expose_mode expose_mode;
     struct config_strings expose;         /* globs */
     struct config_source_header *headers; /* static credentials toward upstream */
+    struct config_auth auth;
     size_t header_count;
     char *tls_ca, *tls_cert, *tls_key; /* files, or NULL each */
     struct tls_client *tls;            /* what they come to; NULL: the system's authorities */

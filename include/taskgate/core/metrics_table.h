@@ -18,6 +18,7 @@ METRIC_ROW(DECISIONS, COUNTER, "decisions_total", "gate,outcome", "Decisions of 
 METRIC_ROW(ERRORS, COUNTER, "errors_total", "error_type,method", "JSON-RPC errors that the gateway itself answers.")
 METRIC_ROW(LIMITS_REACHED, COUNTER, "limits_reached_total", "limit", "Requests and tasks refused by a limit, by its key below `limits`. For connections: times that their limit was reached.")
 METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outcome", "Approvals asked for and decided.")
+METRIC_ROW(TOKENS_REFUSED, COUNTER, "tokens_refused_total", "source,reason", "Requests refused for their access token.")
 METRIC_ROW(UPSTREAM_REQUESTS, COUNTER, "upstream_requests_total", "target,status_code", "Calls to upstream servers.")
 METRIC_ROW(TASKS_CREATED, COUNTER, "tasks_created_total", "task_type", "Tasks created: approval, accelerated or promoted.")
 METRIC_ROW(TASKS_COMPLETED, COUNTER, "tasks_completed_total", "task_type,outcome", "Tasks that ended, by final state.")

@@ -37,7 +37,8 @@ struct str policy_name_of(const struct cedar_policy *policy);
 
 /* The caller. */
 struct policy_principal {
-    struct str owner; /* "auth:<hex>", "session:<hex>", "admin:<name>" or "anonymous" */
+    struct str
+        owner; /* "auth:<hex>", "sub:<hex>", "session:<hex>", "admin:<name>" or "anonymous" */
     struct str client_name, client_version; /* as the client calls itself; nobody vouches for it */
 };
 

@@ -13,6 +13,8 @@
 #include "request/call.h"
 #include "request/call_counters.h"
 #include "request/header_check.h"
+#include "request/token_answer.h"
+#include "request/token_check.h"
 #include "run/detached_call.h"
 #include "session_end.h"
 #include "taskgate/core/log.h"
@@ -20,8 +22,6 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/http/guard.h"
 #include "taskgate/policy/gate.h"
-
-#define METADATA_PATH "/.well-known/oauth-protected-resource"
 
 /* ---- which source a path names ---- */
 
@@ -307,49 +307,84 @@ static void relay_metadata(struct call *call)
     free(target);
 }
 
+/* ---- the door ---- */
+
+static void answer_wrong_verb(struct call *call, const char *allowed)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct http_header allow = {STR("allow"), str_from(allowed)};
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond(exchange, 405, &allow, 1, STR_EMPTY);
+}
+
+static void handle(struct call *call)
+{
+    struct str method = http_method(call->exchange);
+    if (str_equal(method, STR("POST"))) {
+        handle_post(call);
+        return;
+    }
+    call_identify(call);
+    if (str_equal(method, STR("GET")))
+        call_with_facts(call, open_stream);
+    else if (str_equal(method, STR("DELETE")))
+        session_end_handle(call);
+    else
+        answer_wrong_verb(call, "GET, POST, DELETE");
+}
+
+static void handle_metadata(struct call *call)
+{
+    if (!str_equal(http_method(call->exchange), STR("GET"))) {
+        answer_wrong_verb(call, "GET");
+    } else if (call->source->auth.issuer) {
+        token_answer_metadata(call);
+    } else {
+        call_identify(call);
+        relay_metadata(call);
+    }
+}
+
+/* What needs no look at who asks. */
+static bool passes_door(struct gateway *gateway, struct http_exchange *exchange,
+                        const struct config *config, const struct config_source *source)
+{
+    bool post = str_equal(http_method(exchange), STR("POST"));
+    if (!passes_guard(exchange, config) || !is_clear(exchange) ||
+        !passes_rate(gateway, exchange, config))
+        return false;
+    if (!source || (!source->enabled && !post)) {
+        refuse(exchange, 404, "No MCP server is behind this path.");
+        return false;
+    }
+    if (!passes_principal_rate(gateway, exchange, config, source))
+        return false;
+    if (!post && atomic_load(&gateway->shutting_down)) {
+        refuse(exchange, 503, "The gateway is shutting down.");
+        return false;
+    }
+    return true;
+}
+
 void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
 {
-    struct str path = http_path(exchange), method = http_method(exchange);
+    struct str path = http_path(exchange);
     struct snapshot *snapshot = snapshot_current();
     bool metadata =
         str_equal(path, STR(METADATA_PATH)) || str_starts_with(path, STR(METADATA_PATH "/"));
     const struct config_source *source = metadata ? source_of_metadata(snapshot->config, path)
                                                   : source_of_path(snapshot->config, path);
-    bool post = str_equal(method, STR("POST")), get = str_equal(method, STR("GET"));
-    if (!passes_guard(exchange, snapshot->config) || !is_clear(exchange) ||
-        !passes_rate(worker->gateway, exchange, snapshot->config)) {
-        snapshot_unref(snapshot);
-        return;
-    }
-    if (!source || (!source->enabled && !post)) {
-        refuse(exchange, 404, "No MCP server is behind this path.");
-        snapshot_unref(snapshot);
-        return;
-    }
-    if (!passes_principal_rate(worker->gateway, exchange, snapshot->config, source)) {
-        snapshot_unref(snapshot);
-        return;
-    }
-    if (!get && (metadata || (!post && !str_equal(method, STR("DELETE"))))) {
-        struct http_header allow = {STR("allow"), metadata ? STR("GET") : STR("GET, POST, DELETE")};
-        http_respond(exchange, 405, &allow, 1, STR_EMPTY);
-        snapshot_unref(snapshot);
-        return;
-    }
-    if (!post && atomic_load(&worker->gateway->shutting_down)) {
-        refuse(exchange, 503, "The gateway is shutting down.");
+    if (!passes_door(worker->gateway, exchange, snapshot->config, source)) {
         snapshot_unref(snapshot);
         return;
     }
     struct call *call = call_create(worker, exchange, snapshot, source);
-    if (!post)
-        call_identify(call);
-    if (post)
-        handle_post(call);
-    else if (metadata)
-        relay_metadata(call);
-    else if (get)
-        call_with_facts(call, open_stream);
+    if (metadata)
+        handle_metadata(call);
+    else if (source->auth.issuer)
+        token_check_then(call, handle);
     else
-        session_end_handle(call);
+        handle(call);
 }

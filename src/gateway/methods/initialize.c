@@ -44,7 +44,7 @@ static void on_head(struct call *call, int status, const struct headers *headers
     struct handshake *handshake = handshake_of(call);
     struct str id = headers_find(headers, "mcp-session-id");
     if (status == 200 && id.length > 0)
-        digest_sha256_hex(id, handshake->session);
+        call_digest_session(call, id, handshake->session);
 }
 
 static void copy_text(char *to, size_t size, struct str json_string)

@@ -13,9 +13,25 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
 
-/* No claim inside a token is read: only its digest counts. */
+/* Under verified tokens a session is its owner's: the same id of somebody else is another one. */
+void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES])
+{
+    if (!call->identity) {
+        digest_sha256_hex(id, digest);
+        return;
+    }
+    struct buffer text = {0};
+    buffer_append_text(&text, call->identity->owner);
+    buffer_append_char(&text, '\0');
+    buffer_append(&text, id);
+    digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+/* Without `auth` no claim inside a token is read: only its digest counts. */
 void call_identify(struct call *call)
 {
     struct str session = http_header(call->exchange, "mcp-session-id");
@@ -24,10 +40,13 @@ void call_identify(struct call *call)
         return;
     call->identified = true;
     if (session.length > 0)
-        digest_sha256_hex(session, call->session);
+        call_digest_session(call, session, call->session);
     if (token.length > 0)
         authorization_digest(token, call->token);
-    owner_write(call->owner, call->token, call->session, call->source->identity_session);
+    if (call->identity)
+        snprintf(call->owner, sizeof call->owner, "%s", call->identity->owner);
+    else
+        owner_write(call->owner, call->token, call->session, call->source->identity_session);
 }
 
 void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool)
@@ -85,6 +104,7 @@ void call_unref(struct call *call)
         return;
     envelope_finish(&call->envelope);
     free(call->made_body);
+    identity_unref(call->identity);
     snapshot_unref(call->snapshot);
     call_pool_give(call);
 }
@@ -292,6 +312,8 @@ bool call_owns(const struct call *call, const struct task *task)
         return false;
     if (strcmp(task->owner, call->owner) == 0)
         return true;
+    if (call->identity)
+        return false;
     /* A token that was exchanged for a new one inside the task's own session. */
     return task->session[0] && strcmp(task->session, call->session) == 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/identity/identity.h"
 
 /* ---- keys ---- */
 
@@ -138,6 +139,12 @@ enum dialect_pending client_pending_look(const struct call *call)
 char *client_describe(const struct call *call)
 {
     const char *name = call->facts.client.name[0] ? call->facts.client.name : "unknown client";
+    if (call->identity) {
+        const char *called = call->identity->name ? call->identity->name : call->identity->email;
+        if (!called)
+            return memory_copy_text(call->identity->subject);
+        return memory_format("%s (%s, says the issuer)", call->identity->subject, called);
+    }
     const char *digest = strchr(call->owner, ':');
     if (!digest)
         return memory_format("%s (anonymous)", name);

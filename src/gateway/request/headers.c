@@ -73,7 +73,7 @@ void headers_add_all(struct headers *headers, const struct headers *from)
         headers->owner = memory_copy_text(from->owner);
 }
 
-void headers_set(struct headers *headers, struct str name, struct str value)
+static void take_out(struct headers *headers, struct str name)
 {
     size_t kept = 0;
     for (size_t i = 0; i < headers->count; i++) {
@@ -85,6 +85,11 @@ void headers_set(struct headers *headers, struct str name, struct str value)
         }
     }
     headers->count = kept;
+}
+
+void headers_set(struct headers *headers, struct str name, struct str value)
+{
+    take_out(headers, name);
     headers_add(headers, name, value);
 }
 
@@ -176,6 +181,8 @@ void headers_set_static(struct headers *headers, const struct config_source *sou
 {
     if (source->connections_per_owner && !headers->owner)
         note_owner(headers, source);
+    if (source->auth.issuer && source->auth.upstream == AUTH_UPSTREAM_DROP)
+        take_out(headers, STR("authorization")); /* it is meant for the gateway alone */
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
 }

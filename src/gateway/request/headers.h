@@ -48,7 +48,8 @@ void headers_add_all(struct headers *headers, const struct headers *from);
  * round", `sources[].connections`); empty: everybody's. Borrowed from the headers. */
 struct str headers_connection_owner(const struct headers *headers,
                                     const struct config_source *source);
-/* Puts the source's static credentials in the place of the client's. */
+/* Puts the source's static credentials in the place of the client's, whose token goes where the
+ * source has `auth` that drops it. */
 void headers_set_static(struct headers *headers, const struct config_source *source);
 /* The headers of a response. Content-Length is left out: the body's own length is sent. */
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count);

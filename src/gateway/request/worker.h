@@ -28,6 +28,8 @@ struct rewritten_lists;
 struct sessions;
 struct shadow;
 struct task_aliases;
+struct token_check;
+struct token_worker;
 
 struct gateway {
     struct store *store;
@@ -42,6 +44,7 @@ struct gateway {
     struct inbox_table *inbox_table;         /* inbox/inbox.h */
     struct input_table *inputs;              /* what upstream asks */
     struct request_headers *request_headers; /* of calls that are tasks */
+    struct token_check *token_check;         /* request/token_check.h */
     struct task_aliases *task_aliases;       /* which of ours each is, while it is followed */
     /* How lower rooms tell higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
@@ -60,6 +63,7 @@ struct gateway_worker {
     struct buffer reachable_source; /* which upstream answered lately, and until when that holds */
     int64_t reachable_until_ms;     /* monotonic */
     struct metrics_handle active_requests;
+    struct token_worker *tokens;   /* request/token_check.h */
     struct list calls;             /* struct call.node, every one that is not yet answered */
     struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */

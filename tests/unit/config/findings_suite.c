@@ -10,6 +10,7 @@
 #define UP "  - {id: up, kind: mcp, url: 'http://h/mcp'}\n"
 #define GOVERNANCE "governance:\n  defaults: {action: forward}\n"
 #define DIGEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define AUTH(more) HEAD "  - {id: up, kind: mcp, url: 'http://h/', auth: {" more "}}\n" GOVERNANCE
 #define RULES HEAD UP GOVERNANCE "  rules:\n"
 
 static const struct finding {
@@ -34,6 +35,35 @@ static const struct finding {
      "\"-\"\n"},
     {HEAD "  - {kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
      "t.yaml:3:5: sources[0].id: V-016 the key is missing\n"},
+    /* auth */
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', auth: {}}\n" GOVERNANCE,
+     "t.yaml:3:49: sources[0].auth.issuer: the key is missing\n"
+     "t.yaml:3:49: sources[0].auth.audience: the key is missing\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', auth: }\n" GOVERNANCE,
+     "t.yaml:3:49: sources[0].auth: the mapping is empty; name issuer and audience, or take the "
+     "key out\n"},
+    {AUTH("issuer: 'http://i.example', audience: a"),
+     "t.yaml:3:58: sources[0].auth.issuer: \"http://i.example\": plain http is for this machine "
+     "alone; the URL needs https\n"},
+    {AUTH("issuer: 'https://i.example/?x', audience: ''"),
+     "t.yaml:3:58: sources[0].auth.issuer: \"https://i.example/?x\": an issuer has no query\n"
+     "t.yaml:3:92: sources[0].auth.audience: \"\": must not be empty\n"},
+    {AUTH("issuer: 'https://i', audience: a, jwks_url: 'ftp://i', leeway: 11m, upstream: keep"),
+     "t.yaml:3:94: sources[0].auth.jwks_url: \"ftp://i\": the URL does not begin with https://\n"
+     "t.yaml:3:113: sources[0].auth.leeway: \"11m\": the maximum is 10m\n"
+     "t.yaml:3:128: sources[0].auth.upstream: \"keep\" is not a way of the token; it may be drop, "
+     "pass\n"},
+    {AUTH("issuer: 'https://i', audience: a, scopes: ['a b', '', x], groups_claim: ''"),
+     "t.yaml:3:93: sources[0].auth.scopes[0]: \"a b\": a scope has no white space, quotes or "
+     "backslashes\n"
+     "t.yaml:3:100: sources[0].auth.scopes[1]: \"\": the text is empty\n"
+     "t.yaml:3:122: sources[0].auth.groups_claim: \"\": must not be empty\n"},
+    {AUTH("issuer: 'https://i', audience: a, upstream: pass}, identity: session, expose: {mode: "
+          "all"),
+     "t.yaml:3:94: warning: sources[0].auth.upstream: the specification forbids to pass tokens on "
+     "unless they are meant for that server; write drop\n"
+     "t.yaml:3:111: warning: sources[0].auth: with auth the token's subject owns, not the session; "
+     "take `identity` out\n"},
     /* V-004, V-005 and rules that ask policies which nobody wrote */
     {RULES "    - {match: a, action: deny, policy_id: p}\n",
      "t.yaml:7:43: warning: governance.rules[0].policy_id: V-004 the key has no effect without "

@@ -24,8 +24,8 @@ START_TEST(values_go_both_ways)
 END_TEST
 
 /* Padding, the other alphabet, white space, a lone character, bits left over. */
-static const char *const bad[] = {"Zg==", "Zm8=",  "_+_-", "_/_-", "Zm9 v", "Zm9v\n",
-                                  "Z",    "Zm9vY", "Zh",   "Zm9",  "Zm9v."};
+static const char *const bad[] = {"Zg==",  "Zm8=", "_+_-",  "_/_-", "Zm9 v", "Zm9v\n", "Z",
+                                  "Zm9vY", "A",    "Zm9vA", "Zh",   "Zm9",   "Zm9v."};
 
 START_TEST(other_spellings_are_refused)
 {

@@ -1,0 +1,21 @@
+/*
+ * The gateway as the OAuth resource server of a source: who a request is from, by its access token
+ * (contract "Agents by token"; RFC 6750, 9068, 9728). On the call's loop.
+ */
+#pragma once
+
+#include "call.h"
+
+/* Finds out whose the request is, then goes on with `call->identity` set; or answers 401, 403 or
+ * 503 by itself. The source has `auth`. A token that was seen before costs a hash and a look-up;
+ * where keys must be fetched first, the call waits for them. */
+void token_check_then(struct call *call, call_step next);
+/* ---- the life of a gateway and its workers ---- */
+struct token_check *token_check_create(void);
+void token_check_destroy(struct token_check *check); /* NULL is allowed */
+/* On the worker's thread. Closing the last worker of all waits for the thread that asks issuers, so
+ * that it comes before any of their loops is destroyed. */
+void token_check_worker_init(struct gateway_worker *worker);
+void token_check_worker_close(struct gateway_worker *worker);
+/* Has the keys of all issuers of the configuration in force fetched. */
+void token_check_prepare(struct gateway_worker *worker);
