@@ -185,6 +185,12 @@ const char *const migration_scripts[] = {
 
     /* 10 -> 11: whether the arguments are still what the client sent */
     "ALTER TABLE task_request ADD COLUMN redacted INTEGER NOT NULL DEFAULT 0;",
+
+    /* 11 -> 12: operators who have signed in; of their cookies there are digests only */
+    "CREATE TABLE sign_in (sequence INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL UNIQUE,"
+    " person TEXT NOT NULL, issuer TEXT NOT NULL, claims TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL);"
+    "CREATE INDEX sign_in_until ON sign_in (until_ms);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -45,6 +45,7 @@ void operation_clear_reply(struct operation *operation)
     free(reply->tasks);
     free(reply->sequences);
     session_destroy((struct store_session *)reply->session);
+    sign_in_destroy((struct store_sign_in *)reply->sign_in);
     free_audit(reply->audit, reply->audit_count);
     free_deliveries(reply->deliveries, reply->delivery_count);
     *reply = (struct store_reply){.status = STORE_OK};
@@ -77,6 +78,7 @@ void operation_destroy(struct operation *operation)
     free(operation->token_digest);
     free(operation->upstream_task);
     session_destroy(operation->session_value);
+    sign_in_destroy(operation->sign_in);
     free(operation->targets);
     free(operation->reason);
     MAGIC_CLEAR(operation);

@@ -45,6 +45,7 @@ struct operation {
     char *upstream_task;
     int64_t time_ms;
     struct store_session *session_value;
+    struct store_sign_in *sign_in;
     struct store_outbox_target *targets;
     size_t target_count;
     int64_t sequence;
@@ -69,7 +70,8 @@ struct operation_kind {
 extern const struct operation_kind operation_task_create, operation_task_get, operation_task_change,
     operation_task_set_upstream, operation_task_set_message, operation_task_list,
     operation_task_cancel_session, operation_session_put, operation_session_get,
-    operation_session_delete, operation_pair_put, operation_pair_get, operation_audit_list,
+    operation_session_delete, operation_pair_put, operation_pair_get, operation_sign_in_put,
+    operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
     operation_outbox_configure, operation_outbox_due, operation_outbox_delivered,
     operation_outbox_postpone, operation_outbox_give_up, operation_sweep, operation_probe,
     operation_recover;
@@ -86,3 +88,5 @@ void batch_drop_events(struct batch *batch, size_t keep);
 
 struct store_session *session_copy(const struct store_session *session);
 void session_destroy(struct store_session *session);
+struct store_sign_in *sign_in_copy(const struct store_sign_in *sign_in);
+void sign_in_destroy(struct store_sign_in *sign_in); /* NULL is allowed */

@@ -86,6 +86,16 @@ STATEMENT_ROW(PAIR_GET,
     "SELECT 1 FROM pair WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
 STATEMENT_ROW(PAIR_DELETE, "DELETE FROM pair WHERE source = ?1 AND session_digest = ?2")
 STATEMENT_ROW(PAIR_PURGE, "DELETE FROM pair WHERE accepted_ms < ?1")
+STATEMENT_ROW(SIGN_IN_PUT,
+    "INSERT INTO sign_in (digest, person, issuer, claims, created_ms, until_ms)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+STATEMENT_ROW(SIGN_IN_DROP_OLDEST,
+    "DELETE FROM sign_in WHERE sequence <= (SELECT max(sequence) FROM sign_in) - ?1")
+STATEMENT_ROW(SIGN_IN_GET,
+    "SELECT digest, person, issuer, claims, created_ms, until_ms FROM sign_in"
+    " WHERE digest = ?1 AND until_ms > ?2")
+STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
+STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM sign_in WHERE until_ms <= ?1")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO audit (at_ms, task_id, event, from_state, to_state, actor_kind, actor_name,"
     " reason, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")

@@ -276,6 +276,30 @@ void store_pair_get(struct store *store, struct str source, struct str session_d
     queue(store, operation);
 }
 
+/* ---- sign-ins ---- */
+
+void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_sign_in_put, call);
+    operation->sign_in = sign_in_copy(sign_in);
+    queue(store, operation);
+}
+
+void store_sign_in_get(struct store *store, struct str digest, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_sign_in_get, call);
+    operation->id = memory_copy_str(digest);
+    queue(store, operation);
+}
+
+void store_sign_in_delete(struct store *store, struct str digest, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_sign_in_delete, call);
+    operation->id = memory_copy_str(digest);
+    queue(store, operation);
+}
+
 /* ---- audit ---- */
 
 void store_audit_list(struct store *store, struct str task_id, struct store_call call)

@@ -72,7 +72,8 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
     bool done = task_operations_expire(batch, EXPIRE_LIMIT) && purge_tasks(batch, &purged) &&
                 run_with_time(batch, STATEMENT_SESSION_PURGE, before_ms) &&
-                run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms);
+                run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms) &&
+                run_with_time(batch, STATEMENT_SIGN_IN_PURGE, batch->now_ms);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;
     else

@@ -59,6 +59,7 @@ enum store_status {
 };
 
 struct store_session;
+struct store_sign_in;
 struct store_audit_entry;
 struct store_delivery;
 
@@ -71,6 +72,7 @@ struct store_reply {
     int64_t *sequences; /* list: the row number of each task, for the next page */
     bool has_more;      /* list: there are older ones */
     const struct store_session *session;
+    const struct store_sign_in *sign_in;
     const struct store_audit_entry *audit; /* audit list */
     size_t audit_count;
     const struct store_delivery *deliveries; /* outbox */
@@ -176,6 +178,22 @@ void store_pair_put(struct store *store, struct str source, struct str session_d
 /* STORE_OK when the pair was accepted at some time, else STORE_NOT_FOUND. */
 void store_pair_get(struct store *store, struct str source, struct str session_digest,
                     struct str token_digest, struct store_call call);
+
+/* ---- operators who have signed in: what survives a restart of their sessions ---- */
+struct store_sign_in {
+    char *digest; /* SHA-256 hex of the cookie: the cookie itself is never stored */
+    char *person; /* as whom they have signed in */
+    char *issuer;
+    char *claims; /* JSON object: the issuer's word of them */
+    int64_t created_ms;
+    int64_t until_ms; /* from then on there is none; it goes with the next sweep */
+};
+/* Keeps the latest 10,000. */
+void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
+                       struct store_call call);
+void store_sign_in_get(struct store *store, struct str digest, struct store_call call);
+/* STORE_OK, also when there was none. */
+void store_sign_in_delete(struct store *store, struct str digest, struct store_call call);
 
 /* ---- audit: append-only ---- */
 struct store_audit_entry {
