@@ -7,8 +7,10 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
+#include "attempts.h"
 #include "events.h"
 #include "feed.h"
+#include "provider.h"
 #include "results.h"
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
@@ -50,10 +52,14 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     admin->started_ms = clock_monotonic_ms();
     memcpy(admin->extra_token_sha256, options->extra_token_sha256,
            sizeof admin->extra_token_sha256);
+    admin->attempts = attempts_create();
     list_init(&admin->streams);
     list_init(&admin->waits);
+    admin->provider = provider_create(loop);
     admin->server = http_server_create(loop, &server, error);
     if (!admin->server) {
+        provider_destroy(admin->provider);
+        attempts_destroy(admin->attempts);
         free(admin);
         return NULL;
     }
@@ -95,6 +101,8 @@ void admin_destroy(struct admin *admin)
         return;
     /* Its exchanges are told that they are gone, and the streams go with theirs. */
     http_server_destroy(admin->server);
+    provider_destroy(admin->provider);
+    attempts_destroy(admin->attempts);
     feed_destroy(admin->feed);
     free(admin->config_error);
     free(admin);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
@@ -137,6 +138,15 @@ void events_open(const struct request *request)
     http_stream_write(request->exchange, STR(": open\n\n"));
     start_keep_alive(stream);
     catch_up(stream);
+}
+
+void events_end_of(struct admin *admin, const char *sha256)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (strcmp(stream->who->sha256, sha256) == 0)
+            end_stream(stream);
+    }
 }
 
 void events_end_all(struct admin *admin)

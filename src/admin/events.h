@@ -3,5 +3,7 @@
 
 #include "internal.h"
 
+/* Of whoever has shown the token or cookie with this digest. */
+void events_end_of(struct admin *admin, const char *sha256);
 /* Ends every stream; no new one is opened once the server shuts down. */
 void events_end_all(struct admin *admin);

@@ -19,6 +19,8 @@ struct admin {
     struct list streams; /* of events.c */
     struct list waits;   /* of results.c */
     struct gateway_worker *worker;
+    struct provider *provider;
+    struct attempts *attempts;
     char extra_token_sha256[65];
     bool (*upstream_reachable)(void *context);
     void *context;
@@ -42,11 +44,19 @@ typedef void (*request_handler)(const struct request *request);
 /* ---- router.c ---- */
 void router_handle(struct http_exchange *exchange, void *admin);
 
+/* Whether a page of admin.public_url has sent the request, and no other: what a browser lets
+ * another page send has no X-Taskgate: 1, or another Origin. */
+bool router_is_from_own_page(const struct request *request);
+
 /* ---- one handler per route, each in the file of its name ---- */
 void probes_health(const struct request *request);
 void probes_ready(const struct request *request);
 void probes_metrics(const struct request *request);
 void page_serve(const struct request *request);
+void sign_in_begin(const struct request *request);
+void sign_in_return(const struct request *request);
+void sign_in_describe(const struct request *request);
+void sign_out(const struct request *request);
 void whoami_get(const struct request *request);
 void tasks_list(const struct request *request);
 void tasks_get(const struct request *request);

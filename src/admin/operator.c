@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/digest.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 #include "taskgate/json/members.h"
@@ -39,6 +39,7 @@ static struct operator_identity *create(const char *name, const struct config_pe
 {
     struct operator_identity *who = memory_alloc(sizeof *who);
     who->references = 1;
+    who->until_ms = INT64_MAX;
     who->name = memory_copy_text(name);
     who->person = memory_copy_text(person ? person->name : name);
     who->roles = roles;
@@ -73,6 +74,83 @@ struct operator_identity *operator_of_token(const struct admin *admin, const str
     return who;
 }
 
+/* ---- the person whom an issuer has told ---- */
+
+/* An entry that has a subject is that subject's alone: an address may be given to another person.
+ */
+static const struct config_person *find_person(const struct config *config,
+                                               const struct identity *identity)
+{
+    const struct config_person *found = NULL;
+    for (size_t i = 0; i < config->person_count; i++) {
+        const struct config_person *person = &config->people[i];
+        bool is_of_issuer = person->issuer && strcmp(person->issuer, identity->issuer) == 0;
+        if (person->subject && is_of_issuer && strcmp(person->subject, identity->subject) == 0)
+            return person;
+        if (!person->subject && person->email && identity->email && identity->email_verified &&
+            str_equal_ignore_case(str_from(person->email), str_from(identity->email)))
+            found = person;
+    }
+    return found;
+}
+
+/* A stranger's subject may read like the name of somebody else here. */
+static char *name_stranger(const struct config *config, const struct identity *identity)
+{
+    bool is_taken = strcmp(identity->subject, EXTRA_TOKEN_NAME) == 0 ||
+                    config_person_find(config, identity->subject);
+    for (size_t i = 0; i < config->token_count; i++)
+        is_taken = is_taken || strcmp(config->tokens[i].name, identity->subject) == 0;
+    return is_taken ? memory_format("%s (%s)", identity->subject, identity->issuer)
+                    : memory_copy_text(identity->subject);
+}
+
+static unsigned roles_of(const struct config_oidc *oidc, const struct config_strings *groups)
+{
+    const struct {
+        enum config_role role;
+        const struct config_strings *groups;
+    } rows[] = {
+        {ROLE_VIEWER, &oidc->viewers},
+        {ROLE_APPROVER, &oidc->approvers},
+        {ROLE_CALLER, &oidc->callers},
+        {ROLE_AUDITOR, &oidc->auditors},
+    };
+    unsigned roles = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t k = 0; k < rows[i].groups->count; k++) {
+            if (has_group(groups, rows[i].groups->items[k]))
+                roles |= (unsigned)rows[i].role;
+        }
+    }
+    return roles;
+}
+
+struct operator_identity *operator_of_identity(const struct config *config,
+                                               struct identity *identity)
+{
+    if (!config->oidc.is_on || strcmp(config->oidc.issuer, identity->issuer) != 0)
+        return NULL;
+    const char *name = identity->name ? identity->name : identity->subject;
+    const struct config_person *person = find_person(config, identity);
+    const struct config_strings claimed = {identity->groups.items, identity->groups.count};
+    struct operator_identity *who = create(name, person, 0);
+    if (!person) {
+        free(who->person);
+        who->person = name_stranger(config, identity);
+    }
+    free(who->issuer);
+    free(who->subject);
+    who->issuer = memory_copy_text(identity->issuer);
+    who->subject = memory_copy_text(identity->subject);
+    add_groups(&who->groups, &claimed);
+    who->roles = roles_of(&config->oidc, &who->groups);
+    who->via = OPERATOR_VIA_OIDC;
+    who->identity = identity_ref(identity);
+    who->until_ms = identity->until_ms;
+    return who;
+}
+
 struct operator_identity *operator_ref(struct operator_identity *who)
 {
     who->references++;
@@ -90,6 +168,7 @@ void operator_unref(struct operator_identity *who)
     free(who->person);
     free(who->issuer);
     free(who->subject);
+    identity_unref(who->identity);
     free(who);
 }
 
@@ -107,37 +186,38 @@ bool operator_sees_own_only(const struct operator_identity *who)
     return !operator_may(who, ROLE_VIEWER);
 }
 
-/* The owner that a verified agent's token of this subject gives a task. */
+/* A call of an agent that has shown a verified token of this subject. */
 static bool is_own_subject(const struct operator_identity *who, const struct task *task)
 {
-    struct str owner = str_from(task->owner), prefix = STR("sub:");
-    struct buffer text;
-    char digest[65];
-    if (!who->issuer || !who->subject || !str_starts_with(owner, prefix))
+    char owner[IDENTITY_OWNER_BYTES];
+    if (!who->issuer || !who->subject)
         return false;
-    buffer_init(&text);
-    buffer_append_text(&text, who->issuer);
-    buffer_append_char(&text, '\0');
-    buffer_append_text(&text, who->subject);
-    digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
-    return str_equal(str_slice(owner.bytes + prefix.length, owner.length - prefix.length),
-                     str_from(digest));
+    identity_owner(who->issuer, who->subject, owner);
+    return strcmp(task->owner, owner) == 0;
 }
 
-/* The name as well: a task of before the token was given a person is theirs, too. */
+/* The token's name as well: a task of before it was given a person is theirs, too. */
 bool operator_owns(const struct operator_identity *who, const struct task *task)
 {
-    return control_owns(who->person, task) || control_owns(who->name, task) ||
+    return control_owns(who->person, task) ||
+           (who->via == OPERATOR_VIA_TOKEN && control_owns(who->name, task)) ||
            is_own_subject(who, task);
+}
+
+static struct operator_identity *look_again(const struct admin *admin, const struct config *config,
+                                            const struct operator_identity *who)
+{
+    if (clock_now_ms() >= who->until_ms)
+        return NULL;
+    return who->identity ? operator_of_identity(config, who->identity)
+                         : operator_of_token(admin, config, who->sha256);
 }
 
 bool operator_still_may(const struct admin *admin, const struct operator_identity *who,
                         unsigned roles)
 {
     struct snapshot *snapshot = snapshot_current();
-    struct operator_identity *now =
-        snapshot ? operator_of_token(admin, snapshot->config, who->sha256) : NULL;
+    struct operator_identity *now = snapshot ? look_again(admin, snapshot->config, who) : NULL;
     bool may = now && operator_may(now, roles) && strcmp(now->person, who->person) == 0;
     operator_unref(now);
     snapshot_unref(snapshot);
@@ -156,7 +236,7 @@ static void add_item(struct buffer *out, const char *text)
 void operator_write(struct buffer *out, const struct operator_identity *who)
 {
     static const enum config_role roles[] = {ROLE_VIEWER, ROLE_APPROVER, ROLE_CALLER, ROLE_AUDITOR};
-    static const char *const via[] = {[OPERATOR_VIA_TOKEN] = "token"};
+    static const char *const via[] = {[OPERATOR_VIA_TOKEN] = "token", [OPERATOR_VIA_OIDC] = "oidc"};
     buffer_append_char(out, '{');
     json_add_text(out, "name", who->name);
     json_add_text(out, "person", who->person);

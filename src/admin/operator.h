@@ -8,21 +8,25 @@
 
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/identity/identity.h"
 #include "taskgate/task/task.h"
 
 struct admin;
 
-enum operator_via { OPERATOR_VIA_TOKEN };
+enum operator_via { OPERATOR_VIA_TOKEN, OPERATOR_VIA_OIDC };
 
 struct operator_identity {
-    char *name;   /* of the token */
-    char *person; /* of admin.people, else the name */
+    char *name;   /* of the token, or the issuer's word */
+    char *person; /* of admin.people, else the token's name or the subject */
     /* Of the person as their issuer knows them; NULL where the configuration does not say. */
     char *issuer, *subject;
-    struct config_strings groups; /* of the person and the token, each once */
+    struct config_strings groups; /* of the person, the token and the issuer, each once */
     unsigned roles;               /* ROLE_… bits as configured */
     enum operator_via via;
-    char sha256[65]; /* of the token */
+    char sha256[65];           /* of the token or of the session's cookie */
+    struct identity *identity; /* that an issuer has told, or NULL */
+    bool is_session;           /* known by a cookie */
+    int64_t until_ms;          /* wall clock; INT64_MAX: without end */
     int references;
 };
 
@@ -30,6 +34,10 @@ struct operator_identity {
  * compared, in constant time. NULL when it is nobody's. */
 struct operator_identity *operator_of_token(const struct admin *admin, const struct config *config,
                                             const char *sha256);
+/* Whom the issuer of admin.oidc has told; takes a reference of its own. `roles` may be 0. NULL when
+ * the issuer is not the one of the configuration. */
+struct operator_identity *operator_of_identity(const struct config *config,
+                                               struct identity *identity);
 struct operator_identity *operator_ref(struct operator_identity *who);
 void operator_unref(struct operator_identity *who); /* NULL is allowed */
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
@@ -119,6 +120,34 @@ bool query_parse_single(struct buffer *value, struct str text, const char *name,
             return error_set(error, "the query is not well encoded");
     }
     return true;
+}
+
+bool query_read(struct buffer *value, struct str text, const char *name)
+{
+    size_t count = 0;
+    while (text.length > 0) {
+        struct str parameter, key, raw;
+        str_cut(text, '&', &parameter, &text);
+        str_cut(parameter, '=', &key, &raw);
+        if (!str_equal(key, str_from(name)))
+            continue;
+        if (count++ > 0 || !append_decoded(value, raw))
+            return false;
+    }
+    return true;
+}
+
+void query_encode(struct buffer *out, struct str text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || (c && strchr("-._~", c));
+        if (is_plain)
+            buffer_append_char(out, c);
+        else
+            buffer_append_format(out, "%%%02X", (unsigned char)c);
+    }
 }
 
 static bool parse_parameter(struct task_list_query *query, struct str parameter,

@@ -15,6 +15,12 @@ struct task_list_query {
 bool query_parse_single(struct buffer *value, struct str text, const char *name,
                         struct error *error);
 
+/* The decoded value of a parameter among others; nothing when it is not there. False when it is
+ * there twice, or not well encoded. */
+bool query_read(struct buffer *value, struct str text, const char *name);
+/* Percent-encodes all but unreserved characters. */
+void query_encode(struct buffer *out, struct str text);
+
 /* Reads "state=pending&limit=20". false with `error` for what is unknown or ill-formed. Always
  * call query_finish() afterwards. */
 bool query_parse(struct task_list_query *query, struct str text, struct error *error);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/http/guard.h"
@@ -112,6 +113,56 @@ void reply_refusal(struct http_exchange *exchange, enum reply_error error, const
     if (details != 0)
         snprintf(member, sizeof member, ",\"details\":%d", details);
     send_error(exchange, error, message, member, extra);
+}
+
+static void append_escaped(struct buffer *out, struct str text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.bytes[i];
+        if (strchr("&<>\"'", c) || c < ' ' || c == 0x7F)
+            buffer_append_format(out, "&#%d;", c < ' ' || c == 0x7F ? ' ' : c);
+        else
+            buffer_append_char(out, (char)c);
+    }
+}
+
+void reply_notice(struct http_exchange *exchange, int status, const char *title,
+                  const char *message)
+{
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_text(&body, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                              "<title>taskgate</title><meta name=\"viewport\" "
+                              "content=\"width=device-width, initial-scale=1\">"
+                              "<link rel=\"stylesheet\" href=\"/page.css\"></head>"
+                              "<body><main><section class=\"message\"><h2>");
+    append_escaped(&body, str_from(title));
+    buffer_append_text(&body, "</h2><p>");
+    append_escaped(&body, str_from(message));
+    buffer_append_text(&body, "</p><p><a href=\"/\">Back to the page</a></p></section></main>"
+                              "</body></html>\n");
+    reply_text(exchange, status, "text/html; charset=utf-8", buffer_str(&body));
+    buffer_finish(&body);
+}
+
+void reply_redirect(struct http_exchange *exchange, struct str location,
+                    const char *const cookies[2])
+{
+    struct http_header headers[REPLY_MAX_HEADERS];
+    size_t count = reply_headers("text/plain; charset=utf-8", headers);
+    headers[count++] = (struct http_header){STR("location"), location};
+    for (size_t i = 0; i < 2; i++) {
+        if (cookies[i])
+            headers[count++] = (struct http_header){STR("set-cookie"), str_from(cookies[i])};
+    }
+    http_respond(exchange, 302, headers, count, STR_EMPTY);
+}
+
+void reply_json_with_cookie(struct http_exchange *exchange, int status, const struct buffer *body,
+                            const char *cookie)
+{
+    respond(exchange, status, "application/json", buffer_str(body),
+            (struct http_header){STR("set-cookie"), str_from(cookie)});
 }
 
 void reply_method_not_allowed(struct http_exchange *exchange, const char *allow)

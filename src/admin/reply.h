@@ -19,7 +19,7 @@ enum reply_error {
     REPLY_UNAVAILABLE,
 };
 
-#define REPLY_MAX_HEADERS 8
+#define REPLY_MAX_HEADERS 10
 
 /* The headers of every response, with this content type; returns how many. */
 size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS]);
@@ -36,5 +36,14 @@ void reply_error(struct http_exchange *exchange, enum reply_error error, const c
  * proxy port would have got; 0 leaves it out. */
 void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,
                    int details);
+/* A page for a browser that is on its way: `title` and `message` as text, with a way back. */
+void reply_notice(struct http_exchange *exchange, int status, const char *title,
+                  const char *message);
+/* 302 to an address; `cookies` are Set-Cookie values, at most two, each may be NULL. */
+void reply_redirect(struct http_exchange *exchange, struct str location,
+                    const char *const cookies[2]);
+/* JSON with one Set-Cookie value. */
+void reply_json_with_cookie(struct http_exchange *exchange, int status, const struct buffer *body,
+                            const char *cookie);
 /* 405 with the methods that are allowed. */
 void reply_method_not_allowed(struct http_exchange *exchange, const char *allow);

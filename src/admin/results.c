@@ -192,6 +192,15 @@ void results_get(const struct request *request)
     store_task_get(admin->store, request->id, (struct store_call){admin->loop, on_read, wait});
 }
 
+void results_end_of(struct admin *admin, const char *sha256)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->waits) {
+        struct wait *wait = LIST_ENTRY(node, struct wait, node);
+        if (!wait->is_reading && strcmp(wait->who->sha256, sha256) == 0)
+            refuse(wait, REPLY_UNAUTHORIZED, "the session is over; sign in again");
+    }
+}
+
 void results_end_all(struct admin *admin)
 {
     LIST_FOR_EACH_SAFE (node, next, &admin->waits) {

@@ -3,5 +3,7 @@
 
 #include "internal.h"
 
+/* Of whoever has shown the token or cookie with this digest. */
+void results_end_of(struct admin *admin, const char *sha256);
 /* Answers everyone with the state as it is: the process ends. */
 void results_end_all(struct admin *admin);

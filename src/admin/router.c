@@ -4,10 +4,13 @@
  */
 #include "internal.h"
 
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
 #include "taskgate/http/guard.h"
 
+#include "authentication.h"
 #include "reply.h"
-#include "tokens.h"
 
 /* Which roles open a route; whoever has only `caller` gets to see its own tasks. */
 enum need {
@@ -39,6 +42,10 @@ static const struct route routes[] = {
     {"GET", "/card.js", NEED_NOTHING, false, page_serve},
     {"GET", "/json.js", NEED_NOTHING, false, page_serve},
     {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
+    {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
+    {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
+    {"POST", "/logout", NEED_NOTHING, false, sign_out},
+    {"GET", "/api/v1/sign-in", NEED_NOTHING, false, sign_in_describe},
     {"GET", "/api/v1/whoami", NEED_ANY_ROLE, false, whoami_get},
     {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
     {"GET", "/api/v1/tasks", NEED_VIEWER, false, tasks_list},
@@ -117,20 +124,54 @@ static bool check_certificate(const struct request *request, const struct route 
     return false;
 }
 
+/* "https://gate.example" of a public_url that may go on with a path. */
+static struct str public_origin(const struct config *config)
+{
+    struct str url = str_from(config->public_url), scheme, rest, authority, path;
+    if (!str_cut(url, ':', &scheme, &rest))
+        return STR_EMPTY;
+    str_cut(str_slice(rest.bytes + 2, rest.length - 2), '/', &authority, &path);
+    return str_slice(url.bytes, (size_t)(authority.bytes + authority.length - url.bytes));
+}
+
+static bool is_public_host(const struct http_exchange *exchange, const struct config *config)
+{
+    struct str origin = public_origin(config), scheme, rest;
+    return str_cut(origin, ':', &scheme, &rest) &&
+           str_equal_ignore_case(http_authority(exchange),
+                                 str_slice(rest.bytes + 2, rest.length - 2));
+}
+
+static bool is_good_origin(const struct http_exchange *exchange, const struct config *config)
+{
+    struct str origin = http_header(exchange, "origin"), own = public_origin(config);
+    return (own.length > 0 && str_equal_ignore_case(origin, own)) ||
+           http_guard_allows_origin(exchange, config->admin_allowed_origins.items,
+                                    config->admin_allowed_origins.count);
+}
+
+bool router_is_from_own_page(const struct request *request)
+{
+    const struct config *config = request->snapshot->config;
+    struct str own = public_origin(config);
+    return str_equal(http_header(request->exchange, "x-taskgate"), STR("1")) && own.length > 0 &&
+           str_equal_ignore_case(http_header(request->exchange, "origin"), own);
+}
+
 static bool check_site(const struct request *request, const struct route *route)
 {
     const struct config *config = request->snapshot->config;
     bool exempt = route && route->any_host;
-    if (!exempt && !http_guard_allows_host(request->exchange, config->admin_allowed_hosts.items,
-                                           config->admin_allowed_hosts.count)) {
+    if (!exempt && !is_public_host(request->exchange, config) &&
+        !http_guard_allows_host(request->exchange, config->admin_allowed_hosts.items,
+                                config->admin_allowed_hosts.count)) {
         reply_error(request->exchange, REPLY_FORBIDDEN,
                     "this Host is not served here; use a loopback name, or list it in "
                     "admin.allowed_hosts",
                     NULL);
         return false;
     }
-    if (!http_guard_allows_origin(request->exchange, config->admin_allowed_origins.items,
-                                  config->admin_allowed_origins.count)) {
+    if (!is_good_origin(request->exchange, config)) {
         reply_error(request->exchange, REPLY_FORBIDDEN,
                     "this Origin may not use the admin endpoint; list it in "
                     "admin.allowed_origins",
@@ -149,26 +190,77 @@ static const char *what_is_missing(enum need need)
     return "this token may not look: it lacks the role viewer";
 }
 
-static bool check_token(struct request *request, const struct route *route)
+/* ---- who asks ---- */
+
+/* A request on its way to its handler; it outlives a client that leaves while the store is asked.
+ */
+struct admission {
+    struct request request; /* its exchange is NULL once the client has gone */
+    const struct route *route;
+};
+
+static void forget_exchange(void *context)
 {
-    if (route->need == NEED_NOTHING)
-        return true;
+    struct admission *admission = context;
+    admission->request.exchange = NULL;
+}
+
+static void end_admission(struct admission *admission)
+{
+    operator_unref(admission->request.who);
+    snapshot_unref(admission->request.snapshot);
+    free(admission);
+}
+
+/* A browser adds the cookie to requests of any page; these two it lets our own pages say alone. */
+static bool is_of_our_page(const struct request *request)
+{
+    struct str method = http_method(request->exchange);
+    return str_equal(method, STR("GET")) || str_equal(method, STR("HEAD")) ||
+           router_is_from_own_page(request);
+}
+
+static void on_found(void *context, const struct authentication *result)
+{
+    struct admission *admission = context;
+    struct request *request = &admission->request;
+    request->who = result->who;
+    if (request->exchange) {
+        http_on_gone(request->exchange, NULL, NULL);
+        if (!result->who)
+            reply_error(request->exchange, result->error, result->message, NULL);
+        else if (request->admin->closed)
+            reply_error(request->exchange, REPLY_UNAVAILABLE, "the process ends", NULL);
+        else if (result->who->is_session && !is_of_our_page(request))
+            reply_error(request->exchange, REPLY_FORBIDDEN,
+                        "a request by cookie that changes something needs X-Taskgate: 1 and the "
+                        "Origin of admin.public_url",
+                        NULL);
+        else if (!operator_may(request->who, (unsigned)admission->route->need))
+            reply_error(request->exchange, REPLY_FORBIDDEN, what_is_missing(admission->route->need),
+                        NULL);
+        else
+            admission->route->handle(request);
+    }
+    end_admission(admission);
+}
+
+static void admit(const struct request *request, const struct route *route)
+{
+    if (route->need == NEED_NOTHING) {
+        route->handle(request);
+        return;
+    }
     if (has_token_in_query(http_query(request->exchange))) {
         reply_error(request->exchange, REPLY_UNAUTHORIZED,
                     "a token is never taken from the URL; send \"Authorization: Bearer …\"", NULL);
-        return false;
+        return;
     }
-    request->who = tokens_authenticate(request);
-    if (!request->who) {
-        reply_error(request->exchange, REPLY_UNAUTHORIZED,
-                    "a valid token is needed, as \"Authorization: Bearer …\"", NULL);
-        return false;
-    }
-    if (!operator_may(request->who, (unsigned)route->need)) {
-        reply_error(request->exchange, REPLY_FORBIDDEN, what_is_missing(route->need), NULL);
-        return false;
-    }
-    return true;
+    struct admission *admission = memory_alloc(sizeof *admission);
+    *admission = (struct admission){*request, route};
+    snapshot_ref(request->snapshot);
+    http_on_gone(request->exchange, forget_exchange, admission);
+    authentication_find(&admission->request, on_found, admission);
 }
 
 static void route_request(struct request *request)
@@ -180,8 +272,8 @@ static void route_request(struct request *request)
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
     else if (!method_fits(route, http_method(request->exchange)))
         reply_method_not_allowed(request->exchange, route->method);
-    else if (check_token(request, route))
-        route->handle(request);
+    else
+        admit(request, route);
 }
 
 void router_handle(struct http_exchange *exchange, void *context)
@@ -194,6 +286,5 @@ void router_handle(struct http_exchange *exchange, void *context)
         route_request(&request);
     else
         reply_error(exchange, REPLY_UNAVAILABLE, "no configuration is in force", NULL);
-    operator_unref(request.who);
     snapshot_unref(request.snapshot);
 }

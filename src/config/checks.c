@@ -115,6 +115,28 @@ bool check_url(struct str text, struct error *error)
     return is_authority(host) || error_set(error, "the URL has no valid host and port");
 }
 
+bool check_issuer(struct str text, struct error *error)
+{
+    if (!secure_url_check(text, error))
+        return false;
+    return !memchr(text.bytes, '?', text.length) || error_set(error, "the URL has a query");
+}
+
+bool check_base_url(struct str text, struct error *error)
+{
+    return check_issuer(text, error);
+}
+
+bool check_scope(struct str text, struct error *error)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (c <= ' ' || c >= 0x7F || c == '"' || c == '\\')
+            return error_set(error, "a scope is one word without quotes");
+    }
+    return check_not_empty(text, error);
+}
+
 bool check_address(struct str text, struct error *error)
 {
     unsigned char address[16];

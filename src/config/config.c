@@ -140,6 +140,20 @@ static void finish_rule(struct config_rule *rule)
     free(rule->immediate_response);
 }
 
+static void finish_oidc(struct config_oidc *oidc)
+{
+    free(oidc->issuer);
+    free(oidc->client_id);
+    finish_secret(oidc->client_secret);
+    free(oidc->groups_claim);
+    free(oidc->name_claim);
+    finish_strings(&oidc->scopes);
+    finish_strings(&oidc->viewers);
+    finish_strings(&oidc->approvers);
+    finish_strings(&oidc->callers);
+    finish_strings(&oidc->auditors);
+}
+
 static void finish_operators(struct config *config)
 {
     for (size_t i = 0; i < config->person_count; i++) {
@@ -159,6 +173,8 @@ static void finish_operators(struct config *config)
     }
     free(config->people);
     free(config->tokens);
+    free(config->public_url);
+    finish_oidc(&config->oidc);
 }
 
 static void finish_lists(struct config *config)

@@ -53,6 +53,7 @@ static void fill(const struct draft *draft)
     validate_workflows(draft);
     validate_cedar(draft);
     validate_rules(draft);
+    validate_oidc(draft);
     validate_operators(draft);
     validate_notify(draft);
     validate_pseudo(draft);

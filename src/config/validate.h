@@ -27,6 +27,8 @@ void validate_rules(const struct draft *draft);
 void validate_operators(const struct draft *draft);
 /* Reads certificates and keys; after the variables have been applied. */
 void validate_tls(const struct draft *draft);
+/* Before the operators, who take the issuer over. */
+void validate_oidc(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 void validate_notify(const struct draft *draft);
 /* Whether the configuration has a shadow that may be read: makes its path one beside the file. */

@@ -1,4 +1,4 @@
-/* SHA-256 as hex. */
+/* SHA-256 as text. */
 #include "taskgate/core/digest.h"
 
 #include <openssl/sha.h>
@@ -6,12 +6,31 @@
 
 #include "taskgate/core/memory.h"
 
+static void sum_up(struct str data, unsigned char sum[SHA256_DIGEST_LENGTH])
+{
+    if (!SHA256((const unsigned char *)(data.length ? data.bytes : ""), data.length, sum))
+        memory_exhausted(); /* nothing else can be missing */
+}
+
+void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    unsigned char sum[SHA256_DIGEST_LENGTH + 1];
+    sum_up(data, sum);
+    sum[SHA256_DIGEST_LENGTH] = 0; /* the last four bits of 43 digits */
+    for (size_t i = 0; i < DIGEST_BASE64URL_BYTES - 1; i++) {
+        size_t bit = 6 * i;
+        unsigned pair = (unsigned)sum[bit / 8] << 8 | sum[bit / 8 + 1];
+        text[i] = digits[pair >> (10 - bit % 8) & 63];
+    }
+    text[DIGEST_BASE64URL_BYTES - 1] = '\0';
+}
+
 void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char sum[SHA256_DIGEST_LENGTH];
-    if (!SHA256((const unsigned char *)(data.length ? data.bytes : ""), data.length, sum))
-        memory_exhausted(); /* nothing else can be missing */
+    sum_up(data, sum);
     for (size_t i = 0; i < sizeof sum; i++) {
         hex[2 * i] = digits[sum[i] >> 4];
         hex[2 * i + 1] = digits[sum[i] & 15];

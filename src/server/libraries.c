@@ -13,5 +13,7 @@ bool libraries_load(const struct config *config, struct error *error)
         if (!upstream_prepare(config->notify[i].url, error))
             return false;
     }
+    if (config->oidc.is_on && !upstream_prepare(config->oidc.issuer, error))
+        return false;
     return true;
 }

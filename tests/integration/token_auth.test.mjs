@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { connectedRaw, rawClient } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { exchange } from './lib/http.mjs';
-import { startIssuer } from './lib/issuer.mjs';
+import { startIssuer } from './lib/token_issuer.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 

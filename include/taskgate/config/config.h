@@ -132,6 +132,17 @@ struct config_person {
     unsigned roles;    /* ROLE_… bits, for whoever comes with the certificate */
 };
 
+/* Operators who sign in at an OpenID provider. */
+struct config_oidc {
+    bool is_on;
+    char *issuer, *client_id;
+    char *client_secret; /* resolved from the environment at load; never logged; NULL: none */
+    struct config_strings scopes;
+    char *groups_claim, *name_claim;
+    struct config_strings viewers, approvers, callers, auditors; /* groups that have the role */
+    int64_t max_age_ms;                                          /* of a session */
+};
+
 struct config_token {
     char *name;
     char sha256[65]; /* lower-case hex of the token */
@@ -248,6 +259,8 @@ struct config {
     struct config_token *tokens;
     size_t token_count;
     struct config_strings admin_allowed_hosts, admin_allowed_origins;
+    char *public_url; /* of the admin endpoint, without a slash at its end, or NULL */
+    struct config_oidc oidc;
     enum config_execution execution;
     enum config_pending_status pending_status;
     struct config_client *clients;

@@ -7,5 +7,8 @@
 
 #define DIGEST_HEX_BYTES 65
 
+/* base64url without padding, NUL-terminated. */
+#define DIGEST_BASE64URL_BYTES 44
+void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES]);
 /* Lower-case hex, NUL-terminated. */
 void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES]);

@@ -1,4 +1,5 @@
-// The operators' API: requests with the token, and the live stream of changes.
+// The operators' API: requests with the token, or else with the cookie of a session, and the live
+// stream of changes.
 import { readJson } from './json.js';
 
 const KEY = 'taskgate-token';
@@ -29,12 +30,13 @@ export const token = {
 
 async function request(path, options = {}) {
   let response;
+  const shown = token.get();
   try {
-    response = await fetch(`api/v1/${path}`, {
+    response = await fetch(path, {
       cache: 'no-store',
-      credentials: 'omit',
+      credentials: shown ? 'omit' : 'same-origin',
       ...options,
-      headers: { ...options.headers, authorization: `Bearer ${token.get()}` },
+      headers: { ...options.headers, ...(shown ? { authorization: `Bearer ${shown}` } : { 'x-taskgate': '1' }) },
     });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
@@ -56,7 +58,17 @@ async function refusal(response) {
 
 /** Who this is to the gateway: {name, person, groups, roles, via}. */
 export async function whoami() {
-  return (await request('whoami')).json();
+  return (await request('api/v1/whoami')).json();
+}
+
+/** Whether people sign in at an identity provider here. */
+export async function hasSignIn() {
+  return (await (await request('api/v1/sign-in')).json()).issuer !== undefined;
+}
+
+/** Ends the session; the address where the browser goes next. */
+export async function signOut() {
+  return (await (await request('logout', { method: 'POST' })).json()).location;
 }
 
 /** A task of the API as an object; its arguments stay a JSON value of json.js. */
@@ -65,7 +77,7 @@ function taskOf(json) {
 }
 
 async function page(parameters) {
-  const response = await request(`tasks?${new URLSearchParams(parameters)}`);
+  const response = await request(`api/v1/tasks?${new URLSearchParams(parameters)}`);
   const json = readJson(await response.text());
   return { tasks: json.get('tasks').map(taskOf), nextCursor: json.get('nextCursor') };
 }
@@ -89,7 +101,7 @@ export async function decidedTasks(limit) {
 
 /** `verb` is approve or reject. Returns the task as it is then. */
 export async function decide(id, verb, reason) {
-  const response = await request(`tasks/${encodeURIComponent(id)}/${verb}`, {
+  const response = await request(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(reason ? { reason } : {}),
@@ -115,7 +127,7 @@ export async function follow(signal, opened, changed) {
   };
   try {
     alive();
-    const response = await request('events', { headers: { accept: 'text/event-stream' }, signal: own.signal });
+    const response = await request('api/v1/events', { headers: { accept: 'text/event-stream' }, signal: own.signal });
     opened();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';

@@ -1,5 +1,5 @@
 // The operators' page: who is signed in, which calls wait, what became of the others.
-import { ApiError, decide, decidedTasks, follow, pendingTasks, token, whoami } from './api.js';
+import { ApiError, decide, decidedTasks, follow, hasSignIn, pendingTasks, signOut, token, whoami } from './api.js';
 import { Card, putText } from './card.js';
 
 const SHOWN_DECIDED = 20;
@@ -38,9 +38,17 @@ byId('sign-in-form').addEventListener('submit', (event) => {
   signIn();
 });
 
-byId('sign-out').addEventListener('click', () => {
-  token.clear();
-  showSignIn();
+byId('sign-out').addEventListener('click', async () => {
+  if (token.get()) {
+    token.clear();
+    return start();
+  }
+  try {
+    location.assign(await signOut());
+  } catch (error) {
+    byId('stale').hidden = false;
+    byId('stale').textContent = `You are still signed in: ${error.message}`;
+  }
 });
 
 /* ---- staying connected ---- */
@@ -77,8 +85,10 @@ async function stayConnected(signal) {
 }
 
 function refuse(error) {
+  const isSession = !token.get();
   token.clear();
-  showSignIn(error.status === 401 ? 'This token is not valid here. Is it complete, and of this gateway?' : `Refused: ${error.message}`);
+  if (isSession && error.status === 401) showSignIn('Your session is over. Sign in again.');
+  else showSignIn(error.status === 401 ? 'This token is not valid here. Is it complete, and of this gateway?' : `Refused: ${error.message}`);
 }
 
 /* Asked with each connection: what somebody may can change with a reload. */
@@ -249,6 +259,20 @@ function explain(card, verb, error) {
 /* ---- the start ---- */
 
 addEventListener('hashchange', () => token.takeFromAddress() && signIn());
-token.takeFromAddress();
-if (token.get()) signIn();
-else showSignIn();
+
+/* Without a token there may be a session: its cookie is none of the page's to see, so it asks. */
+async function start() {
+  token.takeFromAddress();
+  if (token.get()) return signIn();
+  showSignIn();
+  try {
+    byId('provider').hidden = !(await hasSignIn());
+    if (byId('provider').hidden || token.get()) return;
+    await whoami();
+    signIn();
+  } catch (error) {
+    // Nobody is signed in.
+  }
+}
+
+start();

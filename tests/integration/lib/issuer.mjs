@@ -1,77 +1,127 @@
-// An issuer of access tokens: metadata, keys, and tokens signed by Node's own cryptography.
-import crypto from 'node:crypto';
+// A real, certified OpenID provider (npm oidc-provider) with a sign-in form, and a browser that fills it in.
+import { generateKeyPair } from 'node:crypto';
 import http from 'node:http';
+import { promisify } from 'node:util';
 import { defer } from './lifetime.mjs';
 
-const encode = (value) => Buffer.from(typeof value === 'string' || Buffer.isBuffer(value) ? value : JSON.stringify(value)).toString('base64url');
+/** People by login: their claims beside `sub`, which is the login. Anybody else has none. */
+const PEOPLE = {
+  alice: { email: 'alice@example.org', email_verified: true, name: 'Alice', groups: ['dba'] },
+  bob: { email: 'bob@example.org', email_verified: true, name: 'Bob', groups: ['watchers'] },
+  mallory: { email: 'alice@example.org', email_verified: false, name: 'Mallory', groups: ['interns'] },
+};
 
-/** `place` is where the metadata is: that of RFC 8414, or of OpenID. */
-export async function startIssuer(t, options) {
-  const issuer = new Issuer(options);
+async function loadProvider() {
+  const { warn } = console;
+  console.warn = () => {}; // of a runtime that it has not been tried with
+  try {
+    return (await import('oidc-provider')).default;
+  } finally {
+    console.warn = warn;
+  }
+}
+
+export async function privateKey(alg, kid) {
+  const [type, options] = { RS256: ['rsa', { modulusLength: 2048 }], ES256: ['ec', { namedCurve: 'P-256' }] }[alg];
+  const { privateKey: key } = await promisify(generateKeyPair)(type, options);
+  return { ...key.export({ format: 'jwk' }), alg, kid, use: 'sig' };
+}
+
+/**
+ * Starts a provider. Options: `clients` (of oidc-provider), `people` (laid over those above), `idTokenClaims` (false: only
+ * userinfo has the claims), `configuration` (laid over the provider's). It has `url`, `requests` (method and path of each),
+ * `stop()`, and `answer` (a handler that may answer in its place: returns true when it has).
+ */
+export async function startIssuer(t, { clients = [], people = {}, idTokenClaims = true, configuration = {} } = {}) {
+  const issuer = { people: { ...PEOPLE, ...people }, requests: [], answer: null };
+  const server = http.createServer((request, response) => {
+    issuer.requests.push(`${request.method} ${request.url.split('?')[0]}`);
+    if (issuer.answer?.(request, response)) return;
+    issuer.callback(request, response);
+  });
+  await new Promise((resolve) => server.listen(issuer.port ?? 0, '127.0.0.1', resolve));
+  issuer.port = server.address().port;
+  issuer.url = `http://127.0.0.1:${issuer.port}`;
+  const Provider = await loadProvider();
+  issuer.provider = new Provider(issuer.url, {
+    clients,
+    jwks: { keys: [await privateKey('ES256', 'first'), await privateKey('RS256', 'second')] },
+    cookies: { keys: ['cookies of a test'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
+    conformIdTokenClaims: !idTokenClaims,
+    features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true }, rpInitiatedLogout: { enabled: true } },
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...issuer.people[id] }) }),
+    ...configuration,
+  });
+  issuer.provider.on('server_error', (_, error) => (issuer.error = error));
+  issuer.callback = issuer.provider.callback();
+  issuer.stop = () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  issuer.start = () => new Promise((resolve) => server.listen(issuer.port, '127.0.0.1', resolve));
   defer(t, () => issuer.stop());
-  await issuer.listen();
   return issuer;
 }
 
-export class Issuer {
-  constructor({ place = '/.well-known/oauth-authorization-server' } = {}) {
-    this.place = place;
-    this.keys = new Map(); // kid -> private key
-    this.published = []; // JWKs
-    this.asked = []; // paths
-    this.port = 0;
-    this.metadata = {}; // laid over the real one
-    this.rotate('first');
+/** A browser without a screen: cookies by host and port's host, redirects one by one, forms. */
+export class FormBrowser {
+  constructor() {
+    this.cookies = new Map(); // "host name" -> value
   }
 
-  get url() {
-    return `http://127.0.0.1:${this.port}`;
+  header(url) {
+    const prefix = `${new URL(url).hostname} `;
+    return [...this.cookies].filter(([key]) => key.startsWith(prefix)).map(([key, value]) => `${key.slice(prefix.length)}=${value}`).join('; ');
   }
 
-  /** A new key that is published, and signs from now on. `keep`: the old ones stay published. */
-  rotate(kid, { keep = false, publish = true } = {}) {
-    const { privateKey, publicKey } = crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    this.kid = kid;
-    this.keys.set(kid, privateKey);
-    const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' };
-    if (publish) this.published = keep ? [...this.published, jwk] : [jwk];
+  async request(url, { method = 'GET', body, headers = {} } = {}) {
+    const cookie = this.header(url);
+    const response = await fetch(url, { method, body, redirect: 'manual', headers: { ...(cookie ? { cookie } : {}), ...headers } });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair, ...attributes] = line.split(';').map((part) => part.trim());
+      const [name, ...value] = pair.split('=');
+      const key = `${new URL(url).hostname} ${name}`;
+      const isOver = attributes.some((text) => /^max-age=0$/i.test(text) || (/^expires=/i.test(text) && Date.parse(text.slice(8)) < Date.now()));
+      if (isOver) this.cookies.delete(key);
+      else this.cookies.set(key, value.join('='));
+    }
+    const location = response.headers.get('location');
+    return { url, status: response.status, headers: response.headers, text: await response.text(), location: location && new URL(location, url).href };
   }
 
-  async listen() {
-    this.server = http.createServer((request, response) => {
-      this.asked.push(request.url);
-      const pages = {
-        [this.place]: { issuer: this.url, jwks_uri: `${this.url}/keys`, ...this.metadata },
-        '/keys': { keys: this.published },
-      };
-      const page = pages[request.url];
-      response.writeHead(page ? 200 : 404, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(page ?? {}));
+  /** Follows redirects until there is none, or one leads to where `stopAt` fits. */
+  async follow(url, stopAt = () => false) {
+    let answer = await this.request(url);
+    while (answer.location && !stopAt(answer.location)) answer = await this.request(answer.location);
+    return answer;
+  }
+
+  /** Sends the page's form with the fields laid over its hidden ones, and follows. */
+  async submit(page, fields = {}, stopAt = () => false) {
+    const action = /<form[^>]*action="([^"]+)"/.exec(page.text)?.[1];
+    if (!action) throw new Error(`there is no form at ${page.url}: HTTP ${page.status}\n${page.text}`);
+    const form = new URLSearchParams();
+    for (const [input] of page.text.matchAll(/<input[^>]*>/g)) {
+      const [name, value] = ['name', 'value'].map((key) => new RegExp(`\\b${key}="([^"]*)"`).exec(input)?.[1]);
+      if (name && /type="hidden"/.test(input)) form.set(name, value ?? '');
+    }
+    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    const answer = await this.request(new URL(action.replaceAll('&amp;', '&'), page.url).href, {
+      method: 'POST',
+      body: form.toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
-    await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
-    this.port = this.server.address().port;
+    return answer.location && !stopAt(answer.location) ? this.follow(answer.location, stopAt) : answer;
   }
 
-  async stop() {
-    if (!this.server) return;
-    const closed = new Promise((resolve) => this.server.close(resolve));
-    this.server.closeAllConnections();
-    this.server = null;
-    await closed;
-  }
-
-  /** Claims of a good token for `audience`; `more` is laid over them. A claim that is undefined is left out. */
-  claims(audience, more = {}) {
-    const now = Math.floor(Date.now() / 1000);
-    return { iss: this.url, aud: audience, sub: 'alice', iat: now, exp: now + 300, jti: crypto.randomUUID(), ...more };
-  }
-
-  sign(claims, header = {}, key = this.keys.get(this.kid)) {
-    const input = `${encode({ alg: 'ES256', kid: this.kid, typ: 'at+jwt', ...header })}.${encode(claims)}`;
-    return `${input}.${crypto.sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
-  }
-
-  token(audience, more) {
-    return this.sign(this.claims(audience, more));
+  /** From `url` over the provider's forms, as `login`, to what comes after them. */
+  async signIn(url, login, stopAt = () => false) {
+    let page = await this.follow(url, stopAt);
+    for (let step = 0; /<form[^>]* action=/.test(page.text) && step < 5; step++) {
+      const isLogin = /name="login"/.test(page.text);
+      page = await this.submit(page, isLogin ? { login, password: 'any' } : {}, stopAt);
+    }
+    return page;
   }
 }

@@ -352,6 +352,18 @@ static const struct finding appended[] = {
      "token_sha256: " DIGEST ", roles: [viewer]}]}\n",
      "t.yaml:9:63: admin.tokens[0]: the token of bob has the name of another person; rename the "
      "token\n"},
+    /* operators who sign in */
+    {"admin: {oidc: {issuer: 'http://id.example', client_secret_env: UNSET, scopes: [email]}}\n",
+     "t.yaml:9:15: admin.oidc.client_id: the key is missing\n"
+     "t.yaml:9:15: admin.oidc: the sign-in returns to admin.public_url, which is missing; add it, "
+     "such as public_url: https://gate.example\n"
+     "t.yaml:9:15: warning: admin.oidc: no group has a role, so nobody can sign in; add roles: "
+     "{approver: [GROUP]}\n"
+     "t.yaml:9:24: admin.oidc.issuer: \"http://id.example\": plain http is for this machine alone; "
+     "the URL needs https\n"
+     "t.yaml:9:64: admin.oidc.client_secret_env: V-014 the environment variable UNSET is not set; "
+     "set it to the secret\n"
+     "t.yaml:9:79: admin.oidc.scopes: openid is missing\n"},
     /* those who are told */
     {"notify: [{secret_env: UNSET}, {url: 'ftp://u:pw@h/', secret_env: UNSET}, {url: "
      "'http://h/'}]\n",

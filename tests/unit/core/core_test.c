@@ -155,6 +155,15 @@ START_TEST(clock_writes_rfc_3339)
 }
 END_TEST
 
+START_TEST(digest_as_base64url_is_that_of_pkce)
+{
+    char text[DIGEST_BASE64URL_BYTES];
+    /* RFC 7636, appendix B */
+    digest_sha256_base64url(STR("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"), text);
+    ck_assert_str_eq(text, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+}
+END_TEST
+
 START_TEST(digest_is_sha256)
 {
     char hex[DIGEST_HEX_BYTES];
@@ -231,6 +240,7 @@ int main(void)
     tcase_add_test(tests, hashes_depend_on_every_byte_and_the_length);
     tcase_add_test(tests, clock_writes_rfc_3339);
     tcase_add_test(tests, digest_is_sha256);
+    tcase_add_test(tests, digest_as_base64url_is_that_of_pkce);
     tcase_add_test(tests, uuid_is_version_4);
     tcase_add_test(tests, ulids_sort_in_the_order_they_were_made);
     tcase_add_test(tests, errors_take_a_prefix_and_a_hint_and_are_cut);

@@ -1,0 +1,221 @@
+/*
+ * From a code, or from a token, to an identity: the token endpoint (RFC 6749 §4.1.3), the ID token
+ * (OpenID Connect Core §3.1.3.7), and userinfo (§5.3) where the ID token says too little.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+#include "taskgate/identity/oauth.h"
+
+#include "provider_internal.h"
+#include "sessions.h"
+
+#define LEEWAY_MS 60000
+
+static void refuse(struct inquiry *inquiry, const char *reason)
+{
+    log_warn("A token of the operators' issuer is refused", LOG_TEXT("reason", reason));
+    inquiry_finish(inquiry, PROVIDER_REFUSED);
+}
+
+/* ---- what the ID token leaves out ---- */
+
+static bool needs_more(const struct inquiry *inquiry)
+{
+    const struct identity *identity = inquiry->identity;
+    bool says_all = identity->groups.count > 0 && identity->email && identity->name;
+    return !says_all && inquiry->access_token && inquiry->metadata &&
+           inquiry->metadata->userinfo_endpoint;
+}
+
+static struct identity_shape shape_of(const struct config_oidc *oidc)
+{
+    return (struct identity_shape){.groups_claim = oidc->groups_claim,
+                                   .name_claim = oidc->name_claim};
+}
+
+/* What the ID token says counts before what userinfo does. */
+static void add_userinfo(struct inquiry *inquiry, const struct identity *more)
+{
+    const struct identity *token = inquiry->identity;
+    char *name = token->name ? token->name : more->name;
+    struct identity merged = *token;
+    merged.name = name;
+    if (!token->email) {
+        merged.email = more->email;
+        merged.email_verified = more->email_verified;
+    }
+    if (token->groups.count == 0)
+        merged.groups = more->groups;
+    char *claims = sessions_write_claims(&merged);
+    struct identity *whole =
+        identity_create(str_from(claims), token->issuer, &sessions_kept_shape, token->until_ms);
+    free(claims);
+    identity_unref(inquiry->identity);
+    inquiry->identity = whole;
+}
+
+static void on_userinfo(void *context, const struct fetch_answer *answer)
+{
+    struct inquiry *inquiry = context;
+    struct str body = answer->body;
+    inquiry->fetch = NULL;
+    const struct identity_shape shape = shape_of(&inquiry->snapshot->config->oidc);
+    struct error error = {""};
+    bool is_claims =
+        answer->status == 200 && json_check(body, &error) && json_type(body) == JSON_OBJECT;
+    struct identity *more =
+        is_claims ? identity_create(body, inquiry->identity->issuer, &shape, INT64_MAX) : NULL;
+    /* OpenID Connect Core §5.3.2: another's userinfo must not be used. */
+    if (more && strcmp(more->subject, inquiry->identity->subject) != 0) {
+        refuse(inquiry, "userinfo is of another subject");
+    } else if (!more && inquiry->identity->groups.count == 0) {
+        inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
+    } else {
+        if (more)
+            add_userinfo(inquiry, more);
+        inquiry_finish(inquiry, inquiry->identity ? PROVIDER_OK : PROVIDER_REFUSED);
+    }
+    identity_unref(more);
+}
+
+static void ask_userinfo(struct inquiry *inquiry)
+{
+    char *bearer = memory_format("Bearer %s", inquiry->access_token);
+    const struct http_header header = {STR("authorization"), str_from(bearer)};
+    const struct fetch_request request = {.method = "GET",
+                                          .url = inquiry->metadata->userinfo_endpoint,
+                                          .headers = &header,
+                                          .header_count = 1};
+    inquiry->fetch = fetch_start(issuers_fetcher(inquiry->provider->issuers), &request,
+                                 inquiry->provider->loop, on_userinfo, inquiry);
+    explicit_bzero(bearer, strlen(bearer));
+    free(bearer);
+}
+
+/* ---- verifying ---- */
+
+static void verify(struct inquiry *inquiry)
+{
+    const struct config_oidc *oidc = &inquiry->snapshot->config->oidc;
+    const struct token_rules rules = {
+        .kind = inquiry->nonce ? TOKEN_ID : TOKEN_EITHER,
+        .issuer = oidc->issuer,
+        .audience = oidc->client_id,
+        .client_id = oidc->client_id,
+        .nonce = inquiry->nonce,
+        .leeway_ms = LEEWAY_MS,
+        .shape = shape_of(oidc),
+    };
+    uint64_t used = 0;
+    enum token_error error = inquiry->issuer
+                                 ? issuer_verify(inquiry->issuer, str_from(inquiry->token), &rules,
+                                                 clock_now_ms(), &inquiry->identity, &used)
+                                 : TOKEN_UNAVAILABLE;
+    bool may_change = error == TOKEN_KEY_UNKNOWN || error == TOKEN_UNAVAILABLE;
+    if (may_change && !inquiry->is_final) {
+        inquiry->is_final = true;
+        inquiry_await_keys(inquiry, used, verify);
+    } else if (error == TOKEN_UNAVAILABLE) {
+        inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
+    } else if (error != TOKEN_OK) {
+        refuse(inquiry, token_error_name(error));
+    } else if (needs_more(inquiry)) {
+        ask_userinfo(inquiry);
+    } else {
+        inquiry_finish(inquiry, PROVIDER_OK);
+    }
+}
+
+void provider_check_token(struct provider *provider, struct snapshot *snapshot, struct str token,
+                          provider_told callback, void *context)
+{
+    struct inquiry *inquiry = inquiry_create(provider, snapshot);
+    inquiry->told = callback;
+    inquiry->context = context;
+    inquiry->token = memory_copy_str(token);
+    verify(inquiry);
+}
+
+/* ---- redeeming a code ---- */
+
+static char *take_text(struct str body, const char *name)
+{
+    struct str value = json_member(body, name);
+    size_t length;
+    char *text = json_type(value) == JSON_STRING ? json_string_text(value, &length) : NULL;
+    if (text && strlen(text) == length)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void refuse_code(struct inquiry *inquiry, struct str body)
+{
+    char code[OAUTH_ERROR_BYTES];
+    oauth_error_code(body, code);
+    refuse(inquiry, *code ? code : "the token endpoint has given no ID token");
+}
+
+static void on_redeemed(void *context, const struct fetch_answer *answer)
+{
+    struct inquiry *inquiry = context;
+    struct error error = {""};
+    inquiry->fetch = NULL;
+    bool is_object = answer->status != 0 && json_check(answer->body, &error) &&
+                     json_type(answer->body) == JSON_OBJECT;
+    if (answer->status == 200 && is_object) {
+        inquiry->token = take_text(answer->body, "id_token");
+        inquiry->access_token = take_text(answer->body, "access_token");
+    }
+    if (inquiry->token)
+        verify(inquiry);
+    else if (is_object && answer->status < 500)
+        refuse_code(inquiry, answer->body);
+    else
+        inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
+}
+
+static void redeem(struct inquiry *inquiry)
+{
+    const struct config *config = inquiry->snapshot->config;
+    if (!inquiry->metadata || !inquiry->metadata->token_endpoint) {
+        inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
+        return;
+    }
+    char *callback = memory_format("%s/login/callback", config->public_url);
+    const struct oauth_client client = {
+        .id = config->oidc.client_id,
+        .secret = config->oidc.client_secret,
+        .secret_in_body = inquiry->metadata->secret_in_body,
+    };
+    const struct oauth_parameter parameters[] = {
+        {"grant_type", STR("authorization_code")},
+        {"code", str_from(inquiry->code)},
+        {"redirect_uri", str_from(callback)},
+        {"code_verifier", str_from(inquiry->verifier)},
+    };
+    inquiry->fetch =
+        oauth_post(issuers_fetcher(inquiry->provider->issuers), inquiry->metadata->token_endpoint,
+                   &client, parameters, sizeof parameters / sizeof *parameters,
+                   inquiry->provider->loop, on_redeemed, inquiry);
+    free(callback);
+}
+
+void provider_redeem(struct provider *provider, struct snapshot *snapshot, struct str code,
+                     const char *verifier, const char *nonce, provider_told callback, void *context)
+{
+    struct inquiry *inquiry = inquiry_create(provider, snapshot);
+    inquiry->told = callback;
+    inquiry->context = context;
+    inquiry->code = memory_copy_str(code);
+    inquiry->verifier = memory_copy_text(verifier);
+    inquiry->nonce = memory_copy_text(nonce);
+    inquiry_know(inquiry, redeem);
+}

@@ -1,0 +1,145 @@
+/* Between the store's rows and operators. */
+#include "sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+
+#include "events.h"
+#include "results.h"
+
+/* ---- the issuer's word, as it is kept ---- */
+
+const struct identity_shape sessions_kept_shape = {.groups_claim = "groups", .name_claim = "name"};
+
+char *sessions_write_claims(const struct identity *identity)
+{
+    struct buffer out;
+    buffer_init(&out);
+    buffer_append_char(&out, '{');
+    json_add_text(&out, "sub", identity->subject);
+    if (identity->name)
+        json_add_text(&out, "name", identity->name);
+    if (identity->email)
+        json_add_text(&out, "email", identity->email);
+    json_add_key(&out, "email_verified");
+    buffer_append_text(&out, identity->email_verified ? "true" : "false");
+    json_add_key(&out, "groups");
+    for (size_t i = 0; i < identity->groups.count; i++) {
+        buffer_append_char(&out, i == 0 ? '[' : ',');
+        buffer_append_json_string(&out, str_from(identity->groups.items[i]));
+    }
+    buffer_append_text(&out, identity->groups.count == 0 ? "[]}" : "]}");
+    return buffer_take(&out, NULL);
+}
+
+/* ---- finding ---- */
+
+struct lookup {
+    session_found callback;
+    void *context;
+};
+
+static int64_t until_ms(const struct config *config, const struct store_sign_in *sign_in)
+{
+    int64_t allowed_ms = sign_in->created_ms + config->oidc.max_age_ms;
+    return allowed_ms < sign_in->until_ms ? allowed_ms : sign_in->until_ms;
+}
+
+/* NULL when it is over, or the configuration has somebody else in their place. */
+static struct operator_identity *operator_of(const struct config *config,
+                                             const struct store_sign_in *sign_in)
+{
+    struct identity *identity = identity_create(str_from(sign_in->claims), sign_in->issuer,
+                                                &sessions_kept_shape, until_ms(config, sign_in));
+    struct operator_identity *who = identity ? operator_of_identity(config, identity) : NULL;
+    identity_unref(identity);
+    if (!who)
+        return NULL;
+    if (clock_now_ms() >= who->until_ms || strcmp(who->person, sign_in->person) != 0) {
+        operator_unref(who);
+        return NULL;
+    }
+    who->is_session = true;
+    memcpy(who->sha256, sign_in->digest, sizeof who->sha256);
+    return who;
+}
+
+static void on_row(void *context, const struct store_reply *reply)
+{
+    struct lookup lookup = *(struct lookup *)context;
+    struct snapshot *snapshot = snapshot_current();
+    struct operator_identity *who = NULL;
+    free(context);
+    if (snapshot && reply->status == STORE_OK)
+        who = operator_of(snapshot->config, reply->sign_in);
+    bool is_none = reply->status == STORE_OK || reply->status == STORE_NOT_FOUND;
+    lookup.callback(lookup.context,
+                    who       ? SESSION_OK
+                    : is_none ? SESSION_NONE
+                              : SESSION_UNAVAILABLE,
+                    who);
+    snapshot_unref(snapshot);
+}
+
+void sessions_find(struct admin *admin, struct str cookie, session_found callback, void *context)
+{
+    char digest[65];
+    struct lookup *lookup = memory_alloc(sizeof *lookup);
+    *lookup = (struct lookup){callback, context};
+    digest_sha256_hex(cookie, digest);
+    store_sign_in_get(admin->store, str_from(digest),
+                      (struct store_call){admin->loop, on_row, lookup});
+}
+
+/* ---- beginning and ending ---- */
+
+struct change {
+    session_stored callback;
+    void *context;
+};
+
+static void on_changed(void *context, const struct store_reply *reply)
+{
+    struct change change = *(struct change *)context;
+    free(context);
+    change.callback(change.context, reply->status == STORE_OK);
+}
+
+static struct store_call changing(struct admin *admin, session_stored callback, void *context)
+{
+    struct change *change = memory_alloc(sizeof *change);
+    *change = (struct change){callback, context};
+    return (struct store_call){admin->loop, on_changed, change};
+}
+
+void sessions_begin(struct admin *admin, const struct config *config, const char *cookie,
+                    const struct operator_identity *who, session_stored callback, void *context)
+{
+    char digest[65], *claims = sessions_write_claims(who->identity);
+    int64_t now_ms = clock_now_ms();
+    digest_sha256_hex(str_from(cookie), digest);
+    const struct store_sign_in sign_in = {
+        .digest = digest,
+        .person = who->person,
+        .issuer = who->identity->issuer,
+        .claims = claims,
+        .created_ms = now_ms,
+        .until_ms = now_ms + config->oidc.max_age_ms,
+    };
+    store_sign_in_put(admin->store, &sign_in, changing(admin, callback, context));
+    free(claims);
+}
+
+void sessions_end(struct admin *admin, struct str cookie, session_stored callback, void *context)
+{
+    char digest[65];
+    digest_sha256_hex(cookie, digest);
+    events_end_of(admin, digest);
+    results_end_of(admin, digest);
+    store_sign_in_delete(admin->store, str_from(digest), changing(admin, callback, context));
+}

@@ -1,0 +1,26 @@
+/*
+ * Sessions of operators who have signed in: a cookie in the browser, its digest and the issuer's
+ * word of them in the store. They survive a restart, and end with max_age, a logout, or when the
+ * configuration takes the person for another.
+ */
+#pragma once
+
+#include "internal.h"
+
+/* The issuer's word as it is kept: a JSON object of this shape, which the caller frees. */
+extern const struct identity_shape sessions_kept_shape;
+char *sessions_write_claims(const struct identity *identity);
+
+enum session_result { SESSION_OK, SESSION_NONE, SESSION_UNAVAILABLE };
+
+/* `who`: one reference, the receiver's; NULL unless SESSION_OK. */
+typedef void (*session_found)(void *context, enum session_result result,
+                              struct operator_identity *who);
+void sessions_find(struct admin *admin, struct str cookie, session_found callback, void *context);
+
+typedef void (*session_stored)(void *context, bool is_stored);
+/* Begins the session of this cookie; answers after the commit. `config` says for how long. */
+void sessions_begin(struct admin *admin, const struct config *config, const char *cookie,
+                    const struct operator_identity *who, session_stored callback, void *context);
+/* Ends it, with its open streams and waits. */
+void sessions_end(struct admin *admin, struct str cookie, session_stored callback, void *context);

@@ -1,0 +1,317 @@
+/*
+ * Signing in at the OpenID provider: the authorization code flow with PKCE, state, nonce and `iss`
+ * (OpenID Connect Core §3.1, RFC 7636, RFC 9207), and signing out.
+ *
+ * All addresses that a browser is sent to are those of the configuration and of the provider's
+ * metadata; nothing of a request becomes one.
+ */
+#include <stdlib.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+
+#include "attempts.h"
+#include "cookies.h"
+#include "internal.h"
+#include "provider.h"
+#include "query.h"
+#include "reply.h"
+#include "sessions.h"
+
+#define CALLBACK_PATH "/login/callback"
+
+/* A browser on its way; it may leave at any time. */
+struct step {
+    struct admin *admin;
+    struct http_exchange *exchange; /* NULL once the client has gone */
+    struct snapshot *snapshot;
+    struct operator_identity *who;
+    struct attempt attempt;
+    struct buffer code, issuer; /* of the return */
+    char cookie[COOKIE_VALUE_BYTES];
+    bool must_name_issuer;
+};
+
+static void forget_exchange(void *context)
+{
+    struct step *step = context;
+    step->exchange = NULL;
+}
+
+static struct step *create_step(const struct request *request)
+{
+    struct step *step = memory_alloc(sizeof *step);
+    step->admin = request->admin;
+    step->exchange = request->exchange;
+    step->snapshot = snapshot_ref(request->snapshot);
+    buffer_init(&step->code);
+    buffer_init(&step->issuer);
+    http_on_gone(request->exchange, forget_exchange, step);
+    return step;
+}
+
+static void destroy_step(struct step *step)
+{
+    operator_unref(step->who);
+    snapshot_unref(step->snapshot);
+    buffer_finish(&step->code);
+    buffer_finish(&step->issuer);
+    explicit_bzero(step, sizeof *step);
+    free(step);
+}
+
+/* Takes the exchange for the answer; NULL when nobody waits any more, or nothing may begin. */
+static struct http_exchange *take_exchange(struct step *step)
+{
+    struct http_exchange *exchange = step->exchange;
+    if (exchange)
+        http_on_gone(exchange, NULL, NULL);
+    step->exchange = NULL;
+    return exchange;
+}
+
+/* Ends the step with a page, and says in the log what has not worked. */
+static void fail(struct step *step, int status, const char *message)
+{
+    struct http_exchange *exchange = take_exchange(step);
+    log_warn("Sign-in refused", LOG_TEXT("reason", message),
+             LOG_TEXT("person", step->who ? step->who->person : NULL));
+    if (exchange)
+        reply_notice(exchange, status, "You are not signed in", message);
+    destroy_step(step);
+}
+
+static bool refuse_without_oidc(const struct request *request)
+{
+    if (request->snapshot->config->oidc.is_on)
+        return false;
+    reply_error(request->exchange, REPLY_NOT_FOUND,
+                "nobody signs in here: admin.oidc is not configured", NULL);
+    return true;
+}
+
+/* ---- to the provider ---- */
+
+static void add_parameter(struct buffer *url, const char *name, struct str value)
+{
+    bool has_query = url->length > 0 && memchr(url->bytes, '?', url->length) != NULL;
+    buffer_append_format(url, "%c%s=", has_query ? '&' : '?', name);
+    query_encode(url, value);
+}
+
+static void add_scopes(struct buffer *url, const struct config_strings *scopes)
+{
+    struct buffer joined;
+    buffer_init(&joined);
+    for (size_t i = 0; i < scopes->count; i++) {
+        if (i > 0)
+            buffer_append_char(&joined, ' ');
+        buffer_append_text(&joined, scopes->items[i]);
+    }
+    add_parameter(url, "scope", buffer_str(&joined));
+    buffer_finish(&joined);
+}
+
+static void write_address(struct buffer *url, const char *authorization,
+                          const struct config *config, const struct attempt *attempt)
+{
+    char challenge[DIGEST_BASE64URL_BYTES];
+    char *callback = memory_format("%s" CALLBACK_PATH, config->public_url);
+    digest_sha256_base64url(str_from(attempt->verifier), challenge);
+    buffer_append_text(url, authorization);
+    add_parameter(url, "response_type", STR("code"));
+    add_parameter(url, "client_id", str_from(config->oidc.client_id));
+    add_parameter(url, "redirect_uri", str_from(callback));
+    add_scopes(url, &config->oidc.scopes);
+    add_parameter(url, "state", str_from(attempt->state));
+    add_parameter(url, "nonce", str_from(attempt->nonce));
+    add_parameter(url, "code_challenge", str_from(challenge));
+    add_parameter(url, "code_challenge_method", STR("S256"));
+    free(callback);
+}
+
+static void send_to_provider(struct step *step, const char *authorization)
+{
+    const struct config *config = step->snapshot->config;
+    const struct attempt *attempt =
+        attempts_begin(step->admin->attempts, str_from(step->cookie), clock_monotonic_ms());
+    struct http_exchange *exchange = take_exchange(step);
+    struct buffer url, cookie;
+    buffer_init(&url);
+    buffer_init(&cookie);
+    write_address(&url, authorization, config, attempt);
+    cookie_write(&cookie, config, COOKIE_ATTEMPT, step->cookie, ATTEMPT_LIFE_MS / 1000);
+    buffer_append_char(&cookie, '\0');
+    reply_redirect(exchange, buffer_str(&url), (const char *const[2]){cookie.bytes, NULL});
+    buffer_finish(&cookie);
+    buffer_finish(&url);
+    destroy_step(step);
+}
+
+static void on_provider(void *context, enum provider_result result,
+                        const struct provider_endpoints *endpoints)
+{
+    struct step *step = context;
+    if (result != PROVIDER_OK || !endpoints->authorization)
+        fail(step, 503, "The identity provider does not answer. Try again later.");
+    else if (!step->exchange)
+        destroy_step(step);
+    else
+        send_to_provider(step, endpoints->authorization);
+}
+
+void sign_in_begin(const struct request *request)
+{
+    struct str cookie;
+    if (refuse_without_oidc(request))
+        return;
+    struct step *step = create_step(request);
+    /* One cookie for all sign-ins of a browser: several may be under way in several tabs. */
+    if (cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie))
+        memcpy(step->cookie, cookie.bytes, cookie.length);
+    else
+        cookie_make_value(step->cookie);
+    provider_look(request->admin->provider, request->snapshot, on_provider, step);
+}
+
+/* ---- and back ---- */
+
+static void on_stored(void *context, bool is_stored)
+{
+    struct step *step = context;
+    const struct config *config = step->snapshot->config;
+    struct buffer cookie;
+    if (!is_stored) {
+        fail(step, 503, "The database does not answer. Try again later.");
+        return;
+    }
+    struct http_exchange *exchange = take_exchange(step);
+    log_info("Operator signed in", LOG_TEXT("person", step->who->person),
+             LOG_TEXT("name", step->who->name), LOG_TEXT("subject", step->who->subject));
+    if (exchange) {
+        char *home = memory_format("%s/", config->public_url);
+        buffer_init(&cookie);
+        cookie_write(&cookie, config, COOKIE_SESSION, step->cookie, config->oidc.max_age_ms / 1000);
+        buffer_append_char(&cookie, '\0');
+        reply_redirect(exchange, str_from(home), (const char *const[2]){cookie.bytes, NULL});
+        buffer_finish(&cookie);
+        free(home);
+    }
+    destroy_step(step);
+}
+
+static void on_identity(void *context, enum provider_result result, struct identity *identity)
+{
+    struct step *step = context;
+    const struct config *config = step->snapshot->config;
+    if (result == PROVIDER_UNAVAILABLE) {
+        fail(step, 503, "The identity provider does not answer. Try again later.");
+        return;
+    }
+    step->who = identity ? operator_of_identity(config, identity) : NULL;
+    if (!step->who) {
+        fail(step, 403, "What the identity provider says of you cannot be trusted.");
+    } else if (step->who->roles == 0) {
+        fail(step, 403, "You are in no group that has a role here.");
+    } else if (step->admin->closed) {
+        fail(step, 503, "The gateway is shutting down.");
+    } else {
+        cookie_make_value(step->cookie);
+        sessions_begin(step->admin, config, step->cookie, step->who, on_stored, step);
+    }
+}
+
+/* RFC 9207: an answer that another issuer has sent is one that its browser was led astray with. */
+static bool is_of_issuer(const struct step *step)
+{
+    struct str issuer = buffer_str(&step->issuer);
+    if (issuer.length == 0)
+        return !step->must_name_issuer;
+    return str_equal(issuer, str_from(step->snapshot->config->oidc.issuer));
+}
+
+static void on_metadata(void *context, enum provider_result result,
+                        const struct provider_endpoints *endpoints)
+{
+    struct step *step = context;
+    step->must_name_issuer = endpoints && endpoints->names_itself;
+    if (result != PROVIDER_OK)
+        fail(step, 503, "The identity provider does not answer. Try again later.");
+    else if (!is_of_issuer(step))
+        fail(step, 400, "The answer comes from another identity provider.");
+    else
+        provider_redeem(step->admin->provider, step->snapshot, buffer_str(&step->code),
+                        step->attempt.verifier, step->attempt.nonce, on_identity, step);
+}
+
+/* The parameter, at most once; false when the query is not well formed. */
+static bool read_parameter(const struct request *request, const char *name, struct buffer *value)
+{
+    return query_read(value, http_query(request->exchange), name);
+}
+
+static const char *read_return(const struct request *request, struct step *step)
+{
+    struct buffer state, error;
+    struct str cookie;
+    const char *problem = NULL;
+    buffer_init(&state);
+    buffer_init(&error);
+    bool is_well_formed = read_parameter(request, "state", &state) &&
+                          read_parameter(request, "error", &error) &&
+                          read_parameter(request, "code", &step->code) &&
+                          read_parameter(request, "iss", &step->issuer) &&
+                          (step->code.length > 0 || error.length > 0);
+    if (!is_well_formed)
+        problem = "The answer of the identity provider is malformed.";
+    else if (!cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie) ||
+             !attempts_take(request->admin->attempts, buffer_str(&state), cookie,
+                            clock_monotonic_ms(), &step->attempt))
+        problem = "This sign-in has not begun in this browser, or is over. Begin again.";
+    else if (error.length > 0)
+        problem = "The identity provider has refused the sign-in.";
+    if (error.length > 0)
+        log_warn("The identity provider has refused a sign-in",
+                 LOG_STR("error", buffer_str(&error)));
+    buffer_finish(&error);
+    buffer_finish(&state);
+    return problem;
+}
+
+void sign_in_return(const struct request *request)
+{
+    if (refuse_without_oidc(request))
+        return;
+    struct step *step = create_step(request);
+    const char *problem = read_return(request, step);
+    if (problem)
+        fail(step, 400, problem);
+    else
+        provider_look(request->admin->provider, request->snapshot, on_metadata, step);
+}
+
+/* ---- for the page and the command line ---- */
+
+void sign_in_describe(const struct request *request)
+{
+    const struct config_oidc *oidc = &request->snapshot->config->oidc;
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_char(&body, '{');
+    if (oidc->is_on) {
+        json_add_text(&body, "issuer", oidc->issuer);
+        json_add_text(&body, "clientId", oidc->client_id);
+        json_add_key(&body, "scopes");
+        for (size_t i = 0; i < oidc->scopes.count; i++) {
+            buffer_append_char(&body, i == 0 ? '[' : ',');
+            buffer_append_json_string(&body, str_from(oidc->scopes.items[i]));
+        }
+        buffer_append_char(&body, ']');
+    }
+    buffer_append_char(&body, '}');
+    reply_json(request->exchange, 200, &body);
+    buffer_finish(&body);
+}

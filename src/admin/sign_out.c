@@ -1,0 +1,136 @@
+/*
+ * Signing out: the session ends here, and the answer says where to end it at the provider, too
+ * (OpenID Connect RP-Initiated Logout 1.0).
+ */
+#include <stdlib.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+
+#include "cookies.h"
+#include "internal.h"
+#include "provider.h"
+#include "query.h"
+#include "reply.h"
+#include "sessions.h"
+
+struct leave {
+    struct admin *admin;
+    struct http_exchange *exchange; /* NULL once the client has gone */
+    struct snapshot *snapshot;
+    struct operator_identity *who;
+    char cookie[COOKIE_VALUE_BYTES];
+    bool is_stored;
+};
+
+static void forget_exchange(void *context)
+{
+    struct leave *leave = context;
+    leave->exchange = NULL;
+}
+
+static void write_provider(struct buffer *url, const struct config *config, const char *end_session)
+{
+    char *home = memory_format("%s/", config->public_url);
+    bool has_query = strchr(end_session, '?') != NULL;
+    buffer_append_format(url, "%s%cclient_id=", end_session, has_query ? '&' : '?');
+    query_encode(url, str_from(config->oidc.client_id));
+    buffer_append_text(url, "&post_logout_redirect_uri=");
+    query_encode(url, str_from(home));
+    free(home);
+}
+
+/* {"location": where the browser goes next}. */
+static void answer(struct leave *leave, const char *end_session)
+{
+    const struct config *config = leave->snapshot->config;
+    struct buffer body, location, cookie;
+    buffer_init(&body);
+    buffer_init(&location);
+    buffer_init(&cookie);
+    if (end_session)
+        write_provider(&location, config, end_session);
+    else
+        buffer_append_format(&location, "%s/", config->public_url ? config->public_url : "");
+    buffer_append_char(&location, '\0');
+    cookie_write(&cookie, config, COOKIE_SESSION, "", 0);
+    buffer_append_char(&cookie, '\0');
+    buffer_append_char(&body, '{');
+    json_add_text(&body, "location", location.bytes);
+    buffer_append_char(&body, '}');
+    http_on_gone(leave->exchange, NULL, NULL);
+    reply_json_with_cookie(leave->exchange, 200, &body, cookie.bytes);
+    buffer_finish(&cookie);
+    buffer_finish(&location);
+    buffer_finish(&body);
+}
+
+static void end(struct leave *leave)
+{
+    operator_unref(leave->who);
+    snapshot_unref(leave->snapshot);
+    explicit_bzero(leave, sizeof *leave);
+    free(leave);
+}
+
+static void on_provider(void *context, enum provider_result result,
+                        const struct provider_endpoints *endpoints)
+{
+    struct leave *leave = context;
+    if (leave->exchange)
+        answer(leave, result == PROVIDER_OK ? endpoints->end_session : NULL);
+    end(leave);
+}
+
+static void on_ended(void *context, bool is_stored)
+{
+    struct leave *leave = context;
+    if (leave->who)
+        log_info("Operator signed out", LOG_TEXT("person", leave->who->person));
+    if (is_stored && leave->who && leave->snapshot->config->oidc.is_on) {
+        provider_look(leave->admin->provider, leave->snapshot, on_provider, leave);
+        return;
+    }
+    if (leave->exchange && is_stored) {
+        answer(leave, NULL);
+    } else if (leave->exchange) {
+        http_on_gone(leave->exchange, NULL, NULL);
+        reply_error(leave->exchange, REPLY_UNAVAILABLE,
+                    "the database does not answer; the session goes on, see the log", NULL);
+    }
+    end(leave);
+}
+
+static void on_session(void *context, enum session_result result, struct operator_identity *who)
+{
+    struct leave *leave = context;
+    leave->who = who;
+    if (result == SESSION_UNAVAILABLE || leave->admin->closed)
+        on_ended(leave, false);
+    else
+        sessions_end(leave->admin, str_from(leave->cookie), on_ended, leave);
+}
+
+void sign_out(const struct request *request)
+{
+    struct str cookie;
+    bool has_cookie =
+        cookie_read(request->exchange, request->snapshot->config, COOKIE_SESSION, &cookie);
+    if (!router_is_from_own_page(request)) {
+        reply_error(request->exchange, REPLY_FORBIDDEN,
+                    "signing out needs X-Taskgate: 1 and the Origin of admin.public_url", NULL);
+        return;
+    }
+    struct leave *leave = memory_alloc(sizeof *leave);
+    leave->admin = request->admin;
+    leave->exchange = request->exchange;
+    leave->snapshot = snapshot_ref(request->snapshot);
+    http_on_gone(request->exchange, forget_exchange, leave);
+    if (has_cookie) {
+        memcpy(leave->cookie, cookie.bytes, cookie.length);
+        sessions_find(request->admin, cookie, on_session, leave);
+    } else {
+        on_ended(leave, true);
+    }
+}

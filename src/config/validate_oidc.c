@@ -1,0 +1,92 @@
+/* Rules about the operators' sign-in: what it needs, and what would keep everybody out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+#include "taskgate/core/memory.h"
+#include "validate.h"
+
+#define KEY "admin.oidc"
+
+static void add(struct config_strings *strings, const char *text)
+{
+    strings->items = memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
+    strings->items[strings->count++] = memory_copy_text(text);
+}
+
+static bool has(const struct config_strings *strings, const char *text)
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        if (strcmp(strings->items[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void resolve_secret(const struct draft *draft, const struct node *oidc)
+{
+    const struct node *variable = node_get(oidc, "client_secret_env");
+    struct error error;
+    if (!variable || variable->kind != NODE_TEXT ||
+        !check_variable_name(str_from(variable->text), &error))
+        return;
+    const char *secret = draft->environment(variable->text);
+    if (!secret || !*secret)
+        report_error(&draft->report, variable, KEY ".client_secret_env", "set it to the secret",
+                     "V-014 the environment variable %s is not set", variable->text);
+    else if (!check_header_value(str_from(secret), &error)) /* a line end read along with it */
+        report_error(&draft->report, variable, KEY ".client_secret_env", NULL,
+                     "in the environment variable %s: %s", variable->text, error.message);
+    else
+        draft->config->oidc.client_secret = memory_copy_text(secret);
+}
+
+static void check_scopes(const struct draft *draft, const struct node *oidc)
+{
+    struct config_strings *scopes = &draft->config->oidc.scopes;
+    const struct node *node = node_get(oidc, "scopes");
+    if (node_is_null(node)) {
+        add(scopes, "openid");
+        add(scopes, "profile");
+        add(scopes, "email");
+    } else if (!has(scopes, "openid")) {
+        report_error(&draft->report, node, KEY ".scopes", NULL, "openid is missing");
+    }
+}
+
+static void trim_slashes(char *url)
+{
+    for (size_t length = url ? strlen(url) : 0; length > 0 && url[length - 1] == '/'; length--)
+        url[length - 1] = '\0';
+}
+
+/* The subjects of people are their issuer's; without another it is the one of the sign-in. */
+static void complete_people(struct config *config)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        struct config_person *person = &config->people[i];
+        if (person->subject && !person->issuer)
+            person->issuer = memory_copy_text(config->oidc.issuer);
+    }
+}
+
+void validate_oidc(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    const struct config_oidc *roles = &config->oidc;
+    const struct node *oidc = node_get(node_get(draft->root, "admin"), "oidc");
+    trim_slashes(config->public_url);
+    complete_people(config);
+    if (!config->oidc.is_on)
+        return;
+    resolve_secret(draft, oidc);
+    check_scopes(draft, oidc);
+    if (!config->public_url)
+        report_error(&draft->report, oidc, KEY, "add it, such as public_url: https://gate.example",
+                     "the sign-in returns to admin.public_url, which is missing");
+    if (roles->viewers.count + roles->approvers.count + roles->callers.count +
+            roles->auditors.count ==
+        0)
+        report_warning(&draft->report, oidc, KEY, "add roles: {approver: [GROUP]}",
+                       "no group has a role, so nobody can sign in");
+}

@@ -1,0 +1,77 @@
+// An issuer of access tokens: metadata, keys, and tokens signed by Node's own cryptography.
+import crypto from 'node:crypto';
+import http from 'node:http';
+import { defer } from './lifetime.mjs';
+
+const encode = (value) => Buffer.from(typeof value === 'string' || Buffer.isBuffer(value) ? value : JSON.stringify(value)).toString('base64url');
+
+/** `place` is where the metadata is: that of RFC 8414, or of OpenID. */
+export async function startIssuer(t, options) {
+  const issuer = new Issuer(options);
+  defer(t, () => issuer.stop());
+  await issuer.listen();
+  return issuer;
+}
+
+export class Issuer {
+  constructor({ place = '/.well-known/oauth-authorization-server' } = {}) {
+    this.place = place;
+    this.keys = new Map(); // kid -> private key
+    this.published = []; // JWKs
+    this.asked = []; // paths
+    this.port = 0;
+    this.metadata = {}; // laid over the real one
+    this.rotate('first');
+  }
+
+  get url() {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** A new key that is published, and signs from now on. `keep`: the old ones stay published. */
+  rotate(kid, { keep = false, publish = true } = {}) {
+    const { privateKey, publicKey } = crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    this.kid = kid;
+    this.keys.set(kid, privateKey);
+    const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' };
+    if (publish) this.published = keep ? [...this.published, jwk] : [jwk];
+  }
+
+  async listen() {
+    this.server = http.createServer((request, response) => {
+      this.asked.push(request.url);
+      const pages = {
+        [this.place]: { issuer: this.url, jwks_uri: `${this.url}/keys`, ...this.metadata },
+        '/keys': { keys: this.published },
+      };
+      const page = pages[request.url];
+      response.writeHead(page ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(page ?? {}));
+    });
+    await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
+    this.port = this.server.address().port;
+  }
+
+  async stop() {
+    if (!this.server) return;
+    const closed = new Promise((resolve) => this.server.close(resolve));
+    this.server.closeAllConnections();
+    this.server = null;
+    await closed;
+  }
+
+  /** Claims of a good token for `audience`; `more` is laid over them. A claim that is undefined is left out. */
+  claims(audience, more = {}) {
+    const now = Math.floor(Date.now() / 1000);
+    return { iss: this.url, aud: audience, sub: 'alice', iat: now, exp: now + 300, jti: crypto.randomUUID(), ...more };
+  }
+
+  sign(claims, header = {}, key = this.keys.get(this.kid)) {
+    const input = `${encode({ alg: 'ES256', kid: this.kid, typ: 'at+jwt', ...header })}.${encode(claims)}`;
+    return `${input}.${crypto.sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+  }
+
+  token(audience, more) {
+    return this.sign(this.claims(audience, more));
+  }
+}
