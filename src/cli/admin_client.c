@@ -11,6 +11,7 @@
 #include "taskgate/upstream/curl_library.h"
 
 #include "options.h"
+#include "saved_token.h"
 #include "terminal.h"
 
 #define DEFAULT_URL "http://127.0.0.1:7469"
@@ -28,7 +29,7 @@ struct admin_client {
     CURL *curl;
     char *url;            /* without a slash at its end */
     char *authorization;  /* header line, or NULL without a token */
-    const char *variable; /* that holds the token */
+    const char *variable; /* that holds the token; NULL: it is one that was kept */
 };
 
 /* The answer that is being received. */
@@ -45,6 +46,21 @@ static bool is_printable(const char *text)
             return false;
     }
     return true;
+}
+
+void admin_client_use_token(struct admin_client *client, const char *token)
+{
+    free(client->authorization);
+    client->authorization = memory_format("Authorization: Bearer %s", token);
+}
+
+static void use_saved_token(struct admin_client *client)
+{
+    char *token = saved_token_read(client->url);
+    client->variable = NULL;
+    if (token && is_printable(token))
+        admin_client_use_token(client, token);
+    free(token);
 }
 
 struct admin_client *admin_client_create(void)
@@ -81,8 +97,15 @@ struct admin_client *admin_client_create(void)
     client->url = memory_copy_str(trimmed);
     client->variable = variable;
     if (token && *token)
-        client->authorization = memory_format("Authorization: Bearer %s", token);
+        admin_client_use_token(client, token);
+    else
+        use_saved_token(client);
     return client;
+}
+
+const char *admin_client_url(const struct admin_client *client)
+{
+    return client->url;
 }
 
 void admin_client_destroy(struct admin_client *client)
@@ -207,8 +230,10 @@ static int exit_code_of(long status, bool is_ours)
 
 static void explain_token(const struct admin_client *client)
 {
-    if (client->authorization)
+    if (client->authorization && client->variable)
         fprintf(stderr, "taskgate: the token in %s was refused\n", client->variable);
+    else if (client->authorization)
+        fputs("taskgate: your sign-in is over: taskgate login\n", stderr);
     else
         fputs("taskgate: set " TOKEN_VARIABLE " or " OLD_TOKEN_VARIABLE
               " to the operator's token\n",

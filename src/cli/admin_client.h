@@ -1,7 +1,7 @@
 /*
  * The admin endpoint over HTTP, for commands: one request at a time, blocking. Where it is
- * and with which token: THOUGHTGATE_ADMIN_URL; TASKGATE_TOKEN, else THOUGHTGATE_ADMIN_TOKEN. Never
- * from argv, which every user of the machine can read.
+ * and with which token: THOUGHTGATE_ADMIN_URL; TASKGATE_TOKEN, else THOUGHTGATE_ADMIN_TOKEN, else
+ * what `taskgate login` has kept. Never from argv, which every user of the machine can read.
  */
 #pragma once
 
@@ -31,6 +31,10 @@ struct admin_request {
  * `body` for a 2xx, else what the answer stands for, after a word on stderr. */
 int admin_client_send(struct admin_client *client, const struct admin_request *request,
                       struct buffer *body);
+/* Where the endpoint is, without a slash at its end. */
+const char *admin_client_url(const struct admin_client *client);
+/* From now on this token is sent. */
+void admin_client_use_token(struct admin_client *client, const char *token);
 /* The HTTP status of the last answer; 0 when there was none. */
 long admin_client_status(const struct admin_client *client);
 /* `text` percent-encoded for a path or a query. The caller frees with free(). */

@@ -17,6 +17,8 @@ static const struct {
     {"policy", "try policies before they are in force", cli_policy},
     {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
     {"call", "call a tool through a running gateway, under its rules", cli_call},
+    {"login", "sign in at a running gateway's identity provider", cli_login},
+    {"logout", "forget that sign-in", cli_logout},
     {"whoami", "say who you are to a running gateway, and what you may do", cli_whoami},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

@@ -1,5 +1,6 @@
 /*
- * The command line: taskgate serve|check|explain|policy|tasks|call|whoami. Contract "Process".
+ * The command line: taskgate serve|check|explain|policy|tasks|call|login|logout|whoami.
+ * Contract "Process".
  */
 #pragma once
 
@@ -23,4 +24,6 @@ int cli_explain(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
 int cli_call(int argc, char **argv);
+int cli_login(int argc, char **argv);
+int cli_logout(int argc, char **argv);
 int cli_whoami(int argc, char **argv);

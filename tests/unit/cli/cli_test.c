@@ -95,6 +95,8 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
         {"policy parse", "FILE is missing"},
         {"policy parse a b", "unexpected argument b"},
         {"serve --nope", "unknown option --nope"},
+        {"login x", "unexpected argument x"},
+        {"logout --device", "unknown option --device"},
         {"whoami x", "unexpected argument x"},
         {"whomai", "did you mean whoami?"},
     };
@@ -130,6 +132,7 @@ START_TEST(help_is_exit_0_on_stdout_alone)
         "policy parse -h", "policy authorize -h",
         "tasks result -h", "policy simulate -h",
         "call --help",     "whoami --help",
+        "login --help",    "logout --help",
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ck_assert_msg(run(commands[i]) == CLI_DONE, "%s", commands[i]);
@@ -155,6 +158,8 @@ START_TEST(every_command_knows_its_version)
         "tasks result --version",
         "call --version",
         "whoami --version",
+        "login --version",
+        "logout --version",
         "policy --version",
         "policy authorize --version",
         "policy parse --version",
