@@ -1,9 +1,11 @@
-/* One libcurl handle, and what the statuses of the admin endpoint mean for an exit code. */
+/* Requests by libcurl, and what the statuses of the admin endpoint mean for an exit code. */
 #include "admin_client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
@@ -19,6 +21,10 @@
 /* One's own, before the one that the gateway itself was started with. */
 #define TOKEN_VARIABLE "TASKGATE_TOKEN"
 #define OLD_TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
+/* Files in PEM, for https: whom to believe in place of the system's authorities; what to show. */
+#define CA_VARIABLE "TASKGATE_CA"
+#define CERT_VARIABLE "TASKGATE_CERT"
+#define KEY_VARIABLE "TASKGATE_KEY"
 #define CONNECT_TIMEOUT_S 5L
 #define WHOLE_TIMEOUT_S 30L
 /* The gateway sends a comment at least every 15 s: a stream that is silent for longer is dead. */
@@ -26,10 +32,12 @@
 #define BODY_MAX_BYTES ((size_t)256 * 1024 * 1024)
 
 struct admin_client {
-    CURL *curl;
-    char *url;            /* without a slash at its end */
-    char *authorization;  /* header line, or NULL without a token */
-    const char *variable; /* that holds the token; NULL: it is one that was kept */
+    CURL *curl;                  /* of the request that is under way */
+    long status;                 /* of the last answer */
+    char *url;                   /* without a slash at its end */
+    char *authorization;         /* header line, or NULL without a token */
+    const char *variable;        /* that holds the token; NULL: it is one that was kept */
+    const char *ca, *cert, *key; /* of the environment; NULL each when not given */
 };
 
 /* The answer that is being received. */
@@ -63,6 +71,33 @@ static void use_saved_token(struct admin_client *client)
     free(token);
 }
 
+/* NULL when the variable is not set. */
+static const char *name_file(const char *variable, bool *is_good)
+{
+    const char *file = getenv(variable);
+    if (!file || !*file)
+        return NULL;
+    if (access(file, R_OK) != 0) {
+        options_complain("%s: %s cannot be read: %s", variable, file, strerror(errno));
+        *is_good = false;
+    }
+    return file;
+}
+
+static bool read_files(struct admin_client *client)
+{
+    bool is_good = true;
+    client->ca = name_file(CA_VARIABLE, &is_good);
+    client->cert = name_file(CERT_VARIABLE, &is_good);
+    client->key = name_file(KEY_VARIABLE, &is_good);
+    if (is_good && !client->cert != !client->key) {
+        options_complain(CERT_VARIABLE " and " KEY_VARIABLE
+                                       " belong together; set both or neither");
+        is_good = false;
+    }
+    return is_good;
+}
+
 struct admin_client *admin_client_create(void)
 {
     const char *url = getenv(URL_VARIABLE);
@@ -85,9 +120,7 @@ struct admin_client *admin_client_create(void)
         return NULL;
     }
     struct admin_client *client = memory_alloc(sizeof *client);
-    client->curl = curl_easy_init();
-    if (!client->curl) {
-        options_complain("libcurl could not be started");
+    if (!read_files(client)) {
         free(client);
         return NULL;
     }
@@ -112,7 +145,6 @@ void admin_client_destroy(struct admin_client *client)
 {
     if (!client)
         return;
-    curl_easy_cleanup(client->curl);
     free(client->url);
     free(client->authorization);
     free(client);
@@ -120,7 +152,7 @@ void admin_client_destroy(struct admin_client *client)
 
 char *admin_client_encode(struct admin_client *client, const char *text)
 {
-    char *encoded = curl_easy_escape(client->curl, text, 0);
+    char *encoded = curl_easy_escape(NULL, text, 0);
     char *copy = memory_copy_text(encoded ? encoded : "");
     curl_free(encoded);
     return copy;
@@ -128,8 +160,9 @@ char *admin_client_encode(struct admin_client *client, const char *text)
 
 long admin_client_status(const struct admin_client *client)
 {
-    long status = 0;
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    long status = client->status;
+    if (client->curl)
+        curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
     return status;
 }
 
@@ -173,10 +206,23 @@ static void keep_from_proxies(CURL *curl)
     free(hosts);
 }
 
+static void set_tls(CURL *curl, const struct admin_client *client)
+{
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (client->ca) {
+        /* Besides a file, libcurl would go on with the system's folder. */
+        curl_easy_setopt(curl, CURLOPT_CAPATH, (char *)NULL);
+        curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca);
+    }
+    if (client->cert) {
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, client->cert);
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, client->key);
+    }
+}
+
 static void set_options(CURL *curl, const struct admin_request *request, const char *url,
                         struct curl_slist *headers, struct reception *reception)
 {
-    curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L); /* the token goes nowhere else */
@@ -267,8 +313,10 @@ static int explain_result(const struct admin_client *client, const struct admin_
     if (request->received && status == 200)
         return CLI_DONE;
     if (result != CURLE_OK) {
-        fprintf(stderr, "taskgate: the admin endpoint %s cannot be reached: %s\n", client->url,
-                curl_easy_strerror(result));
+        bool is_unknown = result == CURLE_PEER_FAILED_VERIFICATION && !client->ca;
+        fprintf(stderr, "taskgate: the admin endpoint %s cannot be reached: %s%s\n", client->url,
+                curl_easy_strerror(result),
+                is_unknown ? "; " CA_VARIABLE " names a file with the authority to believe" : "");
         return CLI_REFUSED;
     }
     if (status < 200 || status > 299)
@@ -287,8 +335,18 @@ int admin_client_send(struct admin_client *client, const struct admin_request *r
     struct curl_slist *headers = build_headers(client, request);
     char *url = memory_format("%s%s", client->url, request->path);
     buffer_clear(body);
-    set_options(client->curl, request, url, headers, &reception);
-    int code = explain_result(client, request, curl_easy_perform(client->curl), body);
+    /* One for each transfer: libcurl 7.88 touches freed memory after curl_easy_reset(). */
+    client->curl = curl_easy_init();
+    CURLcode result = CURLE_FAILED_INIT;
+    if (client->curl) {
+        set_options(client->curl, request, url, headers, &reception);
+        set_tls(client->curl, client);
+        result = curl_easy_perform(client->curl);
+    }
+    client->status = client->curl ? admin_client_status(client) : 0;
+    curl_easy_cleanup(client->curl);
+    client->curl = NULL;
+    int code = explain_result(client, request, result, body);
     free(url);
     curl_slist_free_all(headers);
     return code;

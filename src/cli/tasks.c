@@ -201,7 +201,9 @@ static void write_usage(FILE *out)
     fputs("\nEach has --json and its own --help. Where the endpoint is:\n"
           "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
           "  TASKGATE_TOKEN             the operator's token, else\n"
-          "  THOUGHTGATE_ADMIN_TOKEN\n",
+          "  THOUGHTGATE_ADMIN_TOKEN\n"
+          "  TASKGATE_CA                for https: the authority to believe, a file\n"
+          "  TASKGATE_CERT, TASKGATE_KEY  the certificate to show, files\n",
           out);
 }
 

@@ -20,7 +20,6 @@ bool curl_library_load(struct error *error);
     X(easy_init)                                                                                   \
     X(easy_pause)                                                                                  \
     X(easy_perform)                                                                                \
-    X(easy_reset)                                                                                  \
     X(easy_setopt)                                                                                 \
     X(easy_strerror)                                                                               \
     X(free)                                                                                        \
@@ -54,7 +53,6 @@ extern struct curl_library curl_library;
 #define curl_easy_init curl_library.easy_init
 #define curl_easy_pause curl_library.easy_pause
 #define curl_easy_perform curl_library.easy_perform
-#define curl_easy_reset curl_library.easy_reset
 #define curl_easy_setopt curl_library.easy_setopt
 #define curl_easy_strerror curl_library.easy_strerror
 #define curl_free curl_library.free
