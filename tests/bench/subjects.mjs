@@ -64,7 +64,7 @@ export async function startUpstream(tools = 3) {
 export const hasNginx = () => ['/usr/sbin/nginx', '/usr/bin/nginx'].find((file) => fs.existsSync(file));
 
 /** One worker, keep-alive on both sides, nothing buffered to disk, no log. */
-export async function startNginx(parent, upstream) {
+export async function startNginx(parent, upstream, tls) {
   const folder = fs.mkdtempSync(path.join(parent, 'nginx-'));
   const port = await freePort();
   const file = path.join(folder, 'nginx.conf');
@@ -76,7 +76,8 @@ http {
   client_max_body_size 64m; client_body_buffer_size 2m; proxy_buffers 64 16k; tcp_nodelay on;
   upstream fixed { server 127.0.0.1:${upstream.port}; keepalive 512; keepalive_requests 1000000000; }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} ${tls ? 'ssl ' : ''}backlog=4096;
+    ${tls ? `ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}; ssl_protocols TLSv1.2 TLSv1.3; ssl_session_tickets on;` : ''}
     location / { proxy_pass http://fixed; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_max_temp_file_size 0; }
   }
 }
@@ -87,7 +88,7 @@ http {
 }
 
 /** Rules that match nothing of the benchmark stand in front of those that do. */
-const configuration = (upstream, store, rules, workers) => `schema: 1
+const configuration = (upstream, store, rules, workers, tls) => `schema: 1
 workers: ${workers}
 sources:
   - {id: up, kind: mcp, url: "http://127.0.0.1:${upstream.port}/mcp"}
@@ -99,20 +100,20 @@ approval:
   default: {destination: {type: admin}, timeout: 1h}
 store: {path: "${store}"}
 limits: {pending_per_principal: 10000000, pending_total: 10000000, connections: 20000}
-`;
+${tls ? `proxy: {tls: {cert: "${tls.cert}", key: "${tls.key}"}}\n` : ''}`;
 
 let serial = 0;
 
 /** A configuration in a folder of its own; answers its path. */
-export function writeConfiguration(folder, upstream, rules, workers = 1) {
+export function writeConfiguration(folder, upstream, rules, workers = 1, tls = undefined) {
   const own = fs.mkdtempSync(path.join(folder, `gateway-${serial++}-`));
   const file = path.join(own, 'config.yaml');
-  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), rules, workers));
+  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), rules, workers, tls));
   return file;
 }
 
-export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
-  const file = writeConfiguration(folder, upstream, rules, workers);
+export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], tls = undefined, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
+  const file = writeConfiguration(folder, upstream, rules, workers, tls);
   const own = path.dirname(file);
   const [port, adminPort] = [await freePort(), await freePort()];
   // Its log goes to a file, as where it is in use: to read it here would cost the time that is measured.
