@@ -16,6 +16,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/tls/bound.h"
 
 #define HANDSHAKE_MS 10000
 /* A scan of the port must not fill the log. */
@@ -26,6 +27,8 @@
 struct handshake {
     struct loop_timer deadline;
     bool is_late;
+    struct tls_bound bound;
+    bool is_too_long; /* what the client has to say */
     /* What OpenSSL has written since h2o last sent something: in the end, an alert. */
     unsigned char words[LAST_WORDS_BYTES];
     size_t words_length; /* beyond LAST_WORDS_BYTES: they are no alert, and are not kept */
@@ -62,14 +65,30 @@ void handshake_stop(struct connection *connection)
     connection->handshake = NULL;
 }
 
-/* ---- the last words ---- */
+/* ---- what goes to and fro ---- */
 
-static long on_written(BIO *bio, int operation, const char *bytes, size_t length, int argument,
-                       long number, int result, size_t *processed)
+/* Fails the reading where it goes beyond the bound; h2o leaves the sign of a wait behind. */
+static long look_at_words(BIO *bio, struct connection *connection, struct str words)
 {
-    const struct connection *connection = (void *)BIO_get_callback_arg(bio);
     struct handshake *handshake = connection->handshake;
-    if (operation != BIO_CB_WRITE || handshake == NULL)
+    bool is_1_2 = SSL_version(connection->ssl) == TLS1_2_VERSION;
+    if (tls_bound_take(&handshake->bound, words, is_1_2))
+        return 1;
+    handshake->is_too_long = true;
+    BIO_clear_retry_flags(bio);
+    return -1;
+}
+
+static long on_bytes(BIO *bio, int operation, const char *bytes, size_t length, int argument,
+                     long number, int result, size_t *processed)
+{
+    struct connection *connection = (void *)BIO_get_callback_arg(bio);
+    struct handshake *handshake = connection->handshake;
+    if (handshake == NULL)
+        return result;
+    if (operation == (BIO_CB_READ | BIO_CB_RETURN) && result > 0)
+        return look_at_words(bio, connection, str_slice(bytes, *processed));
+    if (operation != BIO_CB_WRITE)
         return result;
     if (handshake->words_length + length <= sizeof(handshake->words))
         memcpy(handshake->words + handshake->words_length, bytes, length);
@@ -85,7 +104,7 @@ static void meet(SSL *ssl)
     struct connection *connection = socket->on_close.data;
     connection->ssl = ssl;
     BIO_set_callback_arg(bio, (char *)connection);
-    BIO_set_callback_ex(bio, on_written);
+    BIO_set_callback_ex(bio, on_bytes);
 }
 
 static void on_progress(const SSL *ssl, int where, int result)
@@ -153,6 +172,8 @@ static struct failure find_failure(const struct connection *connection, const ch
     int reason = ERR_GET_REASON(code);
     if (connection->handshake->is_late)
         return (struct failure){"timeout", "the client has not finished within 10 s"};
+    if (connection->handshake->is_too_long)
+        return (struct failure){"failed", "a message of the client is longer than 16 KiB"};
     if (error == h2o_socket_error_closed || error == h2o_socket_error_io)
         return (struct failure){"left", "the client has left"};
     struct failure failure = {is_alert(reason) ? "refused" : "failed", error};

@@ -13,6 +13,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/tls/bound.h"
 #include "tickets.h"
 
 /* Forward secrecy and authenticated encryption alone. Those of TLS 1.3 are all so. */
@@ -61,6 +62,7 @@ static SSL_CTX *create_context(enum tls_version min_version)
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS); /* an idle connection keeps none */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_max_cert_list(context, TLS_BOUND_BYTES);
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
     if (SSL_CTX_set_cipher_list(context, SUITES_1_2) != 1 ||
         SSL_CTX_set1_groups_list(context, GROUPS) != 1)

@@ -1,5 +1,6 @@
 // TLS on both ports: what is spoken, who is let in, and what becomes of clients that do it wrong.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { describe, test } from 'node:test';
 import tls from 'node:tls';
 import { Authority, gatewayCertificates, tlsBlock } from './lib/certificates.mjs';
@@ -233,6 +234,20 @@ describe('slow and many', () => {
     assert.equal((await late).getProtocol(), 'TLSv1.3', 'and the next is served');
     assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'timeout' }), 3);
     assert.ok((await admin.metrics())['thoughtgate_limits_reached_total{limit="connections"}'] >= 1);
+  });
+
+  test('a client that announces much is dropped before room is made for it', async (t) => {
+    const { gateway, admin } = await secure(t);
+    const memory = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${gateway.child.pid}/status`, 'utf8'))[1]);
+    const before = memory();
+    const record = Buffer.from([22, 3, 1, 0, 4, 1, 1, 0xff, 0]); // a ClientHello of 130,816 bytes, and no more of it
+    const sockets = await Promise.all(Array.from({ length: 300 }, () => socketTo(gateway.port)));
+    const ended = Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+    for (const socket of sockets) socket.write(record);
+    await within(ended, 'all of them to be dropped', 8_000);
+    assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'failed' }), 300);
+    assert.match((await gateway.logged(/^A TLS handshake failed/)).reason, /longer than 16 KiB/);
+    assert.ok(memory() - before < 300 * 100, `grown by ${memory() - before} KB`);
   });
 
   test('one that leaves in the middle, or sends rubbish, costs nothing', async (t) => {
