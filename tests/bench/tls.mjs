@@ -41,8 +41,8 @@ async function measure(subject, threads, kind) {
 }
 
 const rows = [
-  ['new connections with a full handshake and one call, 8 at a time', 8, 'handshakes'],
-  ['new connections that resume, and one call, 8 at a time', 8, 'resumed'],
+  ['full handshake and one call, 8 at a time', 8, 'handshakes'],
+  ['resumed session and one call, 8 at a time', 8, 'resumed'],
   ['600 B call, 300 B reply, 16 connections', 16, 'requests'],
 ];
 const results = new Map();
