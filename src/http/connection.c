@@ -194,7 +194,12 @@ void connection_serve(struct connection *connection)
     h2o_http1_accept(&server->accept, socket, *h2o_get_timestamp(&server->h2o, NULL, NULL));
     h2o_buffer_dispose(&socket->input);
     socket->input = early;
-    intake_wrap(connection);
+    bool is_open = true;
+    connection->is_open = &is_open;
+    intake_wrap(connection); /* which may drop it */
+    if (!is_open)
+        return;
+    connection->is_open = NULL;
     if (early->size > 0)
         socket->_cb.read(socket, NULL);
 }

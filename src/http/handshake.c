@@ -82,7 +82,7 @@ static long look_at_words(BIO *bio, struct connection *connection, struct str wo
 static long on_bytes(BIO *bio, int operation, const char *bytes, size_t length, int argument,
                      long number, int result, size_t *processed)
 {
-    struct connection *connection = (void *)BIO_get_callback_arg(bio);
+    struct connection *connection = connection_from(BIO_get_callback_arg(bio));
     struct handshake *handshake = connection->handshake;
     if (handshake == NULL)
         return result;
@@ -101,7 +101,7 @@ static void meet(SSL *ssl)
 {
     BIO *bio = SSL_get_wbio(ssl);
     h2o_socket_t *socket = BIO_get_data(bio);
-    struct connection *connection = socket->on_close.data;
+    struct connection *connection = connection_from(socket->on_close.data);
     connection->ssl = ssl;
     BIO_set_callback_arg(bio, (char *)connection);
     BIO_set_callback_ex(bio, on_bytes);
@@ -225,14 +225,14 @@ static void fail(struct connection *connection, const char *error)
 
 static void on_deadline(void *context)
 {
-    struct connection *connection = context;
+    struct connection *connection = connection_from(context);
     connection->handshake->is_late = true;
     fail(connection, "late");
 }
 
 static void on_done(h2o_socket_t *socket, const char *error)
 {
-    struct connection *connection = socket->on_close.data;
+    struct connection *connection = connection_from(socket->on_close.data);
     if (error != NULL) {
         fail(connection, error);
         return;

@@ -7,6 +7,7 @@
 #include "certificate.h"
 #include "scene.h"
 #include "suite.h"
+#include "taskgate/http/intake.h"
 
 static struct tls_server *start_secure(struct scene *scene, const char *client_ca)
 {
@@ -119,6 +120,26 @@ START_TEST(a_whole_answer_ends_with_a_farewell_and_a_cut_one_does_not)
 }
 END_TEST
 
+/* The end of the handshake and the beginning of a body, in one breath: dropped as any other body.
+ */
+START_TEST(a_body_that_comes_with_the_handshake_may_be_dropped_at_once)
+{
+    struct scene scene = {.act = answer_hello};
+    struct http_server_options options = usual;
+    struct peer peer;
+    options.intake = http_intake_create(1);
+    start_with(&scene, options);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nbegun");
+    peer_await_close(&peer);
+    peer_expect(&peer, "HTTP/1.1 503 ");
+    ck_assert_int_eq(scene.requests, 0);
+    peer_close(&peer);
+    stop(&scene);
+    http_intake_destroy(options.intake);
+}
+END_TEST
+
 /* Closes while all of these are somewhere in it: nothing may be left, or be used again. */
 START_TEST(a_server_ends_in_the_middle_of_handshakes)
 {
@@ -148,6 +169,7 @@ TCase *tls_tests(void)
     tcase_add_test(tests, the_subject_of_a_client_is_told);
     tcase_add_test(tests, connections_of_before_end_when_others_are_let_in);
     tcase_add_test(tests, a_whole_answer_ends_with_a_farewell_and_a_cut_one_does_not);
+    tcase_add_test(tests, a_body_that_comes_with_the_handshake_may_be_dropped_at_once);
     tcase_add_test(tests, a_server_ends_in_the_middle_of_handshakes);
     return tests;
 }
