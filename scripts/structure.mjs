@@ -87,6 +87,34 @@ export function fileCircles({ units }) {
     const targets = arrows.get(unit(file)) ?? arrows.set(unit(file), new Set()).get(unit(file));
     for (const target of uses) if (unit(target) !== unit(file)) targets.add(unit(target));
   }
+  return circlesAmong(arrows);
+}
+
+const DEFINED = /^(?!static|typedef|return|extern|else)[a-z][\w *]*?(\w+)\([^;{}]*\)\n\{|^(?:const )?(?:struct|enum) \w+ \**(\w+)(?:\[[^\]]*\])? =/gm;
+const OF_ITS_OWN = /^static [^;{}=]*?(\w+)(?:\(|\[| =)/gm;
+
+/** Sets of files of one folder of src/ that call each other, or read each other's tables, in a circle. */
+export function callCircles(room, root = HERE) {
+  const folder = path.join(root, 'src', room);
+  const texts = new Map(
+    fs
+      .readdirSync(folder)
+      .filter((name) => name.endsWith('.c'))
+      .map((name) => [name, fs.readFileSync(path.join(folder, name), 'utf8').replace(/\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"/g, '')]),
+  );
+  const names = (text, pattern) => new Set([...text.matchAll(pattern)].map((match) => match[1] ?? match[2]));
+  const home = new Map([...texts].flatMap(([file, text]) => [...names(text, DEFINED)].map((name) => [name, file])));
+  const arrows = new Map(
+    [...texts].map(([file, text]) => {
+      const own = names(text, OF_ITS_OWN);
+      const used = [...new Set(text.match(/\w+/g))].filter((word) => home.has(word) && !own.has(word));
+      return [file, new Set(used.map((word) => home.get(word)).filter((other) => other !== file))];
+    }),
+  );
+  return circlesAmong(arrows);
+}
+
+function circlesAmong(arrows) {
   const reachable = new Map([...arrows.keys()].map((name) => [name, below(arrows, name)]));
   const found = new Map();
   for (const [name, seen] of reachable) {

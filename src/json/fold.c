@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "fold_table.h"
-#include "scanner.h"
 
 /* Characters from here on that are no hidden ones fold to themselves. */
 #define CHARACTERS 0x30000
@@ -166,14 +165,4 @@ bool fold_is_folded(struct str text)
             return false;
     }
     return true;
-}
-
-bool fold_finds_variants(struct str json, struct error *error)
-{
-    struct scanner scanner;
-    scanner_init(&scanner, json, error);
-    scanner_fold_keys(&scanner);
-    bool found = scan_document(&scanner, NULL, NULL, NULL) == SCAN_REFUSED;
-    scanner_finish(&scanner);
-    return found;
 }

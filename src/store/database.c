@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "migrations.h"
 #include "outbox.h"
 #include "task_rows.h"
 #include "taskgate/core/log.h"
@@ -72,7 +71,8 @@ static bool configure(struct database *database, struct error *error)
     return true;
 }
 
-bool database_open(struct database *database, const char *path, struct error *error)
+bool database_open(struct database *database, const char *path, database_prepare prepare,
+                   struct error *error)
 {
     *database = (struct database){.magic = DATABASE_MAGIC, .path = memory_copy_text(path)};
     database->locked = files_open(path, error);
@@ -83,7 +83,7 @@ bool database_open(struct database *database, const char *path, struct error *er
         database_error(database, "cannot open", error);
         goto unusable;
     }
-    if (!configure(database, error) || !migrations_apply(database, error) ||
+    if (!configure(database, error) || !prepare(database, error) ||
         !files_note(&database->files, database->locked, path, error))
         goto unusable;
     return true;

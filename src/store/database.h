@@ -37,7 +37,10 @@ static inline struct database *database_from(void *context)
     return MAGIC_CAST(struct database, DATABASE_MAGIC, context);
 }
 
-bool database_open(struct database *database, const char *path, struct error *error);
+/* `prepare` brings the schema up; then the files that it wrote to are noted. */
+typedef bool (*database_prepare)(struct database *database, struct error *error);
+bool database_open(struct database *database, const char *path, database_prepare prepare,
+                   struct error *error);
 /* Checkpoints, so that a closed database is one file. */
 void database_close(struct database *database);
 /* Whether its files are still where SQLite opened them: nothing that is committed elsewhere may be

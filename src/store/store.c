@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "migrations.h"
 #include "store_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -58,7 +59,7 @@ struct store *store_open(const char *path, const struct store_redaction *redacti
     struct store *store = allocate();
     if (redaction)
         store->redaction = *redaction;
-    if (!database_open(&store->database, path, error))
+    if (!database_open(&store->database, path, migrations_apply, error))
         goto failed;
     if (!pending_load(&store->pending, &store->database)) {
         database_error(&store->database, "cannot count what is pending", error);

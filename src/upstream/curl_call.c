@@ -26,6 +26,11 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
                       void *context);
 static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
+static void run_deferred(struct curl_call *call);
+static void finish(struct curl_call *call, CURLcode code);
+static void destroy(struct curl_call *call);
+
+static const struct curl_call_events events = {run_deferred, finish, destroy};
 static const struct upstream_implementation implementation = {
     cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
 };
@@ -47,6 +52,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
     struct curl_call *call = memory_alloc(sizeof(*call));
     MAGIC_SET(call, CURL_CALL_MAGIC);
     call->base.implementation = &implementation;
+    call->events = &events;
     call->client = client;
     call->callbacks = *callbacks;
     call->context = context;
@@ -172,7 +178,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 
 /* ---- the end ---- */
 
-void curl_call_destroy(struct curl_call *call)
+static void destroy(struct curl_call *call)
 {
     loop_timer_stop(&call->silence);
     if (call->is_added)
@@ -199,7 +205,7 @@ static void end(struct curl_call *call, enum upstream_result result, const char 
     call->is_added = false;
     if (!call->is_cancelled && call->callbacks.end != NULL)
         call->callbacks.end(call->context, result, detail);
-    curl_call_destroy(call);
+    destroy(call);
 }
 
 static enum upstream_result failure(struct curl_call *call)
@@ -216,7 +222,7 @@ static void start_over(struct curl_call *call)
     add(call);
 }
 
-void curl_call_done(struct curl_call *call, CURLcode code)
+static void finish(struct curl_call *call, CURLcode code)
 {
     if (code == CURLE_ABORTED_BY_CALLBACK && call->met_unread && !call->is_cancelled)
         start_over(call);
@@ -297,10 +303,10 @@ static void continue_body(struct curl_call *call)
     curl_pool_collect(call->pool); /* may be the end of the call */
 }
 
-void curl_call_run_deferred(struct curl_call *call)
+static void run_deferred(struct curl_call *call)
 {
     if (call->is_cancelled)
-        curl_call_destroy(call);
+        destroy(call);
     else if (call->is_refused)
         end(call, UPSTREAM_CONNECT_FAILED, call->error_text);
     else if (!call->is_added)
@@ -318,7 +324,7 @@ static void cancel_call(struct upstream_call *base)
     if (call->client->inside_curl > 0)
         curl_client_defer(call->client, call);
     else
-        curl_call_destroy(call);
+        destroy(call);
 }
 
 static void pause_call(struct upstream_call *base)

@@ -115,7 +115,7 @@ static void on_run_deferred(void *context)
     while (!list_is_empty(&client->deferred)) {
         struct curl_call *call = LIST_ENTRY(client->deferred.next, struct curl_call, deferred);
         list_remove(&call->deferred);
-        curl_call_run_deferred(call);
+        call->events->run_deferred(call);
     }
 }
 
@@ -130,8 +130,10 @@ void curl_client_destroy(struct curl_client *client)
 {
     if (client == NULL)
         return;
-    LIST_FOR_EACH_SAFE (node, next, &client->calls)
-        curl_call_destroy(LIST_ENTRY(node, struct curl_call, node));
+    LIST_FOR_EACH_SAFE (node, next, &client->calls) {
+        struct curl_call *call = LIST_ENTRY(node, struct curl_call, node);
+        call->events->destroy(call);
+    }
     map_destroy(client->pools, destroy_pool);
     curl_pool_destroy(client->shared);
     loop_timer_stop(&client->close_pools);

@@ -105,8 +105,17 @@ static inline struct curl_client *curl_client_from(void *context)
     return MAGIC_CAST(struct curl_client, CURL_CLIENT_MAGIC, context);
 }
 
+struct curl_call;
+/* What the client and the pools ask of a call; they know no more of it. */
+struct curl_call_events {
+    void (*run_deferred)(struct curl_call *call);
+    void (*done)(struct curl_call *call, CURLcode code); /* libcurl has ended the transfer */
+    void (*destroy)(struct curl_call *call);
+};
+
 struct curl_call {
     struct upstream_call base;
+    const struct curl_call_events *events;
     uint32_t magic;       /* CURL_CALL_MAGIC */
     struct list node;     /* in client->calls */
     struct list deferred; /* in client->deferred, or in no list */
@@ -153,7 +162,7 @@ struct curl_pool *curl_client_enter_pool(struct curl_client *client, const char 
                                          struct error *error);
 /* The pool stays for a while, in case that the owner calls again. */
 void curl_client_leave_pool(struct curl_pool *pool);
-/* Has curl_call_run_deferred() called for the call, outside of libcurl. */
+/* Has the call's `run_deferred` called outside of libcurl. */
 void curl_client_defer(struct curl_client *client, struct curl_call *call);
 
 /* ---- curl_pool.c ---- */
@@ -167,12 +176,6 @@ void curl_pool_destroy(struct curl_pool *pool);
 bool curl_pool_drop_unread(struct curl_pool *pool);
 /* After every call into libcurl that may have ended transfers. */
 void curl_pool_collect(struct curl_pool *pool);
-
-/* ---- curl_call.c ---- */
-void curl_call_run_deferred(struct curl_call *call);
-/* libcurl is done with it. */
-void curl_call_done(struct curl_call *call, CURLcode code);
-void curl_call_destroy(struct curl_call *call);
 
 /* ---- curl_request.c ---- */
 /* Sets everything but callbacks on call->easy. false: `error_text` says what is wrong. */

@@ -168,8 +168,9 @@ void curl_pool_collect(struct curl_pool *pool)
     while ((message = curl_multi_info_read(pool->multi, &left)) != NULL) {
         if (message->msg != CURLMSG_DONE)
             continue;
-        char *call = NULL;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-        curl_call_done(curl_call_from(call), message->data.result);
+        char *context = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &context);
+        struct curl_call *call = curl_call_from(context);
+        call->events->done(call, message->data.result);
     }
 }

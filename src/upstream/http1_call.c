@@ -25,6 +25,16 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
                       void *context);
 static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
+static void run_deferred(struct http1_call *call);
+static void addresses_known(struct http1_call *call, const char *error);
+static void connected(struct http1_call *call, int error_number);
+static void readable(struct http1_call *call);
+static void writable(struct http1_call *call);
+static void destroy(struct http1_call *call);
+
+static const struct http1_call_events events = {
+    run_deferred, addresses_known, connected, readable, writable, destroy,
+};
 static const struct upstream_implementation implementation = {
     cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
 };
@@ -49,6 +59,7 @@ static struct http1_call *create(struct http1_client *client,
     struct http1_call *call = memory_alloc(sizeof(*call));
     MAGIC_SET(call, HTTP1_CALL_MAGIC);
     call->base.implementation = &implementation;
+    call->events = &events;
     call->client = client;
     call->callbacks = *callbacks;
     call->context = context;
@@ -112,7 +123,7 @@ static void drop_connection(struct http1_call *call)
     call->connection = NULL;
 }
 
-void http1_call_destroy(struct http1_call *call)
+static void destroy(struct http1_call *call)
 {
     loop_timer_stop(&call->limit);
     drop_connection(call);
@@ -135,7 +146,7 @@ static void end(struct http1_call *call, enum upstream_result result, const char
     list_remove(&call->deferred);
     if (call->callbacks.end != NULL)
         call->callbacks.end(call->context, result, detail);
-    http1_call_destroy(call);
+    destroy(call);
 }
 
 static void fail(struct http1_call *call, const char *detail)
@@ -201,7 +212,7 @@ static void connect_call(struct http1_call *call)
         fail_to_connect(call, "no thread to look up its name");
 }
 
-void http1_call_addresses_known(struct http1_call *call, const char *error)
+static void addresses_known(struct http1_call *call, const char *error)
 {
     if (error != NULL)
         fail_to_connect(call, error);
@@ -209,7 +220,7 @@ void http1_call_addresses_known(struct http1_call *call, const char *error)
         try_next_address(call);
 }
 
-void http1_call_connected(struct http1_call *call, int error_number)
+static void connected(struct http1_call *call, int error_number)
 {
     if (error_number != 0) {
         call->connect_error = error_number;
@@ -290,7 +301,7 @@ static void send_request(struct http1_call *call, struct str head)
         buffer_finish(&call->head);
 }
 
-void http1_call_writable(struct http1_call *call)
+static void writable(struct http1_call *call)
 {
     send_request(call, buffer_str(&call->head));
 }
@@ -336,7 +347,7 @@ static void take_bytes(struct http1_call *call, char *bytes, size_t length)
             break;
         show(call, &step);
         if (call->is_cancelled) {
-            http1_call_destroy(call);
+            destroy(call);
             return;
         }
     }
@@ -359,7 +370,7 @@ static void take_end(struct http1_call *call, const char *reason)
         lose_connection(call, reason != NULL ? reason : call->response.fault);
 }
 
-void http1_call_readable(struct http1_call *call)
+static void readable(struct http1_call *call)
 {
     struct http1_client *client = call->client;
     ssize_t count =
@@ -382,7 +393,7 @@ void http1_call_readable(struct http1_call *call)
     }
 }
 
-void http1_call_run_deferred(struct http1_call *call)
+static void run_deferred(struct http1_call *call)
 {
     if (call->refusal != NULL)
         fail(call, call->refusal);
@@ -401,7 +412,7 @@ static void cancel_call(struct upstream_call *base)
         return;
     call->is_cancelled = true;
     if (!call->is_busy)
-        http1_call_destroy(call);
+        destroy(call);
 }
 
 static void pause_call(struct upstream_call *base)

@@ -94,7 +94,7 @@ static void on_looked_up(void *context, const struct http1_addresses *addresses,
     while (!list_is_empty(&taken)) {
         struct http1_call *call = LIST_ENTRY(taken.next, struct http1_call, waiting);
         list_remove(&call->waiting);
-        http1_call_addresses_known(call, error);
+        call->events->addresses_known(call, error);
     }
 }
 
@@ -145,7 +145,7 @@ static void on_run_deferred(void *context)
     while (!list_is_empty(&taken)) {
         struct http1_call *call = LIST_ENTRY(taken.next, struct http1_call, deferred);
         list_remove(&call->deferred);
-        http1_call_run_deferred(call);
+        call->events->run_deferred(call);
     }
 }
 
@@ -153,8 +153,10 @@ void http1_client_destroy(struct http1_client *client)
 {
     if (client == NULL)
         return;
-    LIST_FOR_EACH_SAFE (node, next, &client->calls)
-        http1_call_destroy(LIST_ENTRY(node, struct http1_call, node));
+    LIST_FOR_EACH_SAFE (node, next, &client->calls) {
+        struct http1_call *call = LIST_ENTRY(node, struct http1_call, node);
+        call->events->destroy(call);
+    }
     LIST_FOR_EACH_SAFE (node, next, &client->idle)
         http1_connection_close(LIST_ENTRY(node, struct http1_connection, of_client));
     map_destroy(client->hosts, host_destroy);

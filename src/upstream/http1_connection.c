@@ -67,7 +67,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct http1_connection *connection = http1_connection_from(socket->data);
     if (connection->call != NULL)
-        http1_call_readable(connection->call);
+        connection->call->events->readable(connection->call);
     else
         http1_connection_close(connection);
 }
@@ -79,13 +79,13 @@ static void on_writable(h2o_socket_t *socket, const char *error)
     socklen_t length = sizeof(reason);
 
     if (connection->is_open) {
-        http1_call_writable(connection->call);
+        connection->call->events->writable(connection->call);
         return;
     }
     if (getsockopt(h2o_socket_get_fd(socket), SOL_SOCKET, SO_ERROR, &reason, &length) != 0)
         reason = errno;
     connection->is_open = reason == 0;
-    http1_call_connected(connection->call, reason);
+    connection->call->events->connected(connection->call, reason);
 }
 
 /* ---- bytes ---- */

@@ -23,6 +23,7 @@
 /* What one read may bring. */
 #define HTTP1_READ_BYTES ((size_t)64 * 1024)
 
+struct http1_call;
 struct http1_client {
     uint32_t magic; /* HTTP1_CLIENT_MAGIC */
     struct loop *loop;
@@ -92,8 +93,19 @@ static inline struct http1_connection *http1_connection_from(void *context)
     return MAGIC_CAST(struct http1_connection, HTTP1_CONNECTION_MAGIC, context);
 }
 
+/* What the client and the connections tell a call; they know no more of it. */
+struct http1_call_events {
+    void (*run_deferred)(struct http1_call *call);
+    void (*addresses_known)(struct http1_call *call, const char *error); /* NULL: there are some */
+    void (*connected)(struct http1_call *call, int error_number);        /* 0: it stands */
+    void (*readable)(struct http1_call *call);
+    void (*writable)(struct http1_call *call);
+    void (*destroy)(struct http1_call *call);
+};
+
 struct http1_call {
     struct upstream_call base;
+    const struct http1_call_events *events;
     uint32_t magic;       /* HTTP1_CALL_MAGIC */
     struct list node;     /* in client->calls */
     struct list deferred; /* in client->deferred, or in no list */
@@ -139,15 +151,15 @@ static inline struct http1_call *http1_call_from(void *context)
 struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url);
 /* Whether the addresses may be used without a lookup. */
 bool http1_host_is_known(const struct http1_host *host);
-/* Has http1_call_addresses_known() called on the loop later. false: no thread. */
+/* Has `addresses_known` called on the loop later. false: no thread. */
 bool http1_host_look_up(struct http1_host *host, struct http1_call *call);
 /* None of its addresses answers: the next call looks it up anew. */
 void http1_host_forget(struct http1_host *host);
-/* Has http1_call_run_deferred() called in the next round. */
+/* Has `run_deferred` called in the next round. */
 void http1_client_defer(struct http1_client *client, struct http1_call *call);
 
 /* ---- http1_connection.c ---- */
-/* Starts to connect; http1_call_connected() comes later. NULL: errno says why not. */
+/* Starts to connect; `connected` comes later. NULL: errno says why not. */
 struct http1_connection *http1_connection_open(struct http1_host *host,
                                                const struct http1_address *address,
                                                struct http1_call *call);
@@ -159,22 +171,13 @@ void http1_connection_release(struct http1_connection *connection);
 void http1_connection_close(struct http1_connection *connection);
 void http1_connection_read(struct http1_connection *connection, bool on);
 /* As writev() with two pieces; false when it will not take any more. What is left over makes
- * http1_call_writable() come. */
+ * `writable` come. */
 bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
                             size_t *written);
 /* As read(). */
 ssize_t http1_connection_receive(struct http1_connection *connection, char *bytes, size_t length);
 /* Closes what has been idle for too long. For the client's timer. */
 void http1_connection_close_idle(void *client);
-
-/* ---- http1_call.c ---- */
-void http1_call_run_deferred(struct http1_call *call);
-/* `error` is NULL when there are addresses. */
-void http1_call_addresses_known(struct http1_call *call, const char *error);
-void http1_call_connected(struct http1_call *call, int error_number);
-void http1_call_readable(struct http1_call *call);
-void http1_call_writable(struct http1_call *call);
-void http1_call_destroy(struct http1_call *call);
 
 /* ---- http1_request.c ---- */
 /* false: a header is malformed. */

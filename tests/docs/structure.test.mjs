@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { circles, diagram, structureOf, withPicture } from '../../scripts/structure.mjs';
+import { callCircles, circles, diagram, structureOf, withPicture } from '../../scripts/structure.mjs';
 import { read } from './lib/documents.mjs';
 
 const structure = structureOf();
@@ -37,4 +37,24 @@ test('a circle is found, and so is the arrow that follows from two others', (t) 
   const drawn = diagram(small);
   assert.match(drawn, /top --> middle/);
   assert.doesNotMatch(drawn, /top --> low/);
+});
+
+for (const room of ['core', 'loop', 'json', 'task', 'store', 'upstream']) {
+  test(`no files of src/${room} call each other in a circle`, () => {
+    assert.deepEqual(callCircles(room), []);
+  });
+}
+
+test('a circle of calls is found; a static name, a comment and a text are no calls', (t) => {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-structure-'));
+  t.after(() => fs.rmSync(root, { recursive: true }));
+  const write = (name, text) => (fs.mkdirSync(path.join(root, 'src/room'), { recursive: true }), fs.writeFileSync(path.join(root, 'src/room', name), text));
+  write('a.c', 'void a_run(struct a *a,\n           int b)\n{\n    b_run();\n}\n');
+  write('b.c', 'const struct row b_rows[] = {{1}};\nvoid b_run(void)\n{\n    c_run("a_run"); /* a_run */\n}\n');
+  write('c.c', 'static void a_run(void)\n{\n}\nvoid c_run(void)\n{\n    a_run();\n}\n');
+  assert.deepEqual(callCircles('room', root), []);
+  write('c.c', 'void c_run(void)\n{\n    a_run(NULL, b_rows[0]);\n}\n');
+  assert.deepEqual(callCircles('room', root), [['a.c', 'b.c', 'c.c']]);
+  write('c.c', 'void c_run(void)\n{\n    use(b_rows);\n}\n');
+  assert.deepEqual(callCircles('room', root), [['b.c', 'c.c']]);
 });
