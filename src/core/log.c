@@ -29,7 +29,7 @@ bool log_level_parse(struct str name, enum log_level *level)
     return false;
 }
 
-/* What came with a request may be megabytes, and the loop waits until the line is written. */
+/* A text from a request may have megabytes, and the loop waits until the line is written. */
 static void append_text(struct buffer *line, struct str text)
 {
     size_t end = TEXT_BYTES_MAX;

@@ -19,7 +19,7 @@ _Noreturn void memory_exhausted(void)
     abort();
 }
 
-/* Apart, for from malloc() and memset() side by side the compiler makes calloc() again. */
+/* A function of its own: the compiler makes calloc() of malloc() and memset() side by side. */
 static __attribute__((noinline)) void *take(size_t size)
 {
     void *memory = malloc(size);

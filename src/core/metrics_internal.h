@@ -1,4 +1,4 @@
-/* What the values and their text share. */
+/* Shared by the values of metrics and their text. */
 #pragma once
 
 #include "taskgate/core/metrics.h"
@@ -41,8 +41,8 @@ struct series {
     uint64_t count;
 };
 
-/* A copy of every series, taken under the lock and rendered outside it: a slow scrape holds
- * nobody up. */
+/* A copy of every series, taken under the lock and rendered outside it, so that a slow scrape
+ * delays no other thread. */
 struct scrape {
     struct series *copies; /* sorted: by metric, then labels */
     size_t count, capacity;

@@ -56,7 +56,7 @@ static void on_departures(void *context)
     struct epoll_event events[DEPARTURES_PER_ROUND];
 
     int count = epoll_wait(server->departures_fd, events, DEPARTURES_PER_ROUND, 0);
-    /* What one departure leads to may close other connections of this batch: first mark all,
+    /* One departure may lead to the end of other connections of this batch: first mark all,
      * then take them from a list that a closed connection leaves. */
     for (int i = 0; i < count; i++) {
         struct connection *connection = connection_from(events[i].data.ptr);

@@ -1,5 +1,5 @@
 /*
- * What the files of the http module share.
+ * Shared by the files of the http module.
  *
  *     server ── listener, h2o context
  *        └── connection (one per socket, from accept to the end of lingering)

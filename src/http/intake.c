@@ -98,7 +98,7 @@ static void drop(struct connection *connection)
     connection->h2o_read(socket, "dropped for the others"); /* which closes it */
 }
 
-/* What was chosen on another loop, on that of its connection. */
+/* Drops a request that another loop has chosen. Runs on the loop of its connection. */
 struct delivery {
     struct http_intake *intake;
     struct loop *loop;

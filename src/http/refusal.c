@@ -1,5 +1,5 @@
 /*
- * What h2o refuses by itself, said in the owner's words.
+ * Refusals that h2o makes by itself, rewritten in the owner's words.
  *
  * A body that is too large and framing that cannot be read never become a request of ours:
  * h2o answers them by a line of text through its fallback path. A filter there puts the

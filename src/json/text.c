@@ -137,7 +137,7 @@ size_t json_count(struct str array_or_object)
     return count;
 }
 
-/* The member with its key's quotes, for whoever wants to cut it; empty when there is none. */
+/* The member with the quotes of its key, as splice_member() takes it; empty when there is none. */
 static struct str find_member(struct str object, struct str key, struct str *value)
 {
     size_t position = 0;
@@ -215,7 +215,7 @@ bool json_next_element_members(struct str array, size_t *position, struct str *e
     return true;
 }
 
-/* What stands between the quotes; false when `value` is no string. */
+/* Gives the text between the quotes. False when `value` is no string. */
 static bool string_inside(struct str value, struct str *raw)
 {
     if (json_type(value) != JSON_STRING)

@@ -1,4 +1,4 @@
-/* What is sent: the body, its signature, and when to try again. Any thread; pure. */
+/* A notification: its body, its signature, and the time of the next attempt. Any thread; pure. */
 #pragma once
 
 #include "taskgate/config/config.h"

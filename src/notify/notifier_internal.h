@@ -1,5 +1,5 @@
 /*
- * What the files of the notifier share.
+ * Shared by the files of the notifier.
  *
  *     notifier.c  whom to tell, and what is due for each
  *     delivery.c  one delivery: sent, judged, settled in the store
@@ -15,7 +15,7 @@
 
 /* Deliveries under way at once, for each target. */
 #define TARGET_DELIVERIES 4
-/* Until what the store could not do is asked of it again. */
+/* The pause before a failed operation of the store is tried again. */
 #define STORE_RETRY_MS 1000
 
 struct notifier {

@@ -110,7 +110,7 @@ static void flush(struct walk *walk)
     walk->pending = STR_EMPTY;
 }
 
-/* What stands side by side in the text is copied together. */
+/* Neighbours in the text are copied together. */
 static void write(struct walk *walk, struct str text)
 {
     if (!walk->out)

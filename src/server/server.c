@@ -198,7 +198,7 @@ static void on_uptime(void *context)
 
 /* ---- starting ---- */
 
-/* An ended task keeps no more than operators may see of it. */
+/* The store keeps of an ended task only the values that operators may see. */
 static bool redact_ended(void *context, struct buffer *out, struct str value, const char *workflow)
 {
     struct snapshot *snapshot = snapshot_current();

@@ -25,7 +25,7 @@ static bool begin(struct store *store, const struct operation *chain)
                            any_writes(chain) ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN);
 }
 
-/* What failed is the operation's own fault, and the transaction can go on without it. */
+/* Whether only this operation failed, so that the transaction can go on without it. */
 static bool is_own_fault(sqlite3 *handle)
 {
     int code = sqlite3_errcode(handle) & 0xff;
@@ -79,7 +79,7 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
     }
 }
 
-/* What a client has made long is as long in each answer that holds it. */
+/* Each answer holds a copy of the texts that a client made long. */
 static bool is_enough(struct batch *batch, const struct store_reply *reply)
 {
     if (reply->task)

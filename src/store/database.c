@@ -22,7 +22,7 @@ static const char settings[] = "PRAGMA synchronous = FULL;"
                                "PRAGMA foreign_keys = ON;"
                                "PRAGMA trusted_schema = OFF;"
                                "PRAGMA temp_store = MEMORY;"
-                               "PRAGMA secure_delete = ON;" /* what is hidden or gone is gone */
+                               "PRAGMA secure_delete = ON;" /* SQLite overwrites deleted values */
                                "PRAGMA journal_size_limit = 67108864;"
                                "PRAGMA wal_autocheckpoint = 0;";
 #define BUSY_TIMEOUT_MS 5000

@@ -58,7 +58,7 @@ void database_release(sqlite3_stmt *statement);
 bool database_run(sqlite3_stmt *statement);
 /* As database_run, for a statement without values. */
 bool database_simple(struct database *database, enum statement which);
-/* What the pages in use take, those of an open transaction included. Pages that were freed are used
+/* The size of the pages in use, with those of an open transaction. Freed pages are used
  * again and do not count. */
 bool database_used_bytes(struct database *database, int64_t *bytes);
 /* Moves what is in the log to the database file, as far as no reader hinders. */

@@ -24,9 +24,9 @@ static bool fail(sqlite3 *handle, const char *path, struct error *error)
                      handle ? sqlite3_errmsg(handle) : "no memory");
 }
 
-/* Nobody is writing where there is no log beside the file. Then SQLite is told so, or it would put
- * one there for itself: files that belong to whoever reads, and that a gateway of another user
- * could not open later. */
+/* Without a log beside the file no process writes to it. Then SQLite is told so; else it would make
+ * a log of its own, which belongs to the reading user. A gateway of another user could not open
+ * that later. */
 static int open_database(const char *path, sqlite3 **handle)
 {
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;

@@ -9,13 +9,13 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 
-/* What a committed operation has done to a task; told to the observers. */
+/* A change of a task by a committed operation; the observers are told. */
 struct task_event {
     struct task *task; /* one reference */
     bool created;
 };
 
-/* What one batch works with: the database, and what is true once it is committed. */
+/* The state of one batch: the database, and the effects that hold once it is committed. */
 struct batch {
     struct database *database;
     struct pending *pending;

@@ -1,4 +1,4 @@
-/* What a change means to those outside, and its rows for each of them. */
+/* The notices that a change leads to, and a row for each target. */
 #include "outbox.h"
 
 #include "taskgate/config/config.h"

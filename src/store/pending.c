@@ -17,8 +17,7 @@ void pending_finish(struct pending *pending)
     pending->owners = NULL;
 }
 
-/* An execution that a human has let begin is that human's; one that nobody decided on still counts
- * as its owner's. */
+/* A running call counts against its owner only if no human has approved it. */
 static bool is_limited(const struct task *task, enum task_state state)
 {
     bool runs_undecided = state == TASK_EXECUTING && (task->accelerated || task->promoted);

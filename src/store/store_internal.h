@@ -45,7 +45,7 @@ static inline struct store *store_from(void *context)
 
 /* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
 void *store_thread(void *store);
-/* Sends its reply to whoever waits for it, and lets it go. */
+/* Sends the reply to the loop of the caller. Takes the operation over. */
 void store_answer(struct operation *operation);
 /* Runs one operation by itself, without answer. For the start. */
 bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error);

@@ -1,4 +1,4 @@
-/* What the store does by itself: deadlines, purging, and what a crash has left. */
+/* Work of the store that nobody asks for: deadlines, purging, recovery after a crash. */
 #include <stdlib.h>
 
 #include "task_operations.h"
@@ -88,7 +88,7 @@ static bool run_probe(struct batch *batch, struct operation *operation)
     return run_with_time(batch, STATEMENT_PROBE, batch->now_ms);
 }
 
-/* Whether upstream did the work nobody knows: never run it again (design invariant 4). */
+/* Upstream may have done the work: the call is never run again (design invariant 4). */
 static bool end_unknown(struct batch *batch, const char *id)
 {
     struct task *task = NULL;

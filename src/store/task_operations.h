@@ -1,4 +1,4 @@
-/* What the operations on tasks share. */
+/* Shared by the operations on tasks. */
 #pragma once
 
 #include "audit.h"

@@ -78,7 +78,7 @@ static void read_bulk(struct task *task, sqlite3_stmt *row)
     task->outcome_length = outcome.length;
 }
 
-/* What cannot be judged is not acted upon: a damaged row is as if it were not there. */
+/* A damaged row cannot be judged, so it counts as absent. */
 static enum row_result check_row(struct task **task)
 {
     struct error error;

@@ -23,10 +23,10 @@ enum row_result task_rows_get(struct database *database, struct str id, struct t
 /* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
  * a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
-/* Of a task that has ended: nobody sends its request any more, so that it goes. Its arguments, meta
- * and other params are written anew; `is_redacted`: they are not what the client sent. */
+/* Deletes the request of a task that has ended, and writes its arguments, meta and other params
+ * anew. `is_redacted`: these are no longer what the client sent. */
 bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted);
-/* Of what clients wrote: a task may hold as much of it as a body brings. */
+/* The bytes of the task that a client wrote. They may be as many as a body has. */
 size_t task_rows_bytes(const struct task *task);
 bool task_rows_insert(struct database *database, const struct task *task);
 /* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */

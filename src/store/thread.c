@@ -63,8 +63,8 @@ static void post_event(struct store *store, const struct task_event *event)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* Notices and answers leave in the order in which they took effect, so that whoever reads a
- * task and then waits for its next change misses none. */
+/* Notices and answers leave in the order in which they took effect. So a caller that reads a task
+ * and then waits for its next change misses none. */
 static void publish(struct store *store, struct operation *chain, const struct batch *batch)
 {
     size_t told = 0;
@@ -170,7 +170,7 @@ static void sweep(struct store *store)
         atomic_load(&store->healthy) ? &operation_sweep : &operation_probe;
     store->sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS; /* or earlier, by plan() */
     if (store_run_alone(store, kind, &error) && kind == &operation_probe)
-        store->sweep_at_ms = 0; /* what fell due meanwhile */
+        store->sweep_at_ms = 0; /* to catch up with the deadlines meanwhile */
 }
 
 static void checkpoint(struct store *store)

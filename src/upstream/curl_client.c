@@ -7,8 +7,8 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
-/* What is kept for an owner who may call again. The pools of all idle owners together keep as many
- * connections as the shared one. */
+/* Connections of an idle owner are kept for its next call. The pools of all idle owners together
+ * keep as many connections as the shared one. */
 #define OWNER_CONNECTIONS 4L
 #define OWNER_IDLE_MS 30000
 

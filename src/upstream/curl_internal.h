@@ -1,5 +1,5 @@
 /*
- * What the files of the implementation by libcurl share.
+ * Shared by the files of the implementation by libcurl.
  *
  *     curl_client.c    the client of one loop: pools by owner, what is put off, the end
  *     curl_pool.c      libcurl's multi handle in the loop: sockets, timer, connections
@@ -106,7 +106,7 @@ static inline struct curl_client *curl_client_from(void *context)
 }
 
 struct curl_call;
-/* What the client and the pools ask of a call; they know no more of it. */
+/* The events that the client and the pools report to a call. */
 struct curl_call_events {
     void (*run_deferred)(struct curl_call *call);
     void (*done)(struct curl_call *call, CURLcode code); /* libcurl has ended the transfer */

@@ -140,8 +140,8 @@ static void on_sockets_ready(void *context)
 
     int count = epoll_wait(pool->epoll_fd, events, EVENTS_PER_ROUND, 0);
     for (int i = 0; i < count; i++) {
-        /* An error shows itself to whoever reads or writes; told as such, libcurl would not
-         * read what has arrived before it. */
+        /* libcurl meets an error when it reads or writes. If it were told of the error, it would
+         * not read the bytes that arrived before it. */
         bool is_broken = (events[i].events & (EPOLLERR | EPOLLHUP)) != 0;
         int what = 0;
         if ((events[i].events & EPOLLIN) != 0 || is_broken)

@@ -154,8 +154,8 @@ static void fail(struct http1_call *call, const char *detail)
     end(call, call->sent > 0 ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED, detail);
 }
 
-/* The connection waits for the next call before this one's owner hears of the end, for he
- * may make that call. */
+/* The connection is released before the owner of the call hears of the end: the owner may make the
+ * next call at once. */
 static void complete(struct http1_call *call, bool has_rest)
 {
     bool was_sent = call->sent == call->head_length + call->body.length;
@@ -314,7 +314,7 @@ static bool wants_bytes(const struct http1_call *call)
     return !call->is_paused || !http1_response_is_in_body(&call->response);
 }
 
-/* What is not used yet is kept: `bytes` are those just read, or the end of what was kept. */
+/* Keeps the unused bytes: those just read, or the end of those kept before. */
 static void keep(struct http1_call *call, const char *bytes, size_t length)
 {
     if (length == 0)

@@ -134,7 +134,7 @@ void http1_client_defer(struct http1_client *client, struct http1_call *call)
         loop_timer_start(&client->run_deferred, 0);
 }
 
-/* What is put off meanwhile has its turn in the next round. */
+/* A call that is deferred meanwhile runs in the next round. */
 static void on_run_deferred(void *context)
 {
     struct http1_client *client = http1_client_from(context);

@@ -1,5 +1,5 @@
 /*
- * What the files of the HTTP/1.1 implementation share.
+ * Shared by the files of the HTTP/1.1 implementation.
  *
  *     http1_call.c         the life of one call
  *     http1_request.c      the head of a request
@@ -20,7 +20,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 
-/* What one read may bring. */
+/* The most that one read takes. */
 #define HTTP1_READ_BYTES ((size_t)64 * 1024)
 
 struct http1_call;
@@ -93,7 +93,7 @@ static inline struct http1_connection *http1_connection_from(void *context)
     return MAGIC_CAST(struct http1_connection, HTTP1_CONNECTION_MAGIC, context);
 }
 
-/* What the client and the connections tell a call; they know no more of it. */
+/* The events that the client and the connections report to a call. */
 struct http1_call_events {
     void (*run_deferred)(struct http1_call *call);
     void (*addresses_known)(struct http1_call *call, const char *error); /* NULL: there are some */

@@ -14,7 +14,7 @@ static struct http1_step broken(struct http1_response *response, const char *fau
 
 /* ---- the head ---- */
 
-/* What the headers say of the frame. */
+/* Framing headers. */
 struct frame {
     bool has_length;
     bool is_chunked;

@@ -1,5 +1,5 @@
 /*
- * What stands behind the module's door, for the implementations of a call.
+ * Shared by the door of the module and the implementations of a call.
  *
  *     upstream.c         the door: which implementation a call goes by
  *     request_header.c   which headers of a request are sent, for both

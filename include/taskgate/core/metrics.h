@@ -28,7 +28,7 @@ enum metric {
 /* Each thread counts in cells of its own, which a scrape adds up: no lock is taken but when a
  * thread meets a series for the first time. */
 void metrics_add(enum metric metric, double amount, const struct str *labels);
-/* What is set is added to what all threads have added. Takes a lock. */
+/* The value set is added to the sums of all threads. Takes a lock. */
 void metrics_set(enum metric metric, double value, const struct str *labels);
 void metrics_observe(enum metric metric, double value, const struct str *labels);
 /* Drops every series of a gauge that was only set, so that what is gone is not reported for ever.

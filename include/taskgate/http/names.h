@@ -9,7 +9,7 @@
 
 #include "taskgate/core/str.h"
 
-/* What the gateway does with a header of that name. */
+/* The treatment of a header of that name. */
 enum {
     HTTP_NAME_HOP_BY_HOP = 1,  /* belongs to one connection (RFC 9110 §7.6.1): not carried over */
     HTTP_NAME_FRAMES = 2,      /* of a response: the HTTP server's own to send */

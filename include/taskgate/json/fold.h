@@ -19,7 +19,7 @@
 /* No text folds to more than so many times its bytes. */
 #define FOLD_GROWTH 3
 
-/* What the first character of `rest` folds to; steps over the character. `rest` must not be empty.
+/* Folds the first character of `rest` and steps over it. `rest` must not be empty.
  * The result points into `rest` or to constant memory. Bytes that are no UTF-8 stay as they are. */
 struct str fold_next(struct str *rest);
 /* Folding what was folded changes nothing. */

@@ -1,5 +1,5 @@
 /*
- * What the store remembers of calls that became tasks, for other processes: the audit trail of a
+ * The history of calls that became tasks, for other processes: the audit trail of a
  * database that a gateway may be using at the same time, or of a copy. Reads only, takes no lock
  * that anybody waits for. Blocks; one thread.
  */
@@ -18,7 +18,7 @@ struct store_history_call {
     bool has_arguments;   /* the task is still there, and nothing of them is hidden */
     struct str arguments; /* JSON text */
 };
-/* What it is told of lives for the call alone; false ends the reading. */
+/* `call` is valid during the callback only. False ends the reading. */
 typedef bool (*store_history_visitor)(void *context, const struct store_history_call *call);
 
 /* Every call from `since_ms` on, oldest first. False with an error when the file is no database

@@ -5,8 +5,8 @@
  * on the caller's loop, after the commit that holds it (design invariant 2). Calls that wait
  * together are committed together. Callable from any loop thread; never blocks.
  *
- * On one loop, answers and what observers hear arrive in the order in which they took effect:
- * whoever reads a task and then waits for its next change misses none.
+ * On one loop, answers and notices of observers arrive in the order in which they took effect. So a
+ * caller that reads a task and then waits for its next change misses none.
  */
 #pragma once
 
@@ -63,7 +63,7 @@ struct store_sign_in;
 struct store_audit_entry;
 struct store_delivery;
 
-/* What an answer holds; freed after the callback, except what it takes a reference of. */
+/* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
     enum store_status status;
     struct task *task;   /* get, create, change: the task as it is now (also on conflict) */
@@ -89,7 +89,7 @@ struct store_call {
     void *context;
 };
 
-/* Who acted, for the audit trail. */
+/* The actor, for the audit trail. */
 struct store_actor {
     const char *kind; /* "client", "operator", "gateway" */
     const char *name; /* token name or owner; never a secret */
@@ -102,8 +102,8 @@ struct store_limits {
 
 /* Inserts `task` (one reference is taken over) unless a limit is reached: on tasks that are
  * undecided (pending, or approved and not yet executing) or run without a decision (accelerated and
- * promoted ones), or on the bytes that the store holds. At the end of a task its request goes, and
- * what `redaction` hides of its values. A task that task_check() refuses is logged and answered
+ * promoted ones), or on the bytes that the store holds. At the end of a task its request is deleted
+ * and its values are redacted. A task that task_check() refuses is logged and answered
  * STORE_FAILED. */
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call);
@@ -223,8 +223,8 @@ struct store_delivery {
     struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some
                           target wanted them */
 };
-/* What is due for one target, longest due first. A delivery waits for the earlier ones of its
- * task, so that a target hears of each task in order. */
+/* Lists the deliveries that are due for one target, longest due first. A delivery waits for the
+ * earlier ones of its task, so that a target hears of each task in order. */
 void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call);
 void store_outbox_delivered(struct store *store, int64_t sequence, struct store_call call);
 /* The attempt has failed; the next is due at `due_ms` (wall clock). */
