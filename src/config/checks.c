@@ -119,12 +119,14 @@ bool check_issuer(struct str text, struct error *error)
 {
     if (!secure_url_check(text, error))
         return false;
-    return !memchr(text.bytes, '?', text.length) || error_set(error, "the URL has a query");
+    return !memchr(text.bytes, '?', text.length) || error_set(error, "an issuer has no query");
 }
 
 bool check_base_url(struct str text, struct error *error)
 {
-    return check_issuer(text, error);
+    if (!secure_url_check(text, error))
+        return false;
+    return !memchr(text.bytes, '?', text.length) || error_set(error, "the URL has a query");
 }
 
 bool check_scope(struct str text, struct error *error)
@@ -132,7 +134,7 @@ bool check_scope(struct str text, struct error *error)
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
         if (c <= ' ' || c >= 0x7F || c == '"' || c == '\\')
-            return error_set(error, "a scope is one word without quotes");
+            return error_set(error, "a scope has no white space, quotes or backslashes");
     }
     return check_not_empty(text, error);
 }
@@ -153,27 +155,6 @@ bool check_host(struct str text, struct error *error)
 {
     return is_authority(text) ||
            error_set(error, "this is no host as clients send it, such as gateway.example:7467");
-}
-
-bool check_issuer(struct str text, struct error *error)
-{
-    if (!secure_url_check(text, error))
-        return false;
-    if (memchr(text.bytes, '?', text.length))
-        return error_set(error, "an issuer has no query");
-    return true;
-}
-
-bool check_scope(struct str text, struct error *error)
-{
-    if (text.length == 0)
-        return error_set(error, "the text is empty");
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char c = (unsigned char)text.bytes[i];
-        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\')
-            return error_set(error, "a scope has no white space, quotes or backslashes");
-    }
-    return true;
 }
 
 bool check_origin(struct str text, struct error *error)

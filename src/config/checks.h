@@ -30,11 +30,7 @@ bool check_dot_path(struct str text, struct error *error);
 /* What a tool's name may begin with, so that every client accepts the whole. */
 bool check_tool_prefix(struct str text, struct error *error);
 /* https, or plain http to a loopback address; no credentials, query or fragment. */
-bool check_issuer(struct str text, struct error *error);
-/* The same, for an address to which paths are added. */
 bool check_base_url(struct str text, struct error *error);
-/* RFC 6749 scope-token. */
-bool check_scope(struct str text, struct error *error);
 /* What people and groups are called: no white space at the ends, no control character. */
 bool check_name(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);

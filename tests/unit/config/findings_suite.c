@@ -56,7 +56,7 @@ static const struct finding {
     {AUTH("issuer: 'https://i', audience: a, scopes: ['a b', '', x], groups_claim: ''"),
      "t.yaml:3:93: sources[0].auth.scopes[0]: \"a b\": a scope has no white space, quotes or "
      "backslashes\n"
-     "t.yaml:3:100: sources[0].auth.scopes[1]: \"\": the text is empty\n"
+     "t.yaml:3:100: sources[0].auth.scopes[1]: \"\": must not be empty\n"
      "t.yaml:3:122: sources[0].auth.groups_claim: \"\": must not be empty\n"},
     {AUTH("issuer: 'https://i', audience: a, upstream: pass}, identity: session, expose: {mode: "
           "all"),
