@@ -158,9 +158,11 @@ static void add_run(struct glob *glob, size_t first)
 
 static void make_runs(struct glob *glob)
 {
-    struct token *last = glob->count ? &glob->tokens[glob->count - 1] : NULL;
+    if (glob->count == 0)
+        return;
+    struct token *last = &glob->tokens[glob->count - 1];
     /* With nothing behind it there is no component to be whole: any run will do. */
-    if (last && last->kind == TOKEN_COMPONENTS)
+    if (last->kind == TOKEN_COMPONENTS)
         last->kind = TOKEN_ANY_RUN;
     while (glob->prefix_count < glob->count &&
            glob->tokens[glob->prefix_count].kind < TOKEN_ANY_RUN)
