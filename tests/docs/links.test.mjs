@@ -49,13 +49,9 @@ test('docs/security.md has a row for every hostile test', () => {
   assert.ok(count >= 60, `only ${count} hostile tests`);
 });
 
-// Tables that are still wider; every other line of prose or of a table ends within 120 columns.
-const wideTables = new Set(['agents', 'control-plane', 'operating', 'policy', 'security'].map((name) => `docs/${name}.md`));
-
 for (const document of documents.filter((name) => /^(README\.md|(docs|examples|tests)\/.*\.md)$/.test(name))) {
   test(`${document}: no line is wider than 120 columns`, () => {
     for (const line of prose(read(document)).split('\n')) {
-      if (line.startsWith('|') && wideTables.has(document)) continue;
       assert.ok([...line].length <= 120, `${[...line].length} columns: ${line}`);
     }
   });
