@@ -176,7 +176,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     }
     listener_update(server);
     if (server->options.tls == NULL) {
-        connection_serve(connection);
+        connection_serve(socket);
         return;
     }
     connection->tls = tls_server_ref(server->options.tls);
@@ -185,10 +185,10 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
 
 /* The words that came with the end of a handshake are kept from h2o until its reading is wrapped:
  * it would answer them at once, and the connection might be gone. */
-void connection_serve(struct connection *connection)
+void connection_serve(h2o_socket_t *socket)
 {
+    struct connection *connection = connection_from(socket->on_close.data);
     struct http_server *server = connection->server;
-    h2o_socket_t *socket = connection->socket;
     h2o_buffer_t *early = socket->input;
     h2o_buffer_init(&socket->input, &h2o_socket_buffer_prototype);
     h2o_http1_accept(&server->accept, socket, *h2o_get_timestamp(&server->h2o, NULL, NULL));

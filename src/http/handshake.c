@@ -240,7 +240,7 @@ static void on_done(h2o_socket_t *socket, const char *error)
     BIO_set_callback_ex(SSL_get_wbio(connection->ssl), NULL);
     count(connection, SSL_session_reused(connection->ssl) ? "resumed" : "full");
     handshake_stop(connection);
-    connection_serve(connection);
+    connection_serve(socket);
 }
 
 /* ---- who the client is ---- */

@@ -172,7 +172,7 @@ void connection_let_go(struct connection *connection);
 void connection_cut(h2o_req_t *request);
 
 /* The socket speaks HTTP from here on; what was read from it already is looked at. */
-void connection_serve(struct connection *connection);
+void connection_serve(h2o_socket_t *socket);
 /* Ends idle connections, and the others once they have answered. */
 void connection_retire_all(struct http_server *server);
 
