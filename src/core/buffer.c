@@ -166,7 +166,8 @@ void buffer_append_json_string(struct buffer *buffer, struct str s)
         }
         i += length;
     }
-    buffer_append(buffer, str_slice(s.bytes ? s.bytes + plain : NULL, s.length - plain));
+    if (plain < s.length)
+        buffer_append(buffer, str_slice(s.bytes + plain, s.length - plain));
     buffer_append_char(buffer, '"');
 }
 
