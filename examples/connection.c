@@ -178,8 +178,8 @@ void connections_close(struct connections *connections)
     if (connections->listener != NULL)
         h2o_socket_close(connections->listener);
     connections->listener = NULL;
-    /* The end of the input is what the library closes an idle connection on; on a
-     * busy one it is read after the answer. */
+    /* The library closes an idle connection at the end of the input. On a busy
+     * connection it reads the end after the answer. */
     for (h2o_linklist_t *link = connections->open.next; link != &connections->open;
          link = link->next)
         shutdown(H2O_STRUCT_FROM_MEMBER(struct connection, link, link)->descriptor, SHUT_RD);

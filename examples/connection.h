@@ -46,7 +46,7 @@ struct connection *connection_of(h2o_req_t *request);
  * close after it. Run the loop until `count` is 0. */
 void connections_close(struct connections *connections);
 
-/* Frees what is left, after the loop has ended. */
+/* Frees the rest, after the loop has ended. */
 void connections_free(struct connections *connections);
 
 #endif

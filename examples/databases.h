@@ -12,8 +12,8 @@ struct databases {
     const char *folder; /* holds one file NAME.db for each, or NULL */
 };
 
-/* With a folder the set is what its files say; a folder that does not exist is made and
- * filled with the demo set. false: the reason is on stderr. */
+/* With a folder its files are the set. A missing folder is made and filled with the demo set.
+ * false: the reason is on stderr. */
 bool databases_open(struct databases *databases, const char *folder);
 void databases_free(struct databases *databases);
 

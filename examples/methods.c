@@ -8,7 +8,7 @@
 #include "server.h"
 #include "tools.h"
 
-/* Newest first: the newest is what an unknown version is answered with. */
+/* Newest first: the answer to an unknown version is the newest. */
 static const char *const versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 static void ping(struct session *session, h2o_req_t *request, json_t *message);

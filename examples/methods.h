@@ -22,7 +22,7 @@ bool methods_know(const char *method);
 /* Begins a session and answers with its id. */
 void methods_initialize(struct server *server, h2o_req_t *request, json_t *message);
 
-/* Answers a request whose method is known. */
+/* Answers a request with a known method. */
 void methods_answer(struct server *server, struct session *session, h2o_req_t *request,
                     json_t *message);
 

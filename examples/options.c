@@ -63,7 +63,7 @@ enum options_outcome options_read(struct options *options, int argc, char **argv
         case 'h':
             fputs(help, stdout);
             return OPTIONS_DONE;
-        default: /* getopt has said what is wrong */
+        default: /* getopt has reported the mistake */
             fputs("try --help\n", stderr);
             return OPTIONS_WRONG;
         }

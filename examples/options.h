@@ -1,4 +1,4 @@
-/* What the example server was asked on its command line. */
+/* The command line of the example server. */
 #ifndef EXAMPLE_OPTIONS_H
 #define EXAMPLE_OPTIONS_H
 
@@ -15,7 +15,7 @@ struct options {
 enum options_outcome { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
 
 /* Reads argv into `options`. DONE: the help was asked for and printed.
- * WRONG: what is wrong is on stderr already. */
+ * WRONG: the mistake is on stderr already. */
 enum options_outcome options_read(struct options *options, int argc, char **argv);
 
 #endif

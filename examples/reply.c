@@ -8,7 +8,7 @@
 #include "rpc.h"
 #include "server.h"
 
-/* What a client that does not read may leave unread before notifications to it are dropped. */
+/* Unread bytes of a client beyond which notifications to it are dropped. */
 #define UNREAD_BYTES ((size_t)1024 * 1024)
 
 struct reply {
@@ -97,7 +97,7 @@ bool reply_accepts(h2o_req_t *request, const char *type)
 struct reply *reply_hold(struct server *server, h2o_req_t *request, reply_gone_callback on_gone,
                          void *holder)
 {
-    /* The end of the request's memory is the one thing that is told about every kind of end. */
+    /* The library reports every kind of end only by the end of the request's memory. */
     struct reply *reply = h2o_mem_alloc_shared(&request->pool, sizeof(*reply), on_request_over);
     *reply = (struct reply){.generator = {.proceed = on_proceed, .stop = on_stop},
                             .server = server,

@@ -28,7 +28,7 @@ bool reply_accepts(h2o_req_t *request, const char *type);
 struct reply *reply_hold(struct server *server, h2o_req_t *request, reply_gone_callback on_gone,
                          void *holder);
 
-/* Turns a held reply into an event stream, whose headers leave at once. */
+/* Turns a held reply into an event stream; its headers leave at once. */
 void reply_start_stream(struct reply *reply);
 bool reply_is_stream(const struct reply *reply);
 

@@ -24,7 +24,7 @@ json_t *rpc_result(json_t *id, json_t *result)
 
 json_t *rpc_error(json_t *id, int code, const char *message)
 {
-    /* An id of null is what strict clients refuse: no id at all is what the schema allows. */
+    /* Strict clients refuse an id of null; the schema allows no id at all. */
     return rpc_need(json_pack("{s:s, s:O*, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id, "error",
                               "code", code, "message", message));
 }

@@ -1,5 +1,5 @@
 /*
- * Sessions: what one client told us when it connected, and what of it is still open.
+ * Sessions: the facts that a client sent when it connected, and its open streams.
  */
 #ifndef EXAMPLE_SESSION_H
 #define EXAMPLE_SESSION_H
@@ -49,7 +49,7 @@ struct sessions {
 void sessions_init(struct sessions *sessions);
 void sessions_free(struct sessions *sessions);
 
-/* A new session with an id nobody can guess. When there are too many, the one that was
+/* A new session with an unguessable id. When there are too many, the one that was
  * idle longest ends. NULL: no random bytes to be had. */
 struct session *session_begin(struct sessions *sessions, bool elicits, bool samples);
 

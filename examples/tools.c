@@ -82,7 +82,7 @@ static const struct tool *find_tool(const char *name)
     return NULL;
 }
 
-/* What tests count and compare: a line for people, and the very bytes. */
+/* For tests that count and compare: a line for people, and the exact bytes. */
 static void record(struct server *server, const struct tool *tool, json_t *arguments,
                    h2o_iovec_t body)
 {

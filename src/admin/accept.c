@@ -1,7 +1,7 @@
 /* The little of RFC 9110 §12.5.1 that two formats need: media types and their weights. */
 #include "accept.h"
 
-/* Thousandths: "1" is 1000, "0.25" is 250; what is no weight counts as 1000. */
+/* Thousandths: "1" is 1000, "0.25" is 250; a malformed weight counts as 1000. */
 static unsigned parse_weight(struct str text)
 {
     unsigned weight = 0, place = 1000;

@@ -24,7 +24,7 @@ static void on_refusal(int status, struct buffer *body, void *context)
     buffer_append_format(body, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\"}}",
                          status == 413 ? "too_large" : "invalid_request",
                          status == 413 ? "the body is larger than 4 MiB"
-                                       : "the body cannot be told from what surrounds it");
+                                       : "the body has no clear end");
 }
 
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
@@ -99,7 +99,7 @@ void admin_destroy(struct admin *admin)
 {
     if (!admin)
         return;
-    /* Its exchanges are told that they are gone, and the streams go with theirs. */
+    /* Its exchanges get `gone`, and their streams end with them. */
     http_server_destroy(admin->server);
     provider_destroy(admin->provider);
     attempts_destroy(admin->attempts);

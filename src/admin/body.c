@@ -1,4 +1,4 @@
-/* Reads the JSON body of a request, whichever endpoint it is for. */
+/* Reads the JSON body of a request to any endpoint. */
 #include "body.h"
 
 #include "taskgate/json/text.h"

@@ -41,7 +41,7 @@ static bool read_members(struct str body, struct members *members, struct error 
         while (i < sizeof known / sizeof *known && !body_key_is(key, known[i].name))
             i++;
         if (i == sizeof known / sizeof *known)
-            return error_set(error, "the body has an unknown member; known are source, tool, "
+            return error_set(error, "the body has an unknown member; it may have source, tool, "
                                     "arguments and ttl");
         *known[i].value = value;
     }
@@ -92,7 +92,7 @@ void calls_create(const struct request *request)
         return;
     }
     if (!request->admin->worker) {
-        reply_error(request->exchange, REPLY_UNAVAILABLE, "nothing can be called here", NULL);
+        reply_error(request->exchange, REPLY_UNAVAILABLE, "this gateway takes no calls here", NULL);
         return;
     }
     struct pending_reply *pending = pending_reply_create(request);

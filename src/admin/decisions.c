@@ -1,7 +1,7 @@
 /*
  * Decisions: approve, reject, cancel. Each is one compare-and-set in the store; the answer
- * comes after its commit, and what follows from it is the business of the store's observers.
- * Nobody approves what they called themselves.
+ * comes after its commit, and the store's observers do the rest. Nobody approves a call of their
+ * own.
  */
 #include "internal.h"
 
@@ -59,7 +59,7 @@ static bool read_body(struct str body, char **reason, struct error *error)
         return error_set(error, "the body must be an object, such as {\"reason\": \"…\"}");
     while (json_next_member(body, &position, &key, &value)) {
         if (!body_key_is(key, "reason"))
-            return error_set(error, "the body has an unknown member; only \"reason\" is known");
+            return error_set(error, "the body has an unknown member; it may have only \"reason\"");
         if (!read_reason(value, reason, error))
             return false;
     }
@@ -118,10 +118,8 @@ static void check_owner(void *context, const struct store_reply *reply)
     if (exchange && reply->status == STORE_OK && is_own)
         refuse_own(exchange, pending->who);
     else if (exchange && operator_sees_own_only(pending->who) && reply->status != STORE_FAILED)
-        /* The same for tasks that are not there, so that none can be told by it. */
-        reply_error(exchange, REPLY_FORBIDDEN,
-                    "this token may cancel what it has called itself, and decides nothing else",
-                    NULL);
+        /* The same answer for a missing task, so that it does not reveal which tasks exist. */
+        reply_error(exchange, REPLY_FORBIDDEN, "this token may only cancel its own calls", NULL);
     else if (exchange)
         pending_reply_with_task(exchange, reply, pending->snapshot->config);
     pending_reply_destroy(pending);

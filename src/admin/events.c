@@ -1,6 +1,6 @@
 /*
  * The live stream of task changes: `event: task`, `id: n`, data a task. A client that comes
- * back with Last-Event-ID gets what it missed, as far as it is still kept.
+ * back with Last-Event-ID gets the missed changes that are still kept.
  */
 #include "events.h"
 
@@ -64,8 +64,8 @@ static void write_event(struct stream *stream, const struct feed_event *event,
     buffer_finish(&text);
 }
 
-/* Sends what is new; ends the stream of a reader that may or can no longer follow: a reload that
- * takes somebody away ends their open streams, too. Returns false when it has. */
+/* Sends new changes. Ends the stream of a reader that lost its right or falls behind: a reload that
+ * removes a person ends their open streams, too. Returns false after that. */
 static bool catch_up(struct stream *stream)
 {
     struct snapshot *snapshot = snapshot_current();
@@ -103,7 +103,7 @@ static void keep_alive(void *context)
     start_keep_alive(stream);
 }
 
-/* The number of Last-Event-ID; without one (or with nonsense) only what comes from now on. */
+/* The number of Last-Event-ID; without one, or with a malformed one, only new changes follow. */
 static int64_t first_number(const struct request *request)
 {
     uint64_t number;

@@ -9,7 +9,7 @@
 
 #include "task_metrics.h"
 
-/* Calls and results may be large, so what is kept is bounded in bytes as well. */
+/* Calls and results may be large, so the kept changes are bounded in bytes as well. */
 #define KEPT_EVENTS 512
 #define KEPT_BYTES ((size_t)32 * 1024 * 1024)
 
@@ -47,7 +47,7 @@ static void append_event(struct feed *feed, struct task *task)
     feed->kept_bytes += size_of(task);
 }
 
-/* Not before the listeners have had it: even one that is too large to keep is told. */
+/* After the listeners have it: they also get a change that is too large to keep. */
 static void drop_excess(struct feed *feed)
 {
     while (feed->kept_bytes > KEPT_BYTES && feed->first < feed->next)

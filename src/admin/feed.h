@@ -1,6 +1,6 @@
 /*
  * The changes of tasks, as the store commits them: numbered, the latest kept, counted for the
- * metrics, and told to every open event stream.
+ * metrics, and sent to every open event stream.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ void feed_destroy(struct feed *feed); /* NULL is allowed */
 /* The next change after `number` that is still kept; NULL when there is none. */
 const struct feed_event *feed_after(const struct feed *feed, int64_t number);
 int64_t feed_last_number(const struct feed *feed);
-/* A listener is told each time there is something new. It may leave while it is told. */
+/* A listener is called for each new change. It may leave during the call. */
 struct feed_listener {
     struct list node;
     void (*changed)(struct feed_listener *listener);

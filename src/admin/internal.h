@@ -30,7 +30,7 @@ struct admin {
     int64_t started_ms; /* monotonic */
 };
 
-/* One request; lives until its handler returns. What goes on longer copies what it needs. */
+/* One request; lives until its handler returns. Longer work copies the parts that it needs. */
 struct request {
     struct admin *admin;
     struct http_exchange *exchange;

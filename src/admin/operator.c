@@ -1,4 +1,4 @@
-/* From what was shown to the person behind it. */
+/* From credentials to their person. */
 #include "operator.h"
 
 #include <stdlib.h>
@@ -172,7 +172,7 @@ void operator_unref(struct operator_identity *who)
     free(who);
 }
 
-/* ---- what they may ---- */
+/* ---- rights ---- */
 
 bool operator_may(const struct operator_identity *who, unsigned roles)
 {

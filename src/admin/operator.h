@@ -1,8 +1,8 @@
 /*
- * Who an operator is: one value, whatever they have shown.
+ * An operator: one value for every kind of credentials.
  *
- * Votes, self-approval, the audit trail and the log speak of the person. It is immutable, counted
- * by reference, and belongs to the loop of the operators' side.
+ * Votes, self-approval, the audit trail and the log use the person. The value is immutable, has a
+ * reference count, and belongs to the loop of the operators' side.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ struct operator_identity {
     int references;
 };
 
-/* The holder of the token with this digest: the configured ones and the extra one are all
- * compared, in constant time. NULL when it is nobody's. */
+/* The holder of the token with this digest. All configured tokens and the extra one are compared,
+ * in constant time. NULL for an unknown token. */
 struct operator_identity *operator_of_token(const struct admin *admin, const struct config *config,
                                             const char *sha256);
 /* Whom the issuer of admin.oidc has told; takes a reference of its own. `roles` may be 0. NULL when
@@ -45,10 +45,10 @@ void operator_unref(struct operator_identity *who); /* NULL is allowed */
 bool operator_may(const struct operator_identity *who, unsigned roles);
 /* Whether they see their own tasks only: they may call, but not look. */
 bool operator_sees_own_only(const struct operator_identity *who);
-/* Whether the person has made the call, with whichever token. */
+/* Whether the person made the call, with any token. */
 bool operator_owns(const struct operator_identity *who, const struct task *task);
-/* Whether what they showed is still good under the configuration in force, for the same person,
- * with one of these roles: what goes on for long asks again. */
+/* Whether the credentials are still good under the configuration in force, for the same person,
+ * with one of these roles. Long streams and waits ask again. */
 bool operator_still_may(const struct admin *admin, const struct operator_identity *who,
                         unsigned roles);
 /* The answer of GET /api/v1/whoami. */

@@ -1,4 +1,4 @@
-/* Requests that wait for the store, and what its answers are over HTTP. */
+/* Requests that wait for the store, and its answers as HTTP responses. */
 #include "pending_reply.h"
 
 #include <stdlib.h>

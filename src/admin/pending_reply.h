@@ -17,7 +17,7 @@ struct pending_reply {
 
 struct pending_reply *pending_reply_create(const struct request *request);
 void pending_reply_destroy(struct pending_reply *pending);
-/* Takes the exchange back for the answer; NULL when nobody waits any more. */
+/* Takes the exchange back for the answer; NULL if the client has left. */
 struct http_exchange *pending_reply_take(struct pending_reply *pending);
 /* Whether the operator may see the task that the store has answered with. */
 bool pending_reply_may_see(const struct pending_reply *pending, const struct store_reply *reply);

@@ -7,7 +7,7 @@
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
-#define PAGE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of what clients wrote; a task at least */
+#define PAGE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of text of clients; at least one task */
 #define CURSOR_PREFIX "c"
 
 static bool parse_states(struct store_task_query *filter, struct str value, struct error *error)
@@ -66,10 +66,10 @@ static bool parse_cursor(struct store_task_query *filter, struct str value, stru
     uint64_t sequence = 0;
     for (size_t i = sizeof CURSOR_PREFIX - 1; i < value.length && i < sizeof canonical; i++)
         sequence = sequence << 4 | (uint64_t)(hex_digit(value.bytes[i]) & 0xF);
-    /* Only what query_cursor() writes: no second spelling of the same place. */
+    /* Only the output of query_cursor(): no second spelling of the same place. */
     query_cursor((int64_t)sequence, canonical);
     if (sequence == 0 || sequence > INT64_MAX || !str_equal(value, str_from(canonical)))
-        return error_set(error, "cursor is not one that a list has given");
+        return error_set(error, "cursor does not come from a list");
     filter->before_sequence = (int64_t)sequence;
     return true;
 }
@@ -113,7 +113,7 @@ bool query_parse_single(struct buffer *value, struct str text, const char *name,
         if (parameter.length == 0)
             continue;
         if (!str_equal(key, str_from(name)))
-            return error_set(error, "\"%.*s\" is not a parameter here; known is %s", STR_ARGS(key),
+            return error_set(error, "\"%.*s\" is not a parameter here; there is %s", STR_ARGS(key),
                              name);
         buffer_clear(value);
         if (!append_decoded(value, raw))
@@ -164,7 +164,7 @@ static bool parse_parameter(struct task_list_query *query, struct str parameter,
             return parameters[i].parse(&query->filter, value, error);
     }
     return error_set(error,
-                     "\"%.*s\" is not a parameter of this list; known are state, source, tool, "
+                     "\"%.*s\" is not a parameter of this list; there are state, source, tool, "
                      "limit and cursor",
                      STR_ARGS(name));
 }

@@ -29,8 +29,8 @@ static const struct {
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/* On everything, not on the page alone: a browser that is led to open an answer of the API
- * as a document must not run or keep what is in it either. */
+/* On every answer, not only the page: a browser may be led to open an answer of the API as a
+ * document, and must not run or keep its content. */
 static const struct http_header security_headers[] = {
     {{"content-security-policy", 23},
      {CONTENT_SECURITY_POLICY, sizeof CONTENT_SECURITY_POLICY - 1}},
@@ -167,6 +167,6 @@ void reply_json_with_cookie(struct http_exchange *exchange, int status, const st
 
 void reply_method_not_allowed(struct http_exchange *exchange, const char *allow)
 {
-    send_error(exchange, REPLY_METHOD_NOT_ALLOWED, "this path knows other methods, see Allow", "",
+    send_error(exchange, REPLY_METHOD_NOT_ALLOWED, "this path has other methods, see Allow", "",
                (struct http_header){STR("allow"), str_from(allow)});
 }

@@ -32,8 +32,8 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
 /* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
                  const char *state);
-/* As reply_error(), for what the gateway refuses: `details` is the code that a client of the
- * proxy port would have got; 0 leaves it out. */
+/* As reply_error(), for a refusal of the gateway: `details` is the code that a client of the proxy
+ * port would get; 0 leaves it out. */
 void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,
                    int details);
 /* A page for a browser that is on its way: `title` and `message` as text, with a way back. */

@@ -1,6 +1,6 @@
 /*
- * From a request to its handler: who may speak to this port at all, then the path, the method,
- * the token and the role, in this order and before anything of the request is looked at.
+ * From a request to its handler: Host and Origin, then the path, the method, the token and the
+ * role, in this order, before anything else of the request is read.
  */
 #include "internal.h"
 
@@ -12,7 +12,7 @@
 #include "authentication.h"
 #include "reply.h"
 
-/* Which roles open a route; whoever has only `caller` gets to see its own tasks. */
+/* The roles for a route; a token with only `caller` sees its own tasks. */
 enum need {
     NEED_NOTHING,
     NEED_VIEWER = ROLE_VIEWER,
@@ -94,7 +94,7 @@ static bool method_fits(const struct route *route, struct str method)
            route->handle != events_open;
 }
 
-/* A token in a URL ends up in logs and histories; whoever sends one is told. */
+/* A token in a URL ends up in logs and histories; the answer says so. */
 static bool has_token_in_query(struct str query)
 {
     struct str parameter, name, value;
@@ -187,7 +187,7 @@ static const char *what_is_missing(enum need need)
         return "this token may not call: it lacks the role caller";
     if (need == NEED_APPROVER || need == NEED_APPROVER_OR_CALLER)
         return "this token may not decide: it lacks the role approver";
-    return "this token may not look: it lacks the role viewer";
+    return "this token may not read: it lacks the role viewer";
 }
 
 /* ---- who asks ---- */

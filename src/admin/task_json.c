@@ -11,7 +11,7 @@ static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "failed",        [TASK_EXPIRED] = "failed",
 };
 
-/* What the client wrote, less what operators are not to see. */
+/* The client's text without the values that operators must not see. */
 static void add_redacted(struct buffer *out, const char *key, const char *json,
                          const struct task *task, const struct config *config)
 {

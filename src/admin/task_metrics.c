@@ -1,4 +1,4 @@
-/* Reads from a committed change what has just happened, and counts it. */
+/* Counts the event of a committed change. */
 #include "task_metrics.h"
 
 #include "taskgate/core/metrics.h"

@@ -1,4 +1,4 @@
-/* The metrics of what becomes of tasks; reference §7.2. */
+/* The metrics of changes of tasks; reference §7.2. */
 #pragma once
 
 #include <stdbool.h>

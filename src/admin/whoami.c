@@ -1,4 +1,4 @@
-/* Who is asking, as the gateway knows them. */
+/* The sender of the request, as the gateway knows them. */
 #include "internal.h"
 
 #include "reply.h"

@@ -23,13 +23,13 @@ struct admin_request {
     struct str body;           /* JSON, with POST */
     const char *last_event_id; /* for a stream; may be NULL */
     int64_t wait_ms;           /* how long the endpoint is asked to hold the answer back */
-    /* For a stream: takes what comes; false ends it. NULL: the body is collected. */
+    /* For a stream: takes each part; false ends it. NULL: the body is collected. */
     bool (*received)(void *context, struct str bytes);
     void *context;
 };
 
 /* Sends and receives. Returns an exit code (taskgate/cli/cli.h): CLI_DONE with the JSON text in
- * `body` for a 2xx, else what the answer stands for, after a word on stderr. */
+ * `body` for a 2xx, else the code for the answer, after a line on stderr. */
 int admin_client_send(struct admin_client *client, const struct admin_request *request,
                       struct buffer *body);
 /* Where the endpoint is, without a slash at its end. */

@@ -33,7 +33,7 @@ static int read_arguments(struct arguments *arguments)
         !tasks_read_duration("wait", arguments->wait, &arguments->wait_ms))
         return CLI_USAGE;
     if (arguments->ttl && arguments->ttl_ms == 0)
-        return options_complain("--ttl must be longer than nothing");
+        return options_complain("--ttl must be longer than 0");
     return CLI_DONE;
 }
 
@@ -69,7 +69,7 @@ static int show_task(struct str task, bool json)
     return written ? CLI_DONE : CLI_FAILURE;
 }
 
-/* The id goes to stderr first: whoever stops waiting can still ask for the result. */
+/* The id goes to stderr first, so that a user who stops waiting can still fetch the result. */
 static int await_result(struct admin_client *client, const struct arguments *arguments,
                         struct str task)
 {
@@ -108,20 +108,18 @@ int cli_call(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct option options[] = {
-        {"source", "ID", "the server that has the tool, when there are several", &arguments.source,
-         NULL},
+        {"source", "ID", "the source of the tool, if there are several", &arguments.source, NULL},
         {"ttl", "DURATION", "how long the task may wait for a decision, such as 10m",
          &arguments.ttl, NULL},
-        {"wait", "DURATION", "wait for the result for so long, and print it", &arguments.wait,
+        {"wait", "DURATION", "wait at most so long for the result, and print it", &arguments.wait,
          NULL},
         {"json", NULL, "print JSON", NULL, &arguments.json},
     };
     const struct command command = {
         .usage = "taskgate call TOOL [JSON] [--source ID] [--ttl DURATION]\n"
                  "       [--wait DURATION] [--json]",
-        .synopsis =
-            "Calls a tool through a running gateway, under the rules that hold for agents,\n"
-            "too, with a token of the role caller, and prints the task that it has become.",
+        .synopsis = "Calls a tool through a running gateway, with a token of the role caller. The\n"
+                    "rules for agents hold. Prints the task of the call.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

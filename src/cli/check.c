@@ -1,4 +1,4 @@
-/* taskgate check: every problem of the configuration, else what its rules say. */
+/* taskgate check: every problem of the configuration, or else its rules. */
 #include "taskgate/cli/cli.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void append_rule_json(struct buffer *out, const struct snapshot *snapshot
     if (rule)
         buffer_append_text(&reason, rule->description ? rule->description : "");
     else
-        buffer_append(&reason, STR("governance.defaults.action, where no rule fits"));
+        buffer_append(&reason, STR("governance.defaults.action, if no rule matches"));
     judgement_write_json(out, tool, buffer_str(&source), &decision, buffer_str(&reason), STR_EMPTY);
     buffer_finish(&source);
     buffer_finish(&reason);
@@ -106,7 +106,7 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
     struct table table;
     buffer_append(out, STR("The configuration "));
     terminal_append_text(out, str_from(config->path));
-    buffer_append(out, STR(" is valid. The first rule that fits a tool decides:\n\n"));
+    buffer_append(out, STR(" is valid. The first rule that matches a tool decides:\n\n"));
     table_init(&table, sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < config->rule_count; i++)
         add_rule(&table, config, &config->rules[i]);
@@ -114,15 +114,15 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
     table_write(&table, out);
     table_finish(&table);
     for (size_t i = 0; i < config->force_required.count; i++) {
-        buffer_append_text(out, i == 0 ? "\nAnnounced as required whatever the rules say: " : ", ");
+        buffer_append_text(out, i == 0 ? "\nAlways announced as required: " : ", ");
         terminal_append_text(out, str_from(config->force_required.items[i]));
     }
     buffer_append_text(out, config->force_required.count ? "\n" : "");
     if (!config->shadow)
         return;
-    buffer_append(out, STR("\nCalls are put to "));
+    buffer_append(out, STR("\nThe shadow "));
     terminal_append_text(out, str_from(config->shadow_path));
-    buffer_append(out, STR(" as well, which decides nothing.\n"));
+    buffer_append(out, STR(" judges calls as well, and decides nothing.\n"));
 }
 
 int cli_check(int argc, char **argv)
@@ -131,14 +131,14 @@ int cli_check(int argc, char **argv)
     bool json = false, strict = false;
     size_t warnings;
     const struct option options[] = {
-        {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
         {"json", NULL, "print the rules as JSON", NULL, &json},
         {"strict", NULL, "count warnings as errors", NULL, &strict},
     };
     const struct command command = {
         .usage = "taskgate check [--config FILE] [--strict] [--json]",
-        .synopsis = "Reads the configuration and says everything that is wrong with it, as\n"
-                    "FILE:LINE:COLUMN, on stderr. Nothing is started.",
+        .synopsis = "Reads the configuration and reports every mistake on stderr, as\n"
+                    "FILE:LINE:COLUMN. Starts nothing.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };

@@ -19,13 +19,13 @@ bool consultation_is_wanted(const struct consultation_options *options)
     return options->arguments || options->principal || options->at || options->annotations;
 }
 
-/* ---- what is told of the call ---- */
+/* ---- the facts of the call ---- */
 
 static bool check_object(const char *option, const char *text)
 {
     struct error error = {""};
     if (!json_check(str_from(text), &error))
-        options_complain("--%s is no JSON: %s", option, error.message);
+        options_complain("--%s is not JSON: %s", option, error.message);
     else if (json_type(str_from(text)) != JSON_OBJECT)
         options_complain("--%s must be a JSON object", option);
     else
@@ -46,7 +46,7 @@ static bool check_principal(struct str object)
             continue;
         options_complain("--principal: %.*s %s", STR_ARGS(key),
                          is_known ? "must be text"
-                                  : "is none of name, client_name and client_version");
+                                  : "is not one of name, client_name and client_version");
         return false;
     }
     return true;
@@ -94,7 +94,7 @@ static bool read_time(const char *text, int64_t *now_ms)
 {
     if (consultation_read_time(text, now_ms))
         return true;
-    options_complain("--at %s is no time such as " CONSULTATION_TIMES, text);
+    options_complain("--at %s is not a time such as " CONSULTATION_TIMES, text);
     return false;
 }
 
@@ -153,7 +153,7 @@ void consultation_hold(struct consultation *consultation, const struct snapshot 
         decision->action = ACTION_DENY;
         decision->workflow = NULL;
         consultation->gate = "arguments";
-        consultation->trace.failure = "keys of the arguments that only case or look tells apart";
+        consultation->trace.failure = "keys of the arguments differ only by case or look";
         return;
     }
     policy_rehearse(snapshot->policy, &consultation->request, &consultation->facts, 0,

@@ -1,6 +1,6 @@
 /*
- * One call put to the Cedar policies by hand: what `explain` is told of the call, what comes of
- * it, and every policy that had a part in it.
+ * One call that Cedar policies judge by hand: the facts given to `explain`, the decision, and every
+ * policy that had a part in it.
  */
 #pragma once
 
@@ -12,28 +12,28 @@ struct consultation_options {
     const char *arguments;   /* JSON object */
     const char *principal;   /* the owner's name, or a JSON object with name, client_name … */
     const char *at;          /* a time as RFC 3339 has it, or a date */
-    const char *annotations; /* JSON object of what the server says of the tool */
+    const char *annotations; /* JSON object of the server's hints on the tool */
 };
 
 struct consultation {
     struct policy_request request;
     struct policy_facts facts;
-    struct policy_decision decision; /* what comes of the call */
+    struct policy_decision decision; /* the decision on the call */
     struct policy_trace trace;
     const char *gate;                           /* which one stops or holds the call; NULL: none */
-    char *owner, *client_name, *client_version; /* what the facts point to */
+    char *owner, *client_name, *client_version; /* the texts that the facts point to */
 };
 
 /* Whether anything was said of the call. */
 bool consultation_is_wanted(const struct consultation_options *options);
-/* False after a word on stderr about what cannot be read. consultation_finish() in any case. */
+/* False after a line on stderr about an unreadable fact. consultation_finish() in any case. */
 bool consultation_init(struct consultation *consultation,
                        const struct consultation_options *options);
 void consultation_finish(struct consultation *consultation);
 /* Reads a date, or a time as RFC 3339 and the policies themselves have it. */
 #define CONSULTATION_TIMES "2026-01-31 or 2026-01-31T13:30:00Z"
 bool consultation_read_time(const char *text, int64_t *now_ms);
-/* Decides for `tool` of `source`, from what the rule decided. */
+/* Decides for `tool` of `source`, after the rule's decision. */
 void consultation_hold(struct consultation *consultation, const struct snapshot *snapshot,
                        const struct config_source *source, struct str tool,
                        const struct policy_decision *ruled);

@@ -1,4 +1,4 @@
-/* taskgate explain: what the rules come to for one tool, and why. */
+/* taskgate explain: the decision of the rules on one tool, and the reason. */
 #include "taskgate/cli/cli.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct config_source *choose_source(const struct config *config, co
     else if (config->source_count == 1)
         source = &config->sources[0];
     if (!source && id)
-        options_complain("there is no source %s; known are: %.*s", id, STR_ARGS(buffer_str(&ids)));
+        options_complain("there is no source %s; there are: %.*s", id, STR_ARGS(buffer_str(&ids)));
     else if (!source)
         options_complain("there are several sources; name one with --source: %.*s",
                          STR_ARGS(buffer_str(&ids)));
@@ -66,7 +66,7 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
     buffer_clear(&text);
     buffer_append_text(&text, policy_annotation_name(with));
     if (with != without)
-        buffer_append_format(&text, " when the server has tasks, %s when it has none",
+        buffer_append_format(&text, " if the server has tasks, %s if it has none",
                              policy_annotation_name(without));
     append_row(out, "Announced", buffer_str(&text));
     append_row(out, "Why", reason);
@@ -138,24 +138,23 @@ int cli_explain(int argc, char **argv)
     struct consultation_options call = {0};
     bool json = false;
     const struct option options[] = {
-        {"args", "JSON", "the arguments of a call, for the policies behind it", &call.arguments,
-         NULL},
-        {"principal", "WHO", "who calls: an owner, or {\"name\", \"client_name\", …}",
+        {"args", "JSON", "the arguments of a call, for Cedar policies", &call.arguments, NULL},
+        {"principal", "WHO", "the caller: an owner, or {\"name\", \"client_name\", …}",
          &call.principal, NULL},
-        {"at", "TIME", "when; else now", &call.at, NULL},
-        {"annotations", "JSON", "what the server says of it, such as {\"readOnlyHint\": true}",
+        {"at", "TIME", "the time of the call; by default now", &call.at, NULL},
+        {"annotations", "JSON", "the server's hints, such as {\"readOnlyHint\": true}",
          &call.annotations, NULL},
-        {"source", "ID", "the server that has the tool, when there are several", &source, NULL},
-        {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
+        {"source", "ID", "the source of the tool, if there are several", &source, NULL},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
         {"json", NULL, "print JSON", NULL, &json},
     };
     const struct command command = {
         .usage = "taskgate explain TOOL [--args JSON] [--principal WHO] [--at TIME]\n"
                  "       [--annotations JSON] [--source ID] [--config FILE] [--json]",
         .synopsis =
-            "Says what the rules come to for one tool: which rule decides, which action and\n"
-            "workflow, what the tool is announced as, and why. Told of one call, it also says\n"
-            "what comes of that, and which Cedar policies decided it.",
+            "Shows the decision of the rules on one tool: the rule, the action and workflow,\n"
+            "the announcement, and the reason. With the facts of one call it also shows the\n"
+            "decision on that call, and the Cedar policies that made it.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

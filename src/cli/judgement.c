@@ -89,17 +89,18 @@ void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
                             const struct policy_decision *decision)
 {
     if (decision->rule)
-        buffer_append_format(out, "governance.rules[%zu] (\"%s\", line %d) is the first that fits",
+        buffer_append_format(out,
+                             "governance.rules[%zu] (\"%s\", line %d) is the first that matches",
                              decision->rule_index, decision->rule->match, decision->rule->line);
     else
-        buffer_append(out, STR("no rule fits, so governance.defaults.action holds"));
+        buffer_append(out, STR("no rule matches, so governance.defaults.action holds"));
     buffer_append_format(out, ": %s", config_action_name(decision->action));
     if (decision->workflow)
         append_workflow(out, snapshot->config, decision->workflow);
     if (decision->rule && decision->rule->description)
         buffer_append_format(out, " (%s)", decision->rule->description);
     if (decision->force_required)
-        buffer_append(out, STR("; task_annotation_overrides.force_required has it announced as "
+        buffer_append(out, STR("; task_annotation_overrides.force_required announces it as "
                                "required"));
     if (source && !source->enabled)
         buffer_append_format(out, "; but the source %s is disabled, so clients do not reach it",

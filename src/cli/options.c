@@ -44,7 +44,7 @@ bool options_answer(const char *argument, void (*write_usage)(FILE *out))
     return true;
 }
 
-/* The longest, "--annotations JSON", leaves 58 columns of 80 for what it does. */
+/* The longest, "--annotations JSON", leaves 58 columns of 80 for the help. */
 static void write_option(const char *name, const char *value_name, const char *help)
 {
     int width = 16 - (int)strlen(name);

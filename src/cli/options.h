@@ -1,6 +1,6 @@
 /*
- * Options of a command: one table says what there is, from which arguments are read and
- * --help is written. --help and --version are everywhere, and in no table.
+ * Options of a command: one table. Arguments are read by it, and --help is written from it.
+ * Every command has --help and --version, and no table has them.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct command {
     const struct option *options;
     size_t option_count;
     size_t operands_min, operands_max;
-    const char *operand_name; /* "TOOL": what is missing when there are too few */
+    const char *operand_name; /* "TOOL": the missing operand for a message */
 };
 
 enum options_outcome {
@@ -38,5 +38,5 @@ enum options_outcome options_read(const struct command *command, int argc, char 
 /* For a command that only has commands below it: true when its first argument asks for help or
  * for the version, which is then written to stdout. */
 bool options_answer(const char *argument, void (*write_usage)(FILE *out));
-/* "taskgate: what; hint" on stderr. Returns CLI_USAGE. */
+/* "taskgate: MESSAGE; HINT" on stderr. Returns CLI_USAGE. */
 int options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

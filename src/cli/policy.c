@@ -13,9 +13,9 @@ static const struct {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } subcommands[] = {
-    {"authorize", "put requests to any set of Cedar policies", cli_policy_authorize},
-    {"parse", "read Cedar policies and say everything that is wrong", cli_policy_parse},
-    {"simulate", "put recorded calls to a changed configuration", cli_policy_simulate},
+    {"authorize", "decide requests by any set of Cedar policies", cli_policy_authorize},
+    {"parse", "read Cedar policies and report every mistake", cli_policy_parse},
+    {"simulate", "judge recorded calls by a changed configuration", cli_policy_simulate},
     {"test", "run the cases beside rules and policies", cli_policy_test},
 };
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
@@ -23,7 +23,7 @@ static const struct {
 static void write_usage(FILE *out)
 {
     fputs("Usage: taskgate policy SUBCOMMAND [OPTIONS]\n\n"
-          "Tries rules and policies before they are in force. No gateway need be running.\n\n",
+          "Tries rules and policies before they are in force. Needs no running gateway.\n\n",
           out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
         fprintf(out, "  %-9s %s\n", subcommands[i].name, subcommands[i].help);

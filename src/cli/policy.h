@@ -1,5 +1,5 @@
-/* The subcommands of `taskgate policy`: one file each, a row in the table of policy.c, and what
- * several of them share. */
+/* The subcommands of `taskgate policy`: one file each, with a row in the table of policy.c. Also
+ * their shared functions. */
 #pragma once
 
 #include <stdbool.h>

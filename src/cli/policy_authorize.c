@@ -40,7 +40,7 @@ static int authorize(const struct ground *ground)
     cedar_response_init(&response);
     for (size_t i = 0; i < cedar_requests_count(ground->requests); i++) {
         struct cedar_request request = *cedar_requests_at(ground->requests, i);
-        request.budget = UINT64_MAX; /* whoever asks here has the time */
+        request.budget = UINT64_MAX; /* a command may take its time */
         cedar_authorize(ground->policies, ground->entities, &request, &response);
         append_response(&out, &response);
     }
@@ -79,10 +79,10 @@ int cli_policy_authorize(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate policy authorize --policies FILE --entities FILE --requests FILE",
         .synopsis =
-            "Decides requests by any set of Cedar policies, not only the gateway's own kind.\n"
-            "One line of JSON for each: {\"decision\", \"reason\": the policies that decided,\n"
-            "\"errors\": those that could not be evaluated}; policies are called policy0,\n"
-            "policy1, … by place.",
+            "Decides requests by any set of Cedar policies, also those of other programs.\n"
+            "Prints one line of JSON for each: {\"decision\", \"reason\": the policies that\n"
+            "decided, \"errors\": those that could not be evaluated}. Policies are called\n"
+            "policy0, policy1, … by place.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };

@@ -1,4 +1,4 @@
-/* Files that policy commands are given, read whole; what is wrong with them goes to stderr. */
+/* Reads the files of policy commands as a whole; mistakes go to stderr. */
 #include "policy.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ void policy_files_complain(const struct buffer *problems)
     buffer_finish(&safe);
 }
 
-/* One of the engine's readers; what it makes goes where `result` points. */
+/* One of the engine's readers; its product goes to `result`. */
 typedef void reader(const struct cedar_source *source, struct buffer *problems, void *result);
 
 static void read_by(reader *read, const char *path, void *result)

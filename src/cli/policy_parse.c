@@ -38,9 +38,9 @@ int cli_policy_parse(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate policy parse [--print] FILE",
         .synopsis =
-            "Reads Cedar policies and says everything that is wrong with them, on stderr, as\n"
-            "FILE:LINE:COLUMN with what was expected. Exit code 2 if anything is.\n"
-            "Whether they fit the gateway is another question: taskgate check.",
+            "Reads Cedar policies and reports every mistake on stderr, as FILE:LINE:COLUMN\n"
+            "with the expected text. A mistake gives exit code 2. To check whether policies\n"
+            "fit the gateway, use taskgate check.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

@@ -67,23 +67,24 @@ int cli_policy_simulate(int argc, char **argv)
     int64_t since_ms = 0;
     const struct option options[] = {
         {"log", "FILE", "the gateway's log; - is standard input", &choice.log, NULL},
-        {"store", "FILE", "its database, or a copy of it: the calls that became tasks",
-         &choice.store, NULL},
-        {"config", "FILE", "the changed one; else the usual places are searched", &choice.config,
+        {"store", "FILE", "the database, or a copy: the calls that became tasks", &choice.store,
          NULL},
-        {"since", "TIME", "leave out older calls: a time, or how long ago, such as 7d",
-         &choice.since, NULL},
+        {"config", "FILE", "the changed one; by default one of the usual places", &choice.config,
+         NULL},
+        {"since", "TIME", "leave out older calls: a time, or an age such as 7d", &choice.since,
+         NULL},
         {"json", NULL, "print JSON", NULL, &choice.json},
-        {"fail-on-change", NULL, "exit with 1 when any call would be treated differently", NULL,
+        {"fail-on-change", NULL, "exit with 1 if any call would be treated differently", NULL,
          &choice.fail_on_change},
     };
     const struct command command = {
         .usage = "taskgate policy simulate --log FILE | --store FILE [--config FILE]\n"
                  "       [--since TIME] [--json] [--fail-on-change]",
-        .synopsis = "Puts calls that were made to a changed configuration, and says which tools\n"
-                    "would be treated differently: by which rule before, by which then. Where a\n"
-                    "decision hangs on what was not recorded, such as arguments, it says so.\n"
-                    "Nothing is changed, and no gateway need be running.",
+        .synopsis =
+            "Judges past calls by a changed configuration, and lists the tools that it would\n"
+            "treat differently, with the old and the new rule. Says so if a decision\n"
+            "depends on facts that were not recorded, such as arguments. Changes nothing,\n"
+            "and needs no running gateway.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };

@@ -58,7 +58,7 @@ static bool find_files(const char *path)
     else if (!S_ISDIR(status.st_mode))
         add_file(folder);
     else if (nftw(folder, visit, OPEN_FOLDERS, FTW_ACTIONRETVAL) != 0)
-        good = options_complain("%s cannot be walked: %s", path, strerror(errno)) == 0;
+        good = options_complain("%s cannot be searched: %s", path, strerror(errno)) == 0;
     if (good && found.count == 0)
         good = options_complain("there is no file *" ENDING " in %s", path) == 0;
     if (found.count > 0)
@@ -190,13 +190,13 @@ int cli_policy_test(int argc, char **argv)
     bool json = false, strict = false;
     const struct option options[] = {
         {"json", NULL, "print JSON", NULL, &json},
-        {"strict", NULL, "fail also when a rule or policy is reached by no case", NULL, &strict},
+        {"strict", NULL, "fail also if no case reaches a rule or policy", NULL, &strict},
     };
     const struct command command = {
         .usage = "taskgate policy test DIR [--strict] [--json]",
         .synopsis =
             "Runs the cases in every *" ENDING " in DIR and below; X" ENDING " tests X.yaml,\n"
-            "or X.cedar, beside it. A case is a call and what shall come of it:\n\n"
+            "or X.cedar, beside it. A case is a call and its expected outcome:\n\n"
             "  cases:\n"
             "    - name: a small payment goes through\n"
             "      request: {tool: pay_invoice, arguments: {amount: 99}}\n"
@@ -204,9 +204,9 @@ int cli_policy_test(int argc, char **argv)
             "  request  tool, source, arguments, principal, at, annotations\n"
             "  expect   decision (forward, approve, deny, reject, hidden), rule, workflow,\n"
             "           policies, errors\n\n"
-            "Of a case that fails, what was expected stands behind -, what came behind +. At\n"
-            "the end come the rules and policies that no case has reached. Exit code 1 if a\n"
-            "case fails, 2 if a file is wrong.",
+            "For a failed case, - marks the expectation and + the result. At the end come the\n"
+            "rules and policies that no case has reached. Exit code 1 if a case fails, 2 if a\n"
+            "file has a mistake.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

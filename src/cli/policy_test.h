@@ -1,8 +1,8 @@
 /*
  * taskgate policy test: files of cases beside the rules and policies that they test.
  *
- * A file is read whole and checked against what it tests before any case is run; all that is
- * wrong goes to stderr as FILE:LINE:COLUMN. docs/policy.md describes the format.
+ * A file is read as a whole and checked against its target before any case runs. Every mistake goes
+ * to stderr as FILE:LINE:COLUMN. docs/policy.md describes the format.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct test_case {
     char *tool;
     char *arguments, *principal, *at, *annotations; /* as consultation_options has them, or NULL */
     const struct config_source *source;
-    /* what is expected */
+    /* the expectation */
     enum test_decision decision;
     bool has_rule;
     const struct config_rule *rule;         /* NULL: the default action */
@@ -68,18 +68,18 @@ struct test_file {
 };
 
 /* ---- policy_test_read.c ---- */
-/* Reads the cases and what they test. False after words on stderr; test_file_finish() in any
+/* Reads the cases and their target. False after lines on stderr; test_file_finish() in any
  * case. */
 bool test_file_init(struct test_file *file, const char *path);
 void test_file_finish(struct test_file *file);
 
 /* ---- policy_test_target.c ---- */
-/* Loads what `file->target` names; `root` is the document of the cases. False after words on
+/* Loads the file `file->target`; `root` is the document of the cases. False after lines on
  * stderr. */
 bool test_target_load(struct test_file *file, const struct node *root);
 
 /* ---- policy_test_value.c: from YAML to the JSON that an agent would send ---- */
-/* Plain numbers, true, false and null are what JSON reads them as, all else is text. */
+/* Plain numbers, true, false and null have their JSON meaning, all else is text. */
 void test_value_write(struct buffer *out, const struct node *node);
 
 /* ---- policy_test_run.c ---- */
@@ -96,8 +96,8 @@ struct test_outcome {
     struct test_difference differences[TEST_DIFFERENCES_MAX];
     size_t difference_count; /* 0: passed */
 };
-/* Runs one case and notes what it reaches; false after a word on stderr when it cannot be put.
- * test_outcome_finish() in any case. */
+/* Runs one case and notes the rules and policies that it reaches; false after a line on stderr if
+ * it cannot run. test_outcome_finish() in any case. */
 bool test_case_run(struct test_file *file, const struct test_case *one,
                    struct test_outcome *outcome);
 void test_outcome_finish(struct test_outcome *outcome);

@@ -13,7 +13,7 @@ struct reading {
     struct test_case *one; /* the case that is read */
 };
 
-/* A key of a mapping and what reads its value; `path` is its full name. */
+/* A key of a mapping and the reader of its value; `path` is its full name. */
 struct test_key {
     const char *name;
     bool is_required;

@@ -1,4 +1,4 @@
-/* What policies are called in the tests of them. */
+/* The names of policies in their tests. */
 #include "policy_test.h"
 
 struct str test_name_of(const struct cedar_policy *policy)

@@ -1,4 +1,4 @@
-/* Reads a file of cases, and what it tests before the cases themselves. */
+/* Reads a file of cases: first its target, then the cases. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -91,7 +91,7 @@ void test_report_case_json(struct buffer *out, const struct test_case *one,
     buffer_append_char(out, ']');
 }
 
-/* ---- what no case has reached ---- */
+/* ---- rules and policies that no case has reached ---- */
 
 /* One thing that was not reached. */
 struct unreached {

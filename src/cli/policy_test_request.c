@@ -1,4 +1,4 @@
-/* The call of a case: tool, source, arguments, who, when, and what the server says of the tool. */
+/* The call of a case: tool, source, arguments, caller, time, and the server's hints on the tool. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* One case: the call is put to rules and policies, and what comes is held against what was
- * expected. */
+/* One case: rules and policies judge the call, and the outcome is compared with the expectation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +75,7 @@ static void compare_workflow(const struct test_case *one, struct test_outcome *o
                memory_copy_text(actual ? actual->name : "none"));
 }
 
-/* Permits decide what passes, forbids what is rejected; errors are asked for apart. */
+/* Permits decide a call that passes, forbids a rejected one; errors are a separate key. */
 static bool counts(const struct test_outcome *outcome, const struct policy_finding *finding,
                    bool errors)
 {

@@ -14,7 +14,7 @@
 #include "consultation.h"
 #include "options.h"
 
-/* ---- what the log and the trail have in common ---- */
+/* ---- common to the log and the trail ---- */
 
 /* Texts of one call, decoded; gone with the next. */
 struct texts {
@@ -60,7 +60,7 @@ static struct policy_hints hints_of(struct str annotations)
     return hints;
 }
 
-/* False when the object does not say what was decided of what. */
+/* False if the object has no decision or no tool. */
 static bool read_decision(struct recorded_call *call, struct texts *texts, struct str object)
 {
     struct str outcome = text_of(texts, object, "outcome");
@@ -115,8 +115,8 @@ static bool read_time(struct str line, int64_t *at_ms)
     return good;
 }
 
-/* Whether the line is one of the gateway's. Others may stand between: what a program says before
- * its log is open, and what a collector adds. */
+/* Whether the line is one of the gateway's. Other lines may stand between: output before the log is
+ * open, and lines of a collector. */
 static bool read_line(struct recorded_calls *calls, struct str line, size_t number)
 {
     struct recorded_call call = {.line = number};
@@ -131,7 +131,7 @@ static bool read_line(struct recorded_calls *calls, struct str line, size_t numb
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct str decision = lines[i].decision ? json_member(line, lines[i].decision) : line;
         if (!json_string_equals(message, lines[i].message) || json_type(decision) != JSON_OBJECT)
-            continue; /* a task without one has been told of before it was made */
+            continue; /* a task without a decision: another line has its call */
         char *id = json_string_text(json_member(line, "task"), NULL);
         call.id = str_from(id);
         pass_on(calls, &call, decision);

@@ -19,7 +19,7 @@ struct recorded_call {
     struct str arguments;
     struct policy_principal principal;
     struct policy_hints hints;
-    unsigned unknown; /* UNKNOWN_… bits: what was not recorded */
+    unsigned unknown; /* UNKNOWN_… bits of facts that were not recorded */
 };
 
 struct recorded_calls {

@@ -8,7 +8,7 @@ int cli_serve(int argc, char **argv)
 {
     const char *path = NULL;
     const struct option options[] = {
-        {"config", "FILE", "the configuration; else the usual places are searched", &path, NULL},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
     };
     const struct command command = {
         .usage = "taskgate serve [--config FILE]",

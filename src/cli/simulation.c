@@ -1,4 +1,4 @@
-/* Each call is judged anew; what comes out alike is one change. */
+/* Each call is judged anew; equal outcomes are one change. */
 #include "simulation.h"
 
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static struct simulated would_be_of(const struct verdict *verdict)
     };
 }
 
-/* ---- what comes out alike ---- */
+/* ---- equal outcomes ---- */
 
 static void write_key(struct buffer *key, const struct simulated_change *change)
 {

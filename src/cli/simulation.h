@@ -1,5 +1,5 @@
 /*
- * Recorded calls put to another configuration: what would be different, by tool.
+ * Recorded calls judged by another configuration: the differences, by tool.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct simulated_change {
     char *tool, *source;
     int64_t calls;
     struct simulated was, would_be;
-    unsigned hangs_on; /* UNKNOWN_… bits: without which it cannot be said what would be */
+    unsigned hangs_on; /* UNKNOWN_… bits of missing facts that the decision depends on */
     char *examples[SIMULATION_EXAMPLES]; /* ids of tasks, else "line N" of the log */
     size_t example_count;
 };
@@ -34,7 +34,7 @@ struct simulated_failure {
 struct simulation {
     const struct snapshot *snapshot;
     int64_t calls, same, different, undecidable;
-    struct map *kinds; /* from what makes a change one, to it */
+    struct map *kinds; /* from the key of a change to the change */
     struct simulated_change **changes;
     size_t count;
     struct simulated_failure *failures;

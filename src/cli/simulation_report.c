@@ -60,13 +60,13 @@ void simulation_write_text(struct buffer *out, const struct simulation *simulati
     buffer_append_format(out, "Of %" PRId64 " calls %" PRId64 " would be treated differently.\n",
                          simulation->calls, simulation->different);
     if (simulation->undecidable > 0)
-        buffer_append_format(out, "Of %" PRId64 " it hangs on what was not recorded.\n",
+        buffer_append_format(out, "%" PRId64 " depend on facts that were not recorded.\n",
                              simulation->undecidable);
     if (unnamed > 0)
-        buffer_append_format(out, "Of %" PRId64 " more no tool was recorded.\n", unnamed);
+        buffer_append_format(out, "%" PRId64 " more have no recorded tool.\n", unnamed);
     for (size_t i = 0; i < simulation->failure_count; i++) {
         const struct simulated_failure *failure = &simulation->failures[i];
-        buffer_append_format(out, "Of %" PRId64 " ", failure->calls);
+        buffer_append_format(out, "On %" PRId64 " ", failure->calls);
         if (*failure->place) {
             buffer_append_text(out, "the policy ");
             terminal_append_text(out, str_from(failure->policy));

@@ -42,9 +42,9 @@ static int run_result(struct admin_client *client, const struct subcommand *self
 static const struct subcommand subcommands[] = {
     {"list", "[FILTERS]", "list tasks, newest first", run_list, WITH_FILTERS},
     {"show", "ID", "show one task with its arguments", run_show, WITH_ID},
-    {"result", "ID [--wait D]", "print what the call has come to", run_result, WITH_WAIT},
+    {"result", "ID [--wait D]", "print the result of the call", run_result, WITH_WAIT},
     {"approve", "ID [--reason TEXT]", "let the call be executed", run_decision, WITH_DECISION},
-    {"reject", "ID [--reason TEXT]", "refuse the call; the agent is told the reason", run_decision,
+    {"reject", "ID [--reason TEXT]", "refuse the call; the agent gets the reason", run_decision,
      WITH_DECISION},
     {"cancel", "ID [--reason TEXT]", "cancel a task that has not ended", run_decision,
      WITH_DECISION},
@@ -191,14 +191,14 @@ static int run_result(struct admin_client *client, const struct subcommand *self
 static void write_usage(FILE *out)
 {
     fputs("Usage: taskgate tasks SUBCOMMAND [OPTIONS]\n\n"
-          "Lists, shows and decides the calls that wait for a human, over the admin\n"
+          "Lists, shows and decides calls that wait for a human, over the admin\n"
           "endpoint of a running gateway.\n\n",
           out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
         const struct subcommand *subcommand = &subcommands[i];
         fprintf(out, "  %-8s %-19s %s\n", subcommand->name, subcommand->operands, subcommand->help);
     }
-    fputs("\nEach has --json and its own --help. Where the endpoint is:\n"
+    fputs("\nEach has --json and its own --help. Variables:\n"
           "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
           "  TASKGATE_TOKEN             the operator's token, else\n"
           "  THOUGHTGATE_ADMIN_TOKEN\n"
@@ -229,14 +229,14 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
          &arguments.state, NULL},
         {"source", "ID", "only tasks of this server", &arguments.source, NULL},
         {"tool", "NAME", "only tasks of this tool", &arguments.tool, NULL},
-        {"limit", "N", "at most so many, 1 to 100 (20)", &arguments.limit, NULL},
-        {"cursor", "CURSOR", "go on where the last list ended", &arguments.cursor, NULL},
+        {"limit", "N", "at most N tasks, 1 to 100 (20)", &arguments.limit, NULL},
+        {"cursor", "CURSOR", "continue the last list", &arguments.cursor, NULL},
         json,
     };
     const struct option decision[] = {
-        {"reason", "TEXT", "why; kept with the decision", &arguments.reason, NULL}, json};
+        {"reason", "TEXT", "stored with the decision", &arguments.reason, NULL}, json};
     const struct option wait[] = {
-        {"wait", "DURATION", "how long to wait for it, such as 30s", &arguments.wait, NULL}, json};
+        {"wait", "DURATION", "wait at most so long, such as 30s", &arguments.wait, NULL}, json};
     const struct {
         const struct option *options;
         size_t count;

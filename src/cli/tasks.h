@@ -20,7 +20,7 @@ void tasks_append_member(struct buffer *out, struct str task, const char *name);
 #define TASKS_WAIT_MAX_MS 300000
 /* Reads a duration of an option; false after a word on stderr. NULL is 0. */
 bool tasks_read_duration(const char *option, const char *text, int64_t *ms);
-/* Prints what became of a task, waiting for it for so long. Returns an exit code: CLI_FAILURE for
+/* Prints the result of a task, and waits for it for so long. Returns an exit code: CLI_FAILURE for
  * a call that did not succeed, CLI_CONFLICT while it has no result. */
 int tasks_result(struct admin_client *client, const char *id, int64_t wait_ms, bool json);
 

@@ -144,8 +144,8 @@ void tasks_append_details(struct buffer *out, struct str task)
         append_json(out, "Other", json_member(task, "otherParams"));
 }
 
-/* Whether its state is what the one who decided made of it: an approved call goes on to others,
- * and may be cancelled by somebody else. */
+/* Whether the decision made its present state: an approved call goes on to other states, and
+ * another person may cancel it. */
 static bool is_decision(struct str task)
 {
     struct str state = json_member(task, "state");

@@ -21,7 +21,7 @@ struct watch {
     char *last_id;         /* or NULL */
     bool json;
     bool was_open;      /* bytes have come since the last connect */
-    bool output_failed; /* nobody reads us any more */
+    bool output_failed; /* the reader of our output has left */
 };
 
 static void print_event(struct watch *watch, struct str raw)

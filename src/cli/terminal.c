@@ -15,7 +15,7 @@ void terminal_append_text(struct buffer *out, struct str text)
     struct buffer quoted;
     buffer_init(&quoted);
     buffer_append_json_string(&quoted, text);
-    /* Without its quotes; what JSON escapes for its own sake is given back. */
+    /* Without its quotes; characters that only JSON must escape are unescaped. */
     for (size_t i = 1; i + 1 < quoted.length; i++) {
         char c = quoted.bytes[i];
         if (c == '\\' && (quoted.bytes[i + 1] == '"' || quoted.bytes[i + 1] == '\\'))

@@ -1,4 +1,4 @@
-/* taskgate whoami: who the admin endpoint takes the holder of the token for. */
+/* taskgate whoami: the holder of the token, as the admin endpoint knows them. */
 #include "taskgate/cli/cli.h"
 #include "taskgate/json/text.h"
 
@@ -68,7 +68,7 @@ int cli_whoami(int argc, char **argv)
     const struct option options[] = {{"json", NULL, "print JSON", NULL, &json}};
     const struct command command = {
         .usage = "taskgate whoami [--json]",
-        .synopsis = "Says who you are to a running gateway, and what you may do there.",
+        .synopsis = "Shows your name and rights at a running gateway.",
         .options = options,
         .option_count = 1,
     };

@@ -1,4 +1,4 @@
-/* What single values must look like. */
+/* The required form of single values. */
 #include "checks.h"
 
 #include <arpa/inet.h>
@@ -109,7 +109,7 @@ bool check_url(struct str text, struct error *error)
     authority = str_slice(rest.bytes, end);
     path = str_slice(rest.bytes + end, rest.length - end);
     if (memchr(path.bytes ? path.bytes : "", '#', path.length))
-        return error_set(error, "the URL has a fragment (\"#…\"), which never reaches a server");
+        return error_set(error, "the URL has a fragment (\"#…\"), which no server gets");
     if (!str_cut(authority, '@', &user, &host))
         host = authority;
     return is_authority(host) || error_set(error, "the URL has no valid host and port");

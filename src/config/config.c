@@ -1,4 +1,4 @@
-/* The configuration as a value: its life, and what is looked up in it. */
+/* The configuration as a value: its life, and its lookups. */
 #include "taskgate/config/config.h"
 
 #include <stdlib.h>

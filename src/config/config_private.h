@@ -1,5 +1,5 @@
 /*
- * What hangs on a configuration without being part of what it says.
+ * Data beside a configuration that are not part of its content.
  */
 #pragma once
 
@@ -22,5 +22,5 @@ void config_add_file(struct config *config, const char *path, const struct confi
 /* The same of a load that fails. */
 void config_add_failed_file(struct config_problems *problems, const char *path,
                             const struct config_file *file);
-/* Compiles what lookups need; called once, when everything is known to be valid. */
+/* Compiles the data for lookups; called once, after validation. */
 void config_compile(struct config *config);

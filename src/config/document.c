@@ -32,7 +32,7 @@ static void complain(const struct builder *builder, yaml_mark_t mark, const char
     complain_of(builder, *builder->path ? builder->path : NULL, mark, hint, what);
 }
 
-/* The reader tells where a byte is bad in bytes. */
+/* The reader gives the place of a bad byte in bytes. */
 static size_t count_characters(const struct source_text *source, size_t bytes)
 {
     size_t count = 0;
@@ -80,8 +80,8 @@ static struct node *node_create(enum node_kind kind, const yaml_event_t *event)
     return node;
 }
 
-/* A tag may say what a plain value is anyway; one that asks for something else is refused
- * rather than read as ordinary text. */
+/* A tag may name the type that a plain value has anyway. Any other tag is refused, and not read
+ * as ordinary text. */
 static bool check_tag(const struct builder *builder, const yaml_event_t *event, const char *tag)
 {
     if (!tag || strcmp(tag, "!") == 0 || strncmp(tag, "tag:yaml.org,2002:", 18) == 0)

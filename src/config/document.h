@@ -1,6 +1,6 @@
 /*
- * One YAML document as a tree whose every node knows where it stands: strict where YAML is
- * generous (no aliases, no merge keys, no second document, no duplicate keys), and bounded.
+ * One YAML document as a tree; every node knows its place. The reader is stricter than YAML (no
+ * aliases, no merge keys, no second document, no duplicate keys), and bounded.
  */
 #pragma once
 
@@ -21,11 +21,11 @@ struct node {
     size_t count;
 };
 
-/* Where findings go, and what the places in them refer to. */
+/* The receiver of findings, and the text that their places refer to. */
 struct report {
     const struct source_text *source;
     struct config_problems *problems;
-    const char *beginning; /* what the author of an empty document is told; may be NULL */
+    const char *beginning; /* hint for an empty document; may be NULL */
 };
 
 /* NULL with at least one error reported; the variables that are missing are reported, too. */
@@ -50,6 +50,6 @@ void report_error(const struct report *report, const struct node *node, const ch
 void report_warning(const struct report *report, const struct node *node, const char *path,
                     const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* The node's text in quotes for a message; what came out of a variable is not shown, for it
- * may be a secret. The caller frees. */
+/* The node's text in quotes for a message; text of a variable is not shown, because it may be a
+ * secret. The caller frees. */
 char *report_quote(const struct report *report, const struct node *node);

@@ -13,7 +13,7 @@
 #define MONTH_MS INT64_C(2630016000) /* 30.44 days, as humantime has it */
 #define YEAR_MS INT64_C(31557600000) /* 365.25 days */
 
-/* A sum in two parts, so that what is finer than a millisecond can cancel out. */
+/* A sum in two parts, so that fractions of a millisecond can cancel out. */
 struct total {
     int64_t ms, ns;
 };

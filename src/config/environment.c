@@ -1,4 +1,4 @@
-/* Environment variables, applied over what the file says. */
+/* Environment variables, applied over the file. */
 #include "environment.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define MAX_DRAIN_MS INT64_C(25000)
 
-/* A variable whose value is not empty counts as set. */
+/* A variable counts as set if its value is not empty. */
 static const char *value_of(const struct draft *draft, const char *name)
 {
     const char *value = draft->environment(name);

@@ -1,6 +1,6 @@
 /*
- * Environment variables: one table of names, units and what they set, applied over what the
- * file says (contract "Configuration": a variable wins over its key).
+ * Environment variables: one table of names, units and targets, applied over the file
+ * (contract "Configuration": a variable wins over its key).
  */
 #pragma once
 
@@ -36,6 +36,6 @@ struct variable {
 extern const struct variable environment_table[];
 extern const size_t environment_count;
 
-/* Stores defaults and what is set, and reports what cannot be meant: numbers that are none
- * with a warning (the variable then counts as unset), the rest as errors. */
+/* Stores defaults and set values, and reports bad values: a malformed number with a warning (the
+ * variable then counts as unset), any other with an error. */
 void environment_apply(const struct draft *draft);

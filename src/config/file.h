@@ -8,6 +8,6 @@
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
 
-/* Appends the file's content to `text` and fills `file` (but for its path) with what it was
- * when it was read. False with errno. */
+/* Appends the file's content to `text` and fills `file` (but for its path) with the
+ * facts of the version that was read. False with errno. */
 bool file_read(const char *path, struct buffer *text, struct config_file *file);

@@ -1,7 +1,7 @@
 /*
- * The table of configuration keys: the one place that knows which keys there are, what
- * their values look like, where they are stored and what they mean. The reader, the check
- * for unknown keys and docs/configuration.md are made from it.
+ * The table of configuration keys: the one place with all keys, the form of their values,
+ * their targets and their meaning. The reader, the check for unknown keys and
+ * docs/configuration.md are made from it.
  *
  * A key belongs to a mapping, named by its pattern: "" is the whole file, "sources[]" each
  * item of that list, "approval.*" each value of that mapping.
@@ -29,7 +29,7 @@ enum key_type {
     KEY_ANY,           /* not looked at */
     KEY_MAPPING,       /* its keys have rows of their own, stored in the same struct */
     KEY_LIST,          /* of mappings: pointer and count */
-    KEY_NAMED,         /* a mapping whose keys are names: pointer and count, `char *name` first */
+    KEY_NAMED,         /* a mapping with names as keys: pointer and count, `char *name` first */
 };
 
 struct choice {
@@ -43,7 +43,7 @@ struct choices {
     size_t count;
 };
 
-/* false with `error` saying what the text is not. */
+/* false: `error` has the rule that the text breaks. */
 typedef bool (*key_check)(struct str text, struct error *error);
 
 struct key {

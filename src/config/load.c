@@ -66,7 +66,7 @@ static void fill(const struct draft *draft)
 
 /* ---- a shadow's findings, behind those of the configuration that names it ---- */
 
-/* What is wrong with the environment is found once with each of the two. */
+/* A mistake in the environment is found once with each of the two. */
 static void append_problems(struct config_problems *problems, const struct config_problems *more)
 {
     for (size_t i = 0; i < more->count; i++) {
@@ -83,7 +83,7 @@ static void append_problems(struct config_problems *problems, const struct confi
 
 /* ---- from text ---- */
 
-/* Whose text it is. */
+/* The file of the text. */
 struct origin {
     const char *name;
     config_getenv environment;
@@ -139,7 +139,7 @@ static struct str without_byte_order_mark(struct str text)
     return str_slice(text.bytes + mark.length, text.length - mark.length);
 }
 
-/* NULL when anything is wrong; what was read then stands in `problems`. */
+/* NULL when anything is wrong; `problems` then has the files that were read. */
 static struct config *parse_text(struct str text, const struct origin *origin,
                                  struct config_problems *problems)
 {
@@ -200,7 +200,7 @@ static struct config *load_shadow(const struct draft *draft)
     return load_file(&origin, draft->shadow_problems);
 }
 
-/* The name of the file to read; one that nobody named only if it exists. */
+/* The name of the file to read; a default one only if it exists. */
 static const char *find_file(const char *path, config_getenv environment,
                              struct config_problems *problems)
 {

@@ -1,4 +1,4 @@
-/* The nodes of a document: what is in them, what they are called, what is said about them. */
+/* The nodes of a document: their content, their paths, and findings about them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What is wrong with a configuration, collected so that all of it is told at once. */
+/* The mistakes in a configuration, collected so that all are reported at once. */
 #include "problems.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * How the parts of the config module say what is wrong: each finding with its place, all of
- * them collected, none of them fatal by itself.
+ * Findings of the parts of the config module. Each has its place. All are collected, and none is
+ * fatal by itself.
  */
 #pragma once
 

@@ -34,7 +34,7 @@ static void refuse(const struct entry *entry, const struct node *node, const cha
                  rule ? " " : "", message);
 }
 
-/* `"value": what is wrong`, without the value where it may be a secret. */
+/* `"value": MESSAGE`, without the value if it may be a secret. */
 static void refuse_value(const struct entry *entry, const struct node *node, const char *what)
 {
     if (entry->key->is_hidden) {
@@ -68,8 +68,8 @@ static const struct choice *find_choice(const struct choices *choices, const cha
     return NULL;
 }
 
-/* To older YAML yes and no are truth values, and what rewrites a file makes true and false of
- * them. */
+/* In older YAML yes and no are truth values, so programs that rewrite a file make them true and
+ * false. */
 static const struct choice *find_answer(const struct choices *choices, const struct node *node)
 {
     bool truth;

@@ -6,6 +6,6 @@
 #include "document.h"
 #include "taskgate/config/config.h"
 
-/* Fills `config`, which is zeroed, with what is there and the defaults of what is not, and
- * reports unknown and missing keys and bad values. What was reported stays zero. */
+/* Fills `config`, which is zeroed, with the values of the file and the defaults of missing keys.
+ * Reports unknown and missing keys and bad values; their members stay zero. */
 void read_document(const struct report *report, const struct node *root, struct config *config);

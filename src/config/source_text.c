@@ -39,7 +39,7 @@ static void find_lines(struct source_text *source, struct str original)
     }
 }
 
-/* What is appended from here on comes from character `original_at` of the file. */
+/* Text appended from now on comes from character `original_at` of the file. */
 static struct segment *begin_segment(struct source_text *source, enum segment_kind kind,
                                      size_t text_at, size_t original_at)
 {
@@ -91,7 +91,7 @@ static bool parse_reference(struct str text, struct reference *reference)
     return true;
 }
 
-/* What stands for the reference; a variable that is set but empty counts as set. */
+/* The value for the reference; an empty variable counts as set. */
 static struct str resolve(const struct reference *reference, config_getenv environment,
                           struct segment *segment)
 {

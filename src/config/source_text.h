@@ -26,7 +26,7 @@ struct segment {
 
 struct source_text {
     const char *name;   /* of the file; borrowed */
-    struct buffer text; /* what YAML is read from */
+    struct buffer text; /* the text that YAML is read from */
     struct segment *segments;
     size_t segment_count;
     size_t *line_starts; /* in characters of the file */
@@ -34,8 +34,8 @@ struct source_text {
 };
 
 /* Replaces over the raw text, comments included (reference §1.3). A variable without a value
- * leaves a segment that says so, for whoever knows the key it stands at. Without an
- * `environment` nothing is replaced. `name` must outlive the result. */
+ * leaves a segment with the problem; the reader of the key reports it. Without an `environment`
+ * nothing is replaced. `name` must outlive the result. */
 void source_text_init(struct source_text *source, struct str original, const char *name,
                       config_getenv environment);
 void source_text_finish(struct source_text *source);

@@ -1,7 +1,7 @@
 /*
- * What no single value shows: names that must exist, be unique or fit together. The rules
- * carry the ids of reference §1.2. Each function reports all it finds and copes with values
- * that were refused before.
+ * Rules over several values: names that must exist, be unique or fit together. The rules have the
+ * ids of reference §1.2. Each function reports all its findings, and accepts values that were
+ * refused before.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Where Cedar policies come from: a variable, or the files of the configuration (reference
- * §6.2). A file that cannot be read is an error: without it nobody knows what was forbidden. */
+/* The source of Cedar policies: a variable, or the files of the configuration (reference §6.2). An
+ * unreadable file is an error, because it may have held a forbid. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define FILE_VARIABLE "THOUGHTGATE_POLICY_FILE"
 #define TEXT_VARIABLE "THOUGHTGATE_POLICIES"
-/* Where ThoughtGate looks when nobody named a file. */
+/* The default file of ThoughtGate. */
 #define USUAL_FILE "/etc/thoughtgate/policies.cedar"
 
 static void add(const struct draft *draft, const char *name, struct str text)
@@ -90,8 +90,8 @@ static const char *variable(const struct draft *draft, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* The first that is there counts, alone. A shadow's own files come before the variables: those
- * are what the policies in force come from, and a shadow is there to be different. */
+/* Only the first existing source counts. A shadow's own files come before the variables, because
+ * the variables hold the policies in force, and a shadow is meant to differ. */
 void validate_cedar(const struct draft *draft)
 {
     const struct node *cedar = node_get(draft->root, "cedar");

@@ -1,4 +1,4 @@
-/* Rules about those who are told: each once, each with a secret (V-014). */
+/* Rules about endpoints: each occurs once, each has a secret (V-014). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void resolve_secret(const struct draft *draft, const struct node *node, s
     free(path);
 }
 
-/* What is told is known by its URL alone, over restarts and reloads. */
+/* Only its URL identifies an endpoint over restarts and reloads. */
 static void check_once(const struct draft *draft, const struct node *node, size_t index)
 {
     const struct config_notify *notify = draft->config->notify;

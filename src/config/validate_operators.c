@@ -1,4 +1,4 @@
-/* Rules about operators: people who can be told apart, tokens that belong to one of them. */
+/* Rules about operators: distinct people, and tokens that each belong to one of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool are_same_subject(const struct config_person *left, const struct conf
     return have_same_issuer && are_equal(left->subject, right->subject);
 }
 
-/* What points to a person points to one alone. */
+/* A key that identifies a person identifies only one. */
 static void check_alone(const struct draft *draft, const struct node *node, size_t index)
 {
     const struct config_person *people = draft->config->people, *person = &people[index];
@@ -92,7 +92,7 @@ static void resolve_token(const struct draft *draft, const struct node *variable
     }
 }
 
-/* Whose it is must be told from the name alone: decisions are recorded under one name each. */
+/* The name alone must identify the holder, because a decision is recorded under one name. */
 static void check_person_of(const struct draft *draft, const struct node *node, const char *path,
                             const struct config_token *token)
 {

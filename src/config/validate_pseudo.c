@@ -3,7 +3,7 @@
 
 #include "validate.h"
 
-/* What is only a default gives way to what is written. */
+/* A default gives way to a written value. */
 static void order(const struct draft *draft, const char *mapping, const char *low_key,
                   int64_t *low_ms, const char *high_key, int64_t *high_ms)
 {

@@ -1,4 +1,4 @@
-/* Rules about rules and workflows: V-004 … V-007, and what the contract refuses. */
+/* Rules about rules and workflows: V-004 … V-007, and refusals of the contract. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +151,7 @@ static void check_rule_workflow(const struct rule_view *view, enum config_action
     const struct config *config = view->draft->config;
     const char *name = view->rule ? view->rule->approval : NULL;
     bool needs_human = action == ACTION_APPROVE || action == ACTION_POLICY;
-    /* A rule that asks a human says whom; only where no name can stand "default" is meant. */
+    /* A rule that needs a human names its workflow; without a key for the name it is "default". */
     bool is_unnamed = view->rule && action == ACTION_APPROVE && config->workflow_count > 1;
     if (!name && needs_human && (is_unnamed || !config_workflow_of(config, view->rule))) {
         const char *hint =

@@ -109,7 +109,7 @@ static size_t next_code_point(struct str s, unsigned *code_point)
     return 1;
 }
 
-/* Characters that change how a line or a terminal reads what is around them. */
+/* Characters that change the reading of the text around them, in a line or a terminal. */
 static bool is_misleading(unsigned c)
 {
     return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F ||

@@ -7,7 +7,7 @@
 
 _Noreturn void magic_mismatch(const char *type, uint32_t wanted, uint32_t found)
 {
-    log_error("A pointer leads to something else than its user expects, stopping",
+    log_error("A pointer does not lead to the expected kind of object, stopping",
               LOG_TEXT("type", type), LOG_NUMBER("magic", found), LOG_NUMBER("expected", wanted));
     abort();
 }

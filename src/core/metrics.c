@@ -19,15 +19,15 @@
 
 #define CACHE_LINE_BYTES 64
 
-/* Of one series and one thread. The thread writes, any thread reads: relaxed, for each value counts
- * by itself. */
+/* Of one series and one thread. The thread writes, any thread reads: relaxed, because the values
+ * are independent. */
 struct metrics_cell {
     struct series *series;
     struct metrics_cell *next;           /* of the series; under the lock */
     struct metrics_cell *next_of_thread; /* the owner's own */
     const struct thread_cells *owner;    /* NULL: its thread has ended; under the lock */
     _Atomic(double) value;               /* counter, gauge; sum of a histogram */
-    _Atomic(uint64_t) bucket[];          /* of a histogram: per bound, then what is above all */
+    _Atomic(uint64_t) bucket[];          /* of a histogram: one for each bound, then the rest */
 };
 
 static double read_double(const _Atomic(double) *value)
@@ -82,8 +82,7 @@ static struct metrics_cell *create_cell(struct series *series)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map *all_series; /* by key; NULL until the first; under the lock */
-/* Changes when cells are freed; no thread uses what it remembers from before. Under the lock to
- * change it. */
+/* Changes when cells are freed, so that no thread uses an older pointer. Changed under the lock. */
 static atomic_uint generation = 1;
 
 static void destroy_series(void *value)
@@ -126,7 +125,7 @@ static struct series *find_series(enum metric metric, const struct str *values)
     return series ? series : create_series(metric, key);
 }
 
-/* ---- what a thread has ---- */
+/* ---- the cells of a thread ---- */
 
 /* A thread counts in the same few series each time: they are remembered by their labels as
  * given, so that no key is built. */
@@ -143,7 +142,7 @@ static _Thread_local struct thread_cells {
     struct recent recents[64];
 } own;
 
-/* The cells of a thread that ends keep what it has counted and serve the next thread. */
+/* The cells of an ended thread keep its counts and serve the next thread. */
 static void release_cells(void *context)
 {
     struct thread_cells *ending = context;
@@ -165,7 +164,7 @@ static void watch_thread_ends(void)
         abort();
 }
 
-/* Forgets what this thread remembers when it is of an earlier generation. */
+/* Forgets the pointers of this thread if they are of an earlier generation. */
 static void renew_own(void)
 {
     unsigned now = atomic_load_explicit(&generation, memory_order_relaxed);
@@ -328,7 +327,7 @@ void metrics_finish(void)
     metrics_labels_finish();
 }
 
-/* ---- what a scrape sees ---- */
+/* ---- a scrape ---- */
 
 /* The sum over all threads. Under the lock. */
 static void copy_series(struct scrape *scrape, const struct series *series)

@@ -1,4 +1,4 @@
-/* Label values: what may stand in the text, and how many of those that clients choose. */
+/* Label values: the permitted characters, and the number of values that clients choose. */
 #include <pthread.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 _Static_assert(METRIC_COUNT < 256, "a key has one byte for the metric");
 
-/* Labels whose values clients choose: only so many are told apart, or an agent that makes
- * names up would fill the memory and the monitoring system's. Reference §7.2. */
+/* Clients choose the values of these labels. Their number is capped, or an agent with invented
+ * names would fill the memory of the gateway and of the monitoring system. Reference §7.2. */
 struct capped_label {
     const char *name;
     size_t cap;
@@ -22,8 +22,8 @@ static struct capped_label capped_labels[] = {
 #define CAPPED_LABEL_COUNT (sizeof capped_labels / sizeof *capped_labels)
 #define OVERFLOW_VALUE STR("__other__")
 
-/* Controls (but LF, which is escaped) and what turns the direction of text: people read metrics
- * on terminals, too. In UTF-8, U+0080 to U+009F begin with C2, U+061C is D8 9C, the others
+/* Controls (but LF, which is escaped) and characters that turn the direction of text: people read
+ * metrics on terminals, too. In UTF-8, U+0080 to U+009F begin with C2, U+061C is D8 9C, the others
  * begin with E2 or EF. */
 static bool misleads(struct str value)
 {

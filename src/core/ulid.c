@@ -22,7 +22,7 @@ static void draw(void)
     last.high = high & 0x7FFF;
 }
 
-/* A step of 48 random bits: ids of one millisecond rise, and none tells the next. */
+/* A step of 48 random bits: ids of one millisecond rise, and none reveals the next. */
 static void step(void)
 {
     uint64_t by = 0;

@@ -1,4 +1,4 @@
-/* The `initialize` reply: reading what upstream can do, and injecting what the gateway can. */
+/* The `initialize` reply: reading the server's capabilities, and adding the gateway's. */
 #include "taskgate/mcp/capabilities.h"
 
 #include "taskgate/json/text.h"
@@ -44,7 +44,7 @@ static void set_member(struct buffer *text, const char *key, struct str value)
 /* Writes the object that is to stand in place of `present`. */
 typedef void (*object_writer)(struct buffer *out, struct str present);
 
-/* Sets the member `key` to what `write` makes of the present one. */
+/* Replaces the member `key` by the output of `write` for the present one. */
 static void rewrite_member(struct buffer *text, const char *key, object_writer write)
 {
     struct buffer value;

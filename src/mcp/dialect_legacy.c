@@ -1,4 +1,4 @@
-/* A task's shapes in the legacy era: status words, the flat Task and what is made of it. */
+/* A task's shapes in the legacy era: status words, the flat Task and shapes made of it. */
 #include <inttypes.h>
 
 #include "related_task.h"

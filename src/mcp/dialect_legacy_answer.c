@@ -7,7 +7,7 @@
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/policy/gate.h"
 
-/* A result that is no object has no place for _meta: it stays what upstream said. */
+/* A result that is not an object has no place for _meta, so it stays unchanged. */
 static void write_stored_result(struct buffer *out, struct str id, struct str result,
                                 struct str task_id)
 {

@@ -1,4 +1,4 @@
-/* What a question asks for, and what may be done with it. */
+/* The form of a question, and the permitted answers. */
 #include "taskgate/mcp/elicitation.h"
 
 #include "taskgate/json/text.h"

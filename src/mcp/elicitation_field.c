@@ -1,5 +1,5 @@
-/* A value against a field. A server chooses how long the schema is and a client how long the answer
- * is, so each of them is walked once, whatever stands in the other. */
+/* A value against a field. A server chooses the length of the schema, and a client the length of
+ * the answer, so each of them is walked only once. */
 #include "elicitation_field.h"
 
 #include <math.h>
@@ -195,7 +195,7 @@ static bool check_list(struct elicitation_field *field, struct str value, struct
 
 /* ---- all of them ---- */
 
-/* Whether ElicitResult.content allows the value at all, whatever the form says. */
+/* Whether ElicitResult.content allows the value at all, for any form. */
 static bool is_plain(struct str value)
 {
     struct str item;

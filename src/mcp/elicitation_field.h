@@ -14,6 +14,6 @@ struct elicitation_field *elicitation_field_create(struct str schema);
 void elicitation_field_destroy(struct elicitation_field *field);
 
 /* Whether `value` (JSON text) answers the field. Takes time by the length of the value, and once
- * by that of the schema. false: `error` says what it must be. */
+ * by that of the schema. false: `error` has the requirement. */
 bool elicitation_field_check(struct elicitation_field *field, struct str value,
                              struct error *error);

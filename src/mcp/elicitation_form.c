@@ -1,4 +1,4 @@
-/* What was answered to a form: its members against the fields, and what is required. */
+/* The answer to a form: its members against the fields, and the required fields. */
 #include <stdlib.h>
 
 #include "elicitation_field.h"

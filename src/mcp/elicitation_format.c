@@ -1,4 +1,4 @@
-/* email, uri, date, date-time: as far as a form needs them, strict about what cannot be. */
+/* email, uri, date, date-time: as far as a form needs them; strict about impossible values. */
 #include "elicitation_format.h"
 
 #include <string.h>

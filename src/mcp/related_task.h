@@ -1,4 +1,4 @@
-/* `_meta["io.modelcontextprotocol/related-task"]`: what ties a message to its task. */
+/* `_meta["io.modelcontextprotocol/related-task"]`: the task of a message. */
 #pragma once
 
 #include "taskgate/core/buffer.h"
@@ -10,5 +10,5 @@
 void dialect_append_related(struct buffer *out, struct str task_id);
 /* Appends `"_meta":{…}`, a member to be, without comma. */
 void dialect_append_related_meta(struct buffer *out, struct str task_id);
-/* Writes `object` with the key set in its _meta, whose other members stay. */
+/* Writes `object` with the key set in its _meta; the other members of _meta stay. */
 void dialect_write_related(struct buffer *out, struct str object, struct str task_id);

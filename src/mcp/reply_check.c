@@ -79,7 +79,7 @@ static void take_id(struct reply_check *check, struct str id)
     check->has_other_id = true;
 }
 
-/* ---- what is skipped ---- */
+/* ---- skipping ---- */
 
 /* To behind the string's closing quote, or to `end` when that is not there yet: `is_over` tells. */
 static const char *skip_string(struct reply_check *check, const char *at, const char *end,
@@ -326,7 +326,7 @@ static const char *line_end(const char *at, const char *end)
     return carriage != NULL ? carriage : stop;
 }
 
-/* Whether the line was empty: that ends the event, and what follows is another message. */
+/* Whether the line was empty: an empty line ends the event, and another message follows. */
 static bool end_line(struct reply_event_check *check, char c)
 {
     if (check->line == IN_DATA)

@@ -1,4 +1,4 @@
-/* Checking what a server wants a model to write. */
+/* Checks a server's request for a message of a model. */
 #include "taskgate/mcp/sampling.h"
 
 #include "taskgate/json/text.h"

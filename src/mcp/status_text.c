@@ -1,4 +1,4 @@
-/* statusMessage: what a task says of itself to clients that read no more than that. */
+/* statusMessage: the description of a task for clients that read only this text. */
 #include "status_text.h"
 
 #include <inttypes.h>

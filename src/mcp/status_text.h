@@ -4,7 +4,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/task/task.h"
 
-/* Nobody approved it, and somebody should have: the decide-by clock is the one that ran out. */
+/* The task needed an approval and got none: its decide-by clock ran out. */
 bool dialect_is_undecided(const struct task *task);
 /* "Rejected by: NAME". */
 void dialect_append_rejection(struct buffer *out, const struct task *task);

@@ -6,7 +6,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
-/* The text is known to be JSON, so that each byte says what comes. */
+/* The text is valid JSON, so the first byte tells the kind of value. */
 struct reader {
     struct cedar_heap *heap;
     const char *at, *end;
@@ -75,7 +75,7 @@ static struct cedar_value read_number(struct reader *reader)
     return is_integer(text, &number) ? cedar_long(number) : cedar_string(text);
 }
 
-/* Room for one more of what is read; the arrays double. */
+/* Room for one more item; the arrays double. */
 static void *grow(void *items, size_t count, size_t size)
 {
     bool is_full = count == 0 || (count >= 8 && (count & (count - 1)) == 0);

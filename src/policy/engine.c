@@ -55,7 +55,7 @@ const struct config_workflow *engine_workflow_of(const struct engine *engine,
     return config_workflow_find(engine->config, name);
 }
 
-/* A workflow that does not exist would leave nobody to decide. */
+/* With a missing workflow nobody could decide. */
 static bool check_workflow(const struct engine *engine, const struct cedar_policy *policy,
                            struct config_problems *problems)
 {
@@ -85,7 +85,7 @@ bool engine_asks(const struct cedar_policy *policy, const char *policy_id)
            str_equal(id, str_from(policy_id));
 }
 
-/* A rule that asks no permit rejects every call: hardly what was meant. */
+/* A rule without any permit rejects every call: probably a mistake. */
 static void check_rules(const struct engine *engine, struct config_problems *problems)
 {
     size_t count = cedar_policies_count(engine->policies);

@@ -1,6 +1,6 @@
 /*
- * What stands behind `action: policy`: the Cedar policies of a configuration, and the order in
- * which they are asked (reference §6.3). Immutable once made, any thread.
+ * The engine of `action: policy`: the Cedar policies of a configuration, and the order in which
+ * they are asked (reference §6.3). Immutable once made, any thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct engine;
 
-/* One call, and who wants to know why; `trace` may be NULL. */
+/* One call, and the receiver of the reasons; `trace` may be NULL. */
 struct inquiry {
     const struct policy_request *request;
     const struct policy_facts *facts;
@@ -27,14 +27,14 @@ struct engine *engine_create(const struct config *config, struct config_problems
 void engine_destroy(struct engine *engine); /* NULL is allowed */
 size_t engine_policy_count(const struct engine *engine);
 const struct cedar_policies *engine_policies(const struct engine *engine);
-/* `decision` is that of a rule with ACTION_POLICY and becomes what the policies say. Returns the
- * UNKNOWN_… bits that it hangs on; it then stays what it is. */
+/* `decision` is that of a rule with ACTION_POLICY, and becomes the decision of the policies.
+ * Returns the UNKNOWN_… bits of missing facts that it depends on; it is then unchanged. */
 unsigned engine_decide(const struct engine *engine, const struct inquiry *inquiry,
                        struct policy_decision *decision);
 
 /* ---- arguments.c ---- */
-/* Makes a value of JSON text that json_check() has accepted: plain values alone, whatever their
- * keys are called, never an entity or an extension value. Integers of 64 bits are numbers, all
+/* Makes a value of JSON text that json_check() has accepted: plain values only, for
+ * keys of any names, never an entity or an extension value. Integers of 64 bits are numbers, all
  * other numbers the text they were written as; null is an empty record. False when it nests
  * deeper than ENGINE_MAX_ARGUMENT_DEPTH. Records are cedar_record_of_names(). Strings are borrowed
  * from `json` or live in `heap`. */
@@ -54,5 +54,5 @@ void question_finish(struct question *question);
 struct cedar_uid question_action(const char *name);
 
 /* ---- vocabulary.c ---- */
-/* Warns of what a policy asks about and the gateway never has. */
+/* Warns of a fact that a policy asks about and the gateway never has. */
 void vocabulary_check(const struct cedar_policies *policies, struct config_problems *problems);

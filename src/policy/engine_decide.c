@@ -1,5 +1,5 @@
-/* One decision: what is permitted is asked in the order of reference §6.3, with everything that
- * is not plainly permitted coming to a human or to nothing. */
+/* One decision: the actions are asked in the order of reference §6.3. A call that is not clearly
+ * permitted goes to a human or is rejected. */
 #include <stdlib.h>
 
 #include "engine_internal.h"
@@ -8,8 +8,8 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
-/* Steps of evaluation for one action: about a tenth of a second on one core, in which the loop
- * serves nobody else. */
+/* Steps of evaluation for one action: about a tenth of a second on one core. Meanwhile the loop
+ * serves no other client. */
 #define BUDGET UINT64_C(2000000)
 
 /* From the most to the least that can be permitted. */
@@ -114,7 +114,7 @@ static void tell_failure(const struct deliberation *deliberation, const char *ac
 
 /* ---- deciding ---- */
 
-/* What the policies that failed come to. */
+/* The effect of failed policies. */
 struct failures {
     bool forbid;         /* one that counts as if it applied */
     bool unknown_forbid; /* one that may or may not apply */
@@ -174,7 +174,7 @@ static const struct config_workflow *choose_workflow(const struct deliberation *
     return workflow;
 }
 
-/* False when it hangs on what is not known. */
+/* False when it depends on an unknown fact. */
 static bool deliberate(struct deliberation *deliberation, struct policy_decision *decision)
 {
     for (size_t i = 0; i < sizeof ladder / sizeof *ladder; i++) {
@@ -196,7 +196,7 @@ static bool deliberate(struct deliberation *deliberation, struct policy_decision
     return true;
 }
 
-/* For operators: how often what was decided, and why nothing could be. */
+/* For operators: the count of each decision, and the reason if none was possible. */
 static void publish(const struct inquiry *inquiry, const struct policy_decision *decision,
                     const char *failure, int64_t began_us)
 {
@@ -212,7 +212,7 @@ static void publish(const struct inquiry *inquiry, const struct policy_decision 
                  LOG_STR("tool", inquiry->request->name), LOG_TEXT("reason", failure));
 }
 
-/* No human is asked where nobody could be: without a workflow approval is a rejection. */
+/* Without a workflow no human can be asked, so approval is a rejection. */
 static void conclude(const struct inquiry *inquiry, struct policy_decision *decision,
                      const char *failure, int64_t began_us)
 {
@@ -244,7 +244,7 @@ unsigned engine_decide(const struct engine *engine, const struct inquiry *inquir
         asked->asks_data = decision->rule ? decision->rule->policy_id : NULL;
         is_decided = deliberate(&deliberation, &made);
         if (deliberation.response.exhausted)
-            failure = "the policies ask for too much work";
+            failure = "the policies need too much work";
     }
     if (is_decided) {
         conclude(inquiry, &made, failure, began_us);

@@ -1,4 +1,4 @@
-/* What the two files of the engine share. */
+/* Shared by the two files of the engine. */
 #pragma once
 
 #include "engine.h"

@@ -185,8 +185,8 @@ static uint32_t try_chain(const struct index *index, uint32_t first, struct str 
     return best;
 }
 
-/* Tries all globs behind the states on the way of outputs. What a state has led to once, it leads
- * to wherever else its literal stands: `seen` has a byte for each state, or is NULL. */
+/* Tries all globs of the states on the way of outputs. A state leads to the same globs at every
+ * place of its literal, so it is tried once: `seen` has a byte for each state, or is NULL. */
 static uint32_t try_outputs(const struct index *index, uint32_t state, struct str name,
                             const unsigned char *allowed, unsigned char *seen, uint32_t best)
 {

@@ -1,7 +1,7 @@
 /*
- * Many globs at once: which is the first of a list that matches a name. Every glob is found
- * through one literal that its matches must hold, so that only those are tried whose literal
- * occurs in the name. Immutable once made, any thread.
+ * Many globs at once: finds the first of a list that matches a name. Every glob has one literal
+ * that its matches must contain. Only globs with a literal in the name are tried. Immutable once
+ * made, any thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct index;
 struct index *index_create(struct glob *const *globs, size_t count);
 void index_destroy(struct index *index); /* NULL is allowed */
 /* The lowest position of a glob that matches and whose `allowed` byte is set (NULL: all of
- * them are). Each glob is tried once at most for a long name, so that one that repeats a literal
- * costs no more than its length; for a short one nothing is allocated. */
+ * them are). Each glob is tried at most once for a long name, so that a name with a repeated
+ * literal costs time by its length only. A short name needs no allocation. */
 bool index_first(const struct index *index, struct str name, const unsigned char *allowed,
                  size_t *position);

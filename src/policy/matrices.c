@@ -1,4 +1,4 @@
-/* What a decision means for a tool's announcement and for a call: seed 002 §5.3, F-004, F-005. */
+/* The effect of a decision on a tool's announcement and on a call: seed 002 §5.3, F-004, F-005. */
 #include "taskgate/policy/policy.h"
 
 static const char *const annotation_names[] = {

@@ -159,7 +159,7 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
         .execution = config->execution,
     };
     if (source == config->source_count) {
-        decision->action = ACTION_DENY; /* nobody ever allowed anything there */
+        decision->action = ACTION_DENY; /* no rule can allow anything there */
         return;
     }
     if (index_first(policy->rules.index, request->name, policy->rules_of_source[source],

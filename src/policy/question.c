@@ -1,4 +1,4 @@
-/* Who asks for what, when and where, as entities and a context. */
+/* The request for the policies: entities for caller, action and tool, and a context. */
 #include <string.h>
 #include <time.h>
 
@@ -37,7 +37,7 @@ static void add_text(struct members *members, const char *name, struct str text)
 static struct cedar_value record_of(struct cedar_heap *heap, const struct members *members)
 {
     struct cedar_value record;
-    /* No name stands twice, and what nests in it is bounded elsewhere. */
+    /* No name is duplicate, and the depth is bounded elsewhere. */
     bool good = cedar_record(heap, members->items, members->count, &record);
     return good ? record : cedar_bool(false);
 }
@@ -141,7 +141,7 @@ const char *question_init(struct question *question, const struct inquiry *inqui
                 add_tool(question->entities, inquiry->request, arguments, &question->request) &&
                 cedar_entities_seal(question->entities, NULL);
     question->request.context = context_of(heap, inquiry, decision->rule);
-    return good ? NULL : "the request cannot be put to policies";
+    return good ? NULL : "policies cannot judge the request";
 }
 
 void question_finish(struct question *question)

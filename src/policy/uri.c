@@ -50,7 +50,7 @@ static void append_escapes(struct buffer *out, struct str text)
             low = hex_value((unsigned char)text.bytes[i + 2]);
         }
         if (high > 15 || low > 15) {
-            /* A stray "%" must not make an escape of what is decoded behind it. */
+            /* A stray "%" must not make an escape with decoded text after it. */
             buffer_append(out, text.bytes[i] == '%' ? STR("%25") : str_slice(text.bytes + i, 1));
             continue;
         }
@@ -66,7 +66,7 @@ static void append_escapes(struct buffer *out, struct str text)
     }
 }
 
-/* Drops the last segment of what was written from `root` on. */
+/* Drops the last segment of the output from `root` on. */
 static void drop_segment(struct buffer *out, size_t root)
 {
     if (out->length > root)
@@ -75,7 +75,7 @@ static void drop_segment(struct buffer *out, size_t root)
         out->length--;
 }
 
-/* Removes dot segments from what was written from `start` on. A path without a slash at its front
+/* Removes dot segments from the output from `start` on. A path without a slash at its front
  * gets none. */
 static void remove_dots(struct buffer *out, size_t start)
 {
@@ -179,7 +179,7 @@ void uri_normalize(struct buffer *out, struct str uri)
     if (out->length == start)
         return;
     struct str made = str_slice(out->bytes + start, out->length - start);
-    /* What stood behind dot segments or was an escape may now be a scheme. */
+    /* Text after dot segments, or a decoded escape, may now be a scheme. */
     if (scheme_of(uri).length || !scheme_of(made).length)
         return;
     struct buffer again;

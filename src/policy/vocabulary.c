@@ -1,5 +1,5 @@
-/* What policies can ask about here, and a look through each policy for what they cannot: a name
- * that is misspelt, or of another system, makes a policy that silently never applies. */
+/* The facts that policies can ask about, and a search in each policy for other names. A misspelt
+ * name, or one of another system, makes a policy that silently never applies. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "engine.h"
 #include "taskgate/core/memory.h"
 
-/* ---- what there is ---- */
+/* ---- known names ---- */
 
 #define NAMESPACE "ThoughtGate::"
 
@@ -16,8 +16,7 @@ struct field {
     const char *name;
     const struct shape *shape;
 };
-/* What is known of a value: nothing (NULL), that it is text, that it is an argument or part of
- * one, or its members. */
+/* The known shape of a value: none (NULL), text, an argument or part of one, or its members. */
 struct shape {
     const char *name; /* as messages call it */
     bool is_text, is_argument;
@@ -180,7 +179,7 @@ static bool has_known_members(const struct shape *shape)
     return shape && !shape->is_text && !shape->is_argument;
 }
 
-/* `has` of a path: the first member that never is there is told. */
+/* `has` of a path: the warning names the first member that never exists. */
 static void check_path(const struct inspection *inspection, const struct node *node,
                        const struct shape *shape)
 {
@@ -210,7 +209,7 @@ static void warn_of_operation(const struct inspection *inspection, const struct 
          memory_format("%s on %s is an error each time; %s", operation, shape->name, hint));
 }
 
-/* Looks through the tree; what is known of the node's value. The parser bounds the height. */
+/* Searches the tree; returns the known shape of the node's value. The parser bounds the height. */
 static const struct shape *inspect(const struct inspection *inspection, const struct node *node)
 {
     const struct shape *first = NULL;

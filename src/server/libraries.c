@@ -1,4 +1,4 @@
-/* Loading what a configuration needs before a loop needs it. */
+/* Loads the libraries of a configuration before a loop needs them. */
 #include "libraries.h"
 
 #include "taskgate/upstream/upstream.h"

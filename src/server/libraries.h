@@ -6,5 +6,5 @@
 #include "taskgate/config/config.h"
 #include "taskgate/core/error.h"
 
-/* Loads what calls to its servers and to whom it notifies will need; reads files. */
+/* Loads the libraries for calls to its servers and endpoints; reads files. */
 bool libraries_load(const struct config *config, struct error *error);

@@ -57,7 +57,7 @@ static void refuse(struct reload *reload, const char *why)
     reload->callback(reload->context, why);
 }
 
-/* One that is gone may be in the middle of a swap; when it stays away, that is said once. */
+/* A missing file may be in the middle of a swap; if it stays away, the log says so once. */
 static void count_missing(struct reload *reload, const char *missing)
 {
     if (!missing) {

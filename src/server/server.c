@@ -314,7 +314,7 @@ static bool take_signals(struct server *server, struct error *error)
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error to whoever writes it */
+    signal(SIGXFSZ, SIG_IGN); /* a write to a file at its limit is an error, not a signal */
     server->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (server->signals < 0)
         return error_set(error, "signalfd: %s", strerror(errno));

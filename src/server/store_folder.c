@@ -33,7 +33,7 @@ char *store_folder_path(const struct config *config)
     char *folder = folder_of(config->store_path);
     bool use_fallback = false;
     if (access(folder, W_OK) != 0 && config->store_path_is_default) {
-        /* The service's own folder may be made by whoever may make it. */
+        /* Makes the service's own folder if the process may. */
         use_fallback = mkdir(folder, 0700) != 0;
     }
     if (use_fallback)
@@ -49,7 +49,7 @@ bool store_folder_check(const char *store_path, struct error *error)
     struct stat status;
     bool good = true;
     if (stat(folder, &status) == 0 && !S_ISDIR(status.st_mode))
-        good = error_set(error, "%s is no folder; name another file in store.path", folder);
+        good = error_set(error, "%s is not a folder; name another file in store.path", folder);
     else if (access(folder, W_OK | X_OK) != 0)
         good = error_set(error,
                          "the store's folder %s cannot be used: %s; create it, writable for the "

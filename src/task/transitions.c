@@ -1,5 +1,5 @@
 /*
- * The life of a task: one table of moves, and what holds after each of them.
+ * The life of a task: one table of moves, and the invariant after each of them.
  *
  *                 +----------------------------> failed, cancelled
  *                 |            +---------------> failed, cancelled, expired
@@ -33,7 +33,7 @@ enum move_flag {
 };
 
 struct move {
-    const char *name; /* what the audit trail calls it; NULL: there is no such move */
+    const char *name; /* its name in the audit trail; NULL: there is no such move */
     unsigned flags;
 };
 

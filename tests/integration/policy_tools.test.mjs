@@ -1,4 +1,4 @@
-// taskgate policy: what its commands print, and with which exit code they end.
+// taskgate policy: the output and exit codes of its commands.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -88,7 +88,7 @@ test('a relative path of policies is seen from the folder of the configuration, 
     assert.equal(JSON.parse(explain.stdout).decision, 'forward', named);
     assert.equal((await taskgate('policy', 'test', path.dirname(named))).code, 0, named);
   }
-  // A variable belongs to whoever starts the command, and so does its path.
+  // A variable belongs to the shell of the command, and so does its path.
   const forbidden = await run(BINARY, ['explain', '--json', '--config', config, '--args', '{"amount": 1}', 'pay_x'], { cwd: path.join(folder, 'elsewhere'), env: { THOUGHTGATE_POLICY_FILE: 'mine.cedar' } });
   assert.equal(JSON.parse(forbidden.stdout).decision, 'reject', forbidden.stderr);
   fs.rmSync(path.join(folder, 'rules/payments.cedar'));
@@ -147,7 +147,7 @@ test('a wrong file is exit 2 with every place and key, and no case is run', asyn
   ]) assert.ok(stderr.split('\n').some((other) => other.startsWith(line)), `${line}\n${stderr}`);
 });
 
-// Bytes that nobody meant are refused, or mean something; the sanitizers watch.
+// Random bytes are refused, or are a valid file; the sanitizers watch.
 test('damaged files are exit 0, 1 or 2 and nothing else', { timeout: 300_000 }, async (t) => {
   const entities = '[{"uid":{"type":"User","id":"a"},"attrs":{"n":{"__extn":{"fn":"ip","arg":"::1"}},"s":[1,{"k":"\\u0000"}]},"parents":[{"__entity":{"type":"G","id":"g"}}],"tags":{"t":-1}}]';
   const requests = '{"requests":[{"principal":"User::\\"a\\"","action":{"type":"Action","id":"x"},"resource":{"type":"D","id":"d"},"context":{"at":{"__extn":{"fn":"offset","args":[{"__extn":{"fn":"datetime","arg":"2026-01-01"}},{"__extn":{"fn":"duration","arg":"1d"}}]}}}}]}';
@@ -192,7 +192,7 @@ test('keys that only case or look tells apart: invalid, for test and explain ali
   assert.equal(code, 0, stdout);
   const explain = (...more) => run(BINARY, ['explain', '--config', 'rules/config.yaml', '--args', '{"amount": 1, "Amount": 5000}', ...more], { cwd: folder });
   const { decision, gate, failure } = JSON.parse((await explain('--json', 'pay_x')).stdout);
-  assert.deepEqual([decision, gate, failure], ['invalid', 'arguments', 'keys of the arguments that only case or look tells apart']);
-  assert.match((await explain('pay_x')).stdout, /^Decision +invalid, by the gate arguments\n +keys of the arguments that only case or look tells apart$/m);
+  assert.deepEqual([decision, gate, failure], ['invalid', 'arguments', 'keys of the arguments differ only by case or look']);
+  assert.match((await explain('pay_x')).stdout, /^Decision +invalid, by the gate arguments\n +keys of the arguments differ only by case or look$/m);
   assert.equal(JSON.parse((await explain('--json', 'wide_x')).stdout).decision, 'reject');
 });

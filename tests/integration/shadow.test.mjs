@@ -14,7 +14,7 @@ const DIFFERENT = 'The shadow decides differently';
 const RULES = [['drop_*', 'deny'], ['write_*', 'approve']];
 const TOOLS = ['read_a', 'write_a', 'drop_a', 'pay'].map((name) => tool(name));
 
-/** The gateway with a shadow whose configuration `write` replaces; `shadow` are the shadow's own options. */
+/** The gateway with a shadow; `write` replaces the shadow's configuration, `shadow` has its options. */
 async function stage(t, { shadow = {}, policies, rules = RULES, config = {}, ...more } = {}) {
   const upstream = { tools: TOOLS, capabilities: { tools: {}, tasks: TASKS } };
   const files = {};
@@ -204,7 +204,7 @@ test('check and explain tell of the shadow', async (t) => {
     return stdout;
   };
   const file = path.join(gateway.folder, 'shadow.yaml');
-  assert.ok((await cli('check')).includes(`Calls are put to ${file} as well, which decides nothing.`));
+  assert.ok((await cli('check')).includes(`The shadow ${file} judges calls as well, and decides nothing.`));
   assert.equal(JSON.parse(await cli('check', '--json')).shadow, file);
   assert.match(await cli('explain', 'read_a'), /^Shadow +deny, by rule 1: read_\* \(.*shadow\.yaml:\d+\)$/m);
   assert.match(await cli('explain', 'pay'), /^Shadow +depends on the call: give --args and --principal$/m);

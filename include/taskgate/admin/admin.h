@@ -2,9 +2,9 @@
  * The operators' side: health, readiness, metrics, the tasks API, the event stream and the
  * page, on a port of its own. Contract "Admin", reference §7.
  *
- * Lives on one loop. Decisions are store_task_change() alone: what follows from them (the
- * execution, waiters) happens where the store's observers are. Calls of the control plane go
- * through the gateway's door, taskgate/gateway/control.h.
+ * Lives on one loop. A decision is one store_task_change(). The store's observers do the rest: the
+ * execution, the answers to waiting clients. Calls of the control plane go through
+ * taskgate/gateway/control.h.
  */
 #pragma once
 
@@ -48,9 +48,9 @@ void admin_set_config_error(struct admin *admin, const char *message);
 /* From now on /ready is 503 and event streams end; everything else is still answered, so that
  * probes and operators can look on while the proxy drains. On the loop. */
 void admin_announce_shut_down(struct admin *admin);
-/* Before store_stop(), once the loop has stopped: whatever is asked from now on is answered 503,
- * and the store is left alone. */
+/* Before store_stop(), once the loop has stopped: every later request is answered 503, and the
+ * store gets no more calls. */
 void admin_close(struct admin *admin);
-/* After store_stop(), for the store tells it of changes, and after the loop has delivered what
- * the store has sent it (loop_run_once()). NULL is allowed. */
+/* After store_stop(), because the store notifies it of changes, and after the loop has delivered
+ * the store's messages (loop_run_once()). NULL is allowed. */
 void admin_destroy(struct admin *admin);

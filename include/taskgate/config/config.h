@@ -22,7 +22,7 @@
 #include "taskgate/tls/client.h"
 #include "taskgate/tls/server.h"
 
-/* What a rule says; seed 002 §5.3. ACTION_POLICY: Cedar policies decide. */
+/* The action of a rule; seed 002 §5.3. ACTION_POLICY: Cedar policies decide. */
 enum config_action { ACTION_FORWARD, ACTION_APPROVE, ACTION_DENY, ACTION_POLICY };
 #define CONFIG_ACTION_COUNT (ACTION_POLICY + 1)
 /* "forward", "approve", "deny", "policy". */
@@ -35,7 +35,7 @@ enum config_pending_status {
     PENDING_STATUS_INPUT_REQUIRED,
     PENDING_STATUS_WORKING
 };
-/* What a `forbid` that cannot be evaluated counts as: applying, or as if it were not there. */
+/* A `forbid` that cannot be evaluated applies, or is left out. */
 /* Keys of arguments that fold alike, in calls that policies or people judge. */
 enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
 enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
@@ -105,7 +105,7 @@ struct config_rule {
     char *policy_id;               /* or NULL */
     char *approval;                /* workflow name, or NULL for the only one */
     char *description;             /* or NULL */
-    char *immediate_response;      /* what a model is told when its call becomes a task, or NULL */
+    char *immediate_response;      /* text for the model when its call becomes a task, or NULL */
     bool has_execution;
     enum config_execution execution;
     enum config_case_variants case_variants;
@@ -120,7 +120,7 @@ struct config_workflow {
     bool admin_only;                     /* destination {type: admin} or none */
 };
 
-/* A human: decisions and the audit trail name them, whatever they have shown. */
+/* A human. Decisions and the audit trail name the person, with every kind of credentials. */
 struct config_person {
     char *name;
     struct config_strings groups;
@@ -129,7 +129,7 @@ struct config_person {
     char *email;       /* or NULL */
     char *slack;       /* or NULL */
     char *certificate; /* subject of a client certificate, or NULL */
-    unsigned roles;    /* ROLE_… bits, for whoever comes with the certificate */
+    unsigned roles;    /* ROLE_… bits of the holder of the certificate */
 };
 
 /* Operators who sign in at an OpenID provider. */
@@ -146,7 +146,7 @@ struct config_oidc {
 struct config_token {
     char *name;
     char sha256[65]; /* lower-case hex of the token */
-    unsigned roles;  /* ROLE_… bits as written: what one includes is operator_may()'s */
+    unsigned roles;  /* ROLE_… bits as written; operator_may() knows what each includes */
     char *person;    /* name of one of `people`, or NULL */
     struct config_strings groups;
 };
@@ -158,7 +158,7 @@ struct config_client {
     enum config_pending_status pending_status;
 };
 
-/* What of a task is told. Bits, and the store keeps them: append only. */
+/* Events of a task that endpoints get. The store keeps these bits: append only. */
 enum config_notify_event {
     NOTIFY_CREATED = 1,
     NOTIFY_DECIDED = 2, /* approved or rejected by somebody */
@@ -176,7 +176,7 @@ struct config_notify {
     bool include_arguments;
 };
 
-/* Whom the gateway shows the tools for clients that know no tasks. */
+/* The clients that see the gateway's own tools. */
 enum config_pseudo_mode { PSEUDO_AUTO, PSEUDO_ALWAYS, PSEUDO_NEVER };
 enum config_pseudo_tool {
 #define PSEUDO_TOOL_ROW(symbol, name) PSEUDO_TOOL_##symbol,
@@ -187,7 +187,7 @@ enum config_pseudo_tool {
 /* "list_tasks" … */
 const char *config_pseudo_tool_name(enum config_pseudo_tool tool);
 
-/* Seed 000 "Configuration Options", and what belongs to it. Milliseconds. */
+/* Seed 000 "Configuration Options", and related limits. Milliseconds. */
 struct config_pseudo {
     enum config_pseudo_mode mode;
     char *prefix;
@@ -208,7 +208,7 @@ struct config_policy_text {
     size_t length;
 };
 
-/* A file that was read, and what tells that version of it from another. */
+/* A file that was read, and the facts that tell its version. */
 struct config_file {
     char *path;
     dev_t device;
@@ -269,7 +269,7 @@ struct config {
     struct config_policy_text *policies;
     size_t policy_count;
     enum config_on_policy_error on_policy_error;
-    bool record;           /* what is decided of calls is told in the log */
+    bool record;           /* the log has each decision on a call */
     char *shadow_path;     /* of the second configuration, found from this one's folder, or NULL */
     struct config *shadow; /* it, or NULL; it has none of its own */
     struct config_file *files; /* all that were read, the shadow's too; not the text of
@@ -295,17 +295,18 @@ struct config_problem {
 struct config_problems {
     struct config_problem *items;
     size_t count, errors; /* errors: those that are no warnings */
-    /* After a load that failed: what it has read, or looked for in vain. */
+    /* After a failed load: the files that it read, or did not find. */
     struct config_file *files;
     size_t file_count;
 };
 
-/* Adds what another layer found in a file of the configuration, unless it is there already: two
- * configurations may name one file. `file` may be NULL when the message says where. */
+/* Adds a problem that another layer found in a file of the configuration, unless it is there
+ * already: two configurations may name one file. `file` may be NULL if the message has the place.
+ */
 void config_problems_add(struct config_problems *problems, bool is_warning, const char *file,
                          int line, int column, const char *message);
 void config_problems_finish(struct config_problems *problems);
-/* "FILE:LINE:COLUMN: key.path: what is wrong; hint\n" for each, warnings with "warning: ". */
+/* "FILE:LINE:COLUMN: key.path: MESSAGE; HINT\n" for each, warnings with "warning: ". */
 void config_problems_write(const struct config_problems *problems, struct buffer *out);
 
 /* Environment access, so that tests need not change the process's own. NULL: getenv(). */
@@ -320,7 +321,7 @@ struct config *config_load(const char *path, config_getenv environment,
 /* As config_load() on text already in memory; `name` stands for the file. */
 struct config *config_parse(struct str text, const char *name, config_getenv environment,
                             struct config_problems *problems);
-/* Fills all but the path with what the file is now; inode 0 when it is not there. */
+/* Fills all but the path from the present file; inode 0 if it is missing. */
 void config_file_look(struct config_file *file);
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config); /* NULL is allowed */
@@ -338,7 +339,7 @@ const struct config_workflow *config_workflow_find(const struct config *config, 
  * where config_load() would have refused (V-006, V-006b). */
 const struct config_workflow *config_workflow_of(const struct config *config,
                                                  const struct config_rule *rule);
-/* Contract "Clocks, corrected". How long a task lives whose request names no ttl: long enough to be
+/* Contract "Clocks, corrected". Lifetime of a task if the request names no ttl: enough to be
  * decided and executed through `workflow` (NULL: none decides), at most the maximum. */
 int64_t config_default_ttl_ms(const struct config *config, const struct config_workflow *workflow);
 /* How long a human has through `workflow` when the request names no ttl. */

@@ -1,5 +1,5 @@
 /*
- * A growing byte buffer, owned by whoever holds the struct. One thread at a time.
+ * A growing byte buffer. The holder of the struct owns the bytes. One thread at a time.
  */
 #pragma once
 

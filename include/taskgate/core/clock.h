@@ -1,6 +1,6 @@
 /*
- * Time. Wall-clock milliseconds are what is stored and shown; monotonic ones measure and
- * drive timers. Any thread.
+ * Time. Wall-clock milliseconds are stored and shown; monotonic ones measure and drive timers. Any
+ * thread.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ int64_t clock_now_ms(void);
 /* Milliseconds (microseconds) of a clock that never goes back; its zero has no meaning. */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
-/* Makes a condition whose timed waits go by that clock: by the wall clock, a wait would last an
- * hour longer when that is set back by one. And the time until which to wait. */
+/* A condition with timed waits by that clock, and the time until which to wait. With the wall
+ * clock a wait would last an hour longer if that clock is set back by an hour. */
 void clock_condition_init(pthread_cond_t *condition);
 struct timespec clock_monotonic_until(int64_t monotonic_ms);
 /* "2026-01-12T22:30:00.000Z" into `text`; returns it. RFC 3339. */

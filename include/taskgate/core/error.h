@@ -16,5 +16,5 @@ struct error {
 bool error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Puts "what: " in front of the message. Returns false. */
 bool error_prefix(struct error *error, const char *what);
-/* Appends "; HINT": what the reader can do about it, which only the caller knows. False, too. */
+/* Appends "; HINT", a remedy that only the caller knows. Returns false. */
 bool error_suffix(struct error *error, const char *hint);

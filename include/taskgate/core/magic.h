@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define MAGIC_SET(object, number) ((void)((object)->magic = (number)))
-/* Volatile: a compiler leaves out what is written just before free(). */
+/* Volatile, because a compiler leaves out a write just before free(). */
 #define MAGIC_CLEAR(object) ((void)(*(volatile uint32_t *)&(object)->magic = 0))
 
 /* `pointer`, a void *, as a `type *`; never NULL. */

@@ -12,6 +12,6 @@
 void random_bytes(void *bytes, size_t count);
 /* A version 4 UUID, lower case, NUL-terminated (122 random bits). */
 void random_uuid(char text[RANDOM_UUID_BYTES]);
-/* A ULID, NUL-terminated: the millisecond, then 80 random bits. Each sorts behind those that the
- * process has made before, and none tells the next. */
+/* A ULID, NUL-terminated: the millisecond, then 80 random bits. Each sorts after the earlier ones
+ * of the process, and does not reveal the next. */
 void random_ulid(char text[RANDOM_ULID_BYTES]);

@@ -1,8 +1,8 @@
 /*
  * Strings with a length, borrowed.
  *
- * A `struct str` never owns its bytes and is never NUL-terminated by contract: what comes
- * off the wire may hold NUL. Functions here allocate nothing and are callable from any
+ * A `struct str` never owns its bytes and is never NUL-terminated by contract, because bytes
+ * of the wire may include NUL. Functions here allocate nothing and are callable from any
  * thread.
  */
 #pragma once
@@ -62,5 +62,5 @@ struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
 bool str_is_utf8(struct str s);
 /* How many bytes of it are UTF-8, up to the first that is not. */
 size_t str_utf8_length(struct str s);
-/* Keyed with a secret of the process, for hash tables: nobody outside can choose collisions. */
+/* Keyed with a secret of the process, for hash tables: a client cannot choose collisions. */
 uint64_t str_hash(struct str s);

@@ -24,7 +24,7 @@ struct control_call {
 
 enum control_status {
     CONTROL_CREATED,
-    CONTROL_INVALID,     /* what is asked makes no sense */
+    CONTROL_INVALID,     /* the request is malformed */
     CONTROL_DENIED,      /* by a gate */
     CONTROL_LIMITED,     /* too many pending tasks */
     CONTROL_UNAVAILABLE, /* the store is down, or the process ends */
@@ -46,7 +46,7 @@ bool control_owns(const char *name, const struct task *task);
 /* The owner asks for the result: runs an approved task that waited for that (`execution:
  * on_result`), or that upstream refused before. Does nothing for tasks of clients. */
 void control_wants_result(struct gateway_worker *worker, struct task *task);
-/* Runs what was approved before the process began. */
+/* Runs calls that were approved before the process began. */
 void control_resume(struct gateway_worker *worker);
 /* "result":… as upstream gave it, or "error":… as tasks/result would answer, of a task that has
  * ended: members of an object that the caller writes. */

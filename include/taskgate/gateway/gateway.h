@@ -2,8 +2,8 @@
  * The gateway: MCP requests in, judged and relayed, held as tasks, or refused.
  *
  * One gateway per process, one worker per event loop; workers share the sessions and the
- * tool catalogue behind short locks and tell each other the rest by messages. What a request
- * is judged by is the snapshot in force when it came in.
+ * tool catalogue behind short locks, and send each other messages about the rest. A request is
+ * judged by the snapshot that was in force when it came in.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ void gateway_destroy(struct gateway *gateway);
 /* Before the loops run; subscribes to the store on `loop`. NULL on failure. */
 struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loop *loop,
                                              struct error *error);
-/* After its loop has stopped: drops what is still under way, so that the store may be closed.
- * The worker stays until the loop has delivered what the store has sent it. */
+/* After its loop has stopped: drops calls under way, so that the store may be closed. The worker
+ * stays until the loop has delivered the store's messages. */
 void gateway_worker_close(struct gateway_worker *worker);
 void gateway_worker_destroy(struct gateway_worker *worker); /* closed; NULL is allowed */
 /* The http_handler of the proxy port; context is the worker. */

@@ -1,8 +1,8 @@
 /*
- * Names of tools as they are kept of decided calls, in the log and the audit trail.
+ * Names of tools in the records of decided calls, in the log and the audit trail.
  *
- * An agent may call a tool of a megabyte's name: what is kept of each call for ever holds its
- * beginning, its length and its digest. Any thread.
+ * An agent may call a tool with a name of a megabyte. Such a record is kept for ever, so it has
+ * only the beginning of the name, its length and its digest. Any thread.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 struct http_intake;
 
 struct http_intake *http_intake_create(size_t limit_bytes);
-/* For what is received from here on. */
+/* For requests received from now on. */
 void http_intake_set_limit(struct http_intake *intake, size_t limit_bytes);
 /* After the servers that share it. NULL is allowed. */
 void http_intake_destroy(struct http_intake *intake);

@@ -27,9 +27,9 @@ struct http_exchange;
  * does not answer before it returns must have set http_on_gone(). */
 typedef void (*http_handler)(struct http_exchange *exchange, void *context);
 
-/* Words for what never reaches the handler: a body that is too large (413), framing that
- * cannot be read (400), an expectation (417). Appends a JSON text to `body`; with nothing
- * appended a line of plain text is sent. Called once for each, on the loop. */
+/* The answer to a request that never reaches the handler: a body that is too large (413), broken
+ * framing (400), an expectation (417). Appends a JSON text to `body`; if it appends nothing, the
+ * server sends a line of plain text. Called once for each, on the loop. */
 typedef void (*http_refusal)(int status, struct buffer *body, void *context);
 
 struct http_server_options {
@@ -39,7 +39,7 @@ struct http_server_options {
     bool first_on_port; /* of these the first: none of another process may be there already */
     size_t max_body_bytes;
     int max_connections;        /* above it nothing is accepted until one closes; 0: no limit */
-    struct http_intake *intake; /* bounds what is being received, of all that share it; NULL: not */
+    struct http_intake *intake; /* bounds the received bodies; may be shared; NULL: not */
     int64_t read_timeout_ms;    /* for a request's headers and body, and idle keep-alive */
     size_t stream_high_water;   /* bytes; see http_stream_write() */
     const char *transport;      /* label of connections_active; NULL: not counted */
@@ -54,7 +54,7 @@ struct http_server_options {
 struct http_server *http_server_create(struct loop *loop, const struct http_server_options *options,
                                        struct error *error);
 uint16_t http_server_port(const struct http_server *server);
-/* Changes the cap on request bodies, for what is read from here on. */
+/* Changes the cap on request bodies that are read from now on. */
 void http_server_set_max_body(struct http_server *server, size_t max_body_bytes);
 /* Other certificates, or others who are let in, for what is accepted from here on; NULL: plain
  * HTTP. Where others are let in, connections from before end: idle ones at once, the others when
@@ -65,7 +65,7 @@ void http_server_set_tls(struct http_server *server, struct tls_server *tls);
  * and may destroy the server. */
 void http_server_drain(struct http_server *server, loop_callback idle, void *context);
 int http_server_connections(const struct http_server *server);
-/* Cuts what is left, calling `gone` of exchanges that are open. Not from inside a handler,
+/* Cuts the remaining connections, and calls `gone` of open exchanges. Not from inside a handler,
  * `gone` or `drained`. NULL is allowed. */
 void http_server_destroy(struct http_server *server);
 
@@ -101,10 +101,10 @@ int64_t http_received_ms(const struct http_exchange *exchange); /* monotonic */
 void http_on_gone(struct http_exchange *exchange, loop_callback gone, void *context);
 
 /*
- * Of `headers` of a response those that frame it are the server's own and are left out:
- * Connection, Content-Length, Date, Keep-Alive, Trailer, Transfer-Encoding, Upgrade. One
- * with a line break or NUL in it is left out, too, and logged. To a HEAD request and with
- * status 204 and 304 no body is sent, whatever is written.
+ * The server itself writes the headers that frame a response, and leaves them out of `headers`:
+ * Connection, Content-Length, Date, Keep-Alive, Trailer, Transfer-Encoding, Upgrade. It also
+ * leaves out, and logs, a header with a line break or NUL. It never sends a body in answer to HEAD
+ * or with status 204 or 304.
  */
 
 /* ---- a whole response; ends the exchange ---- */
@@ -126,15 +126,15 @@ void http_stream_start(struct http_exchange *exchange, int status,
  * still silent learns that it is open. */
 void http_stream_flush(struct http_exchange *exchange);
 /* Copies `bytes` and sends them as soon as the connection takes them, each write flushed.
- * Returns false when more than the high-water mark is now waiting: the caller should stop
- * producing until `drained` (http_on_drained) runs; what it writes meanwhile is kept. */
+ * Returns false if more than the high-water mark is waiting: the caller should stop
+ * producing until `drained` (http_on_drained) runs. Bytes written meanwhile are kept. */
 bool http_stream_write(struct http_exchange *exchange, struct str bytes);
 /* Bytes written that the connection has not yet taken, as far as is known. */
 size_t http_stream_backlog(const struct http_exchange *exchange);
 /* `drained` runs each time the backlog falls below half of the mark after it was above. */
 void http_on_drained(struct http_exchange *exchange, loop_callback drained, void *context);
-/* Ends the exchange: after what is waiting has gone out. No `gone` afterwards. */
+/* Ends the exchange after the waiting bytes have gone out. No `gone` afterwards. */
 void http_stream_end(struct http_exchange *exchange);
-/* Ends the exchange by cutting the connection: the client must not take what it has for
- * the whole. */
+/* Ends the exchange by cutting the connection, so that the client cannot take a part for the
+ * whole. */
 void http_stream_abort(struct http_exchange *exchange);

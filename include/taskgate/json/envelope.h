@@ -3,8 +3,8 @@
  *
  * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
  * depth (compared after unescaping), no key with a NUL, no key of the envelope, `params`,
- * `task`, `ref` or `_meta` that differs from a protocol key only by case or look (fold.h). What was
- * judged is what is sent: spans point into the bytes that were read (design invariant 1).
+ * `task`, `ref` or `_meta` that differs from a protocol key only by case or look (fold.h). Spans
+ * point into the bytes that were read, so the judged bytes are sent (design invariant 1).
  */
 #pragma once
 
@@ -47,7 +47,7 @@ struct envelope {
     struct str params;  /* JSON text of the object; empty when absent */
     struct str result;  /* JSON text, in a response */
     struct str error;   /* JSON text, in a response */
-    /* Members of params, whatever the method. */
+    /* Members of params, for every method. */
     struct envelope_member name, uri, task_id, cursor, arguments, task, meta, ref;
     struct envelope_member ref_type, ref_name, ref_uri; /* members of params.ref */
     /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
@@ -63,15 +63,15 @@ struct envelope {
 };
 
 /* Reads `body`, which must outlive `envelope`. Always call envelope_finish() afterwards.
- * On failure `error` says what and at which byte; `envelope->id` is set when an answer can carry
- * it: in a message that is JSON with each key once and as it is spelled, but is no good
- * JSON-RPC. Other refusals answer without id (contract "Proxy"). After
- * ENVELOPE_INVALID_PARAMS kind, method and params are set too, after other refusals nothing. */
+ * On failure `error` has the mistake and its byte. `envelope->id` is set if the message is JSON
+ * with unique and exactly spelled keys, but not good JSON-RPC. Other refusals answer without id
+ * (contract "Proxy"). After ENVELOPE_INVALID_PARAMS kind, method and params are set too, after
+ * other refusals nothing. */
 enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error);
 void envelope_finish(struct envelope *envelope);
 
-/* The body as it is executed: the client's own bytes but for the `task` member (with one
- * joining comma and the white space beside it) and the id, which becomes the JSON string
- * `id`. With keep_task the task member stays (an upstream whose own annotation is required). */
+/* The body for the execution: the client's own bytes without the `task` member (with one
+ * joining comma and the white space beside it), and with the JSON string `id` as id. With
+ * keep_task the task member stays (for a server that itself requires tasks). */
 void envelope_write_executable(const struct envelope *envelope, struct str id, bool keep_task,
                                struct buffer *out);

@@ -12,7 +12,7 @@
 void json_add_key(struct buffer *out, const char *key);
 /* NULL counts as "". */
 void json_add_text(struct buffer *out, const char *key, const char *text);
-/* null for what has not been said (yet): NULL or "". */
+/* null for NULL or "". */
 void json_add_text_or_null(struct buffer *out, const char *key, const char *text);
 /* RFC 3339; null for 0. */
 void json_add_time(struct buffer *out, const char *key, int64_t wall_ms);

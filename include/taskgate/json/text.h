@@ -1,6 +1,5 @@
 /*
- * Walking and editing JSON text in place, without a tree: what is not touched stays byte
- * for byte what it was.
+ * Walking and editing JSON text in place, without a tree. Untouched parts keep their bytes.
  *
  * All functions but those that check expect text that json_check() or envelope_read() has
  * accepted. Any thread; nothing is owned.
@@ -17,7 +16,7 @@
 /* Whether `text` is one strict JSON value (RFC 8259, UTF-8, depth at most ENVELOPE_MAX_DEPTH,
  * no duplicate keys) with nothing but white space around it. */
 bool json_check(struct str text, struct error *error);
-/* The same with the byte that is wrong apart from the message, for those who say it as line
+/* The same with the place of the wrong byte apart from the message, for callers that report line
  * and column. */
 bool json_check_at(struct str text, size_t *place, struct error *error);
 

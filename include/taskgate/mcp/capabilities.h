@@ -1,7 +1,7 @@
 /*
- * The `initialize` reply of the legacy era: what upstream can do, and what the client is
- * told. Byte-true: only what is injected changes. Source: seed 002 §5.4, §6.1, F-001; design
- * §6; what clients demand: tests/unit/mcp/clients_test.c.
+ * The `initialize` reply of the legacy era: the server's capabilities, and the reply for the
+ * client. All bytes but the injected ones stay. Source: seed 002 §5.4, §6.1, F-001; design §6;
+ * the demands of clients: tests/unit/mcp/clients_test.c.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * How a task looks on the wire in the legacy era (SEP-1686, up to 2025-11-25): the seed's flat
+ * The form of a task on the wire in the legacy era (SEP-1686, up to 2025-11-25): the seed's flat
  * shapes and the published nested ones at once, as a superset that the official SDK clients
  * accept. A later era gets a file of its own beside dialect_legacy.c. Source: seed 002 §6.6,
- * §6.7; contract "Tasks"; what those clients demand is in tests/unit/mcp/clients_test.c.
+ * §6.7; contract "Tasks"; the demands of those clients: tests/unit/mcp/clients_test.c.
  *
  * Writers append to a buffer of the caller's. Any thread; nothing is owned.
  */
@@ -39,9 +39,9 @@ struct dialect_view {
 /* "input_required", "working", "completed", "failed", "cancelled". */
 const char *dialect_status(enum task_state state, enum dialect_pending pending);
 /* The text of statusMessage: exactly "Awaiting approval" while pending; otherwise the stored
- * one, else the reason (rejected: who and why; expired: which clock) or the stage. At most 1 KB.
- * Empty for a completed task that stored none, and then no shape has a statusMessage. Appended
- * raw (not as JSON). */
+ * one, else the reason (rejected: by a person, with a reason; expired: which clock) or the stage.
+ * At most 1 KB. Empty for a completed task that stored none, and then no shape has a statusMessage.
+ * Appended raw (not as JSON). */
 void dialect_status_message(const struct task *task, struct buffer *out);
 
 /* One flat Task object: taskId, status, statusMessage?, createdAt, lastUpdatedAt, ttl,

@@ -1,5 +1,5 @@
 /*
- * Elicitation (2025-11-25): what a person answers to a server's form. The form is a flat
+ * Elicitation (2025-11-25): a person's answer to a server's form. The form is a flat
  * schema of texts, numbers, yes-or-no and choices; content is checked against it before it
  * goes up. Any thread; nothing is owned.
  */
@@ -19,8 +19,8 @@ bool elicitation_action_parse(struct str value, enum elicitation_action *action)
 /* Whether `params` of elicitation/create ask for a visit to a URL in place of a form. */
 bool elicitation_is_url(struct str params);
 
-/* Whether `params` of elicitation/create ask for something: a message, and with it a form, or a
- * URL and an id. What a form may hold is not looked at. false: `error` names the member. */
+/* Whether `params` of elicitation/create have a question: a message with a form, or with a URL and
+ * an id. The content of the form is not checked. false: `error` names the member. */
 bool elicitation_check_request(struct str params, struct error *error);
 
 /* Whether `content` (JSON text, empty when absent) answers the form `schema` (JSON text): an

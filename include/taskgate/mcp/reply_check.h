@@ -1,9 +1,9 @@
 /*
- * Whether what comes down is the reply to a request: its `id`, found while its bytes pass.
+ * Checks that a message is the reply to a request: finds its `id` while its bytes pass.
  *
  * A server, or a connection that was mixed up, may answer one request with another's reply. The
- * message is not parsed: members of its top level are told apart from what is nested, and most
- * bytes are skipped from quote to quote. Nothing is kept but an `id` that is cut in two.
+ * message is not parsed: the check only tells members of the top level from nested ones, and skips
+ * most bytes from quote to quote. It keeps nothing but an `id` that is cut in two.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct reply_check {
     struct str id; /* the request's, as JSON text; borrowed */
     enum reply_verdict verdict;
     int place;         /* in the message; reply_check.c has the places */
-    unsigned depth;    /* of what is skipped */
+    unsigned depth;    /* of the skipped part */
     bool after_escape; /* the next byte of the string is escaped */
     bool is_response;  /* it has a `result` or an `error` */
     bool has_other_id;

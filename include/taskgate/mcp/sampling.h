@@ -1,5 +1,5 @@
 /*
- * Sampling (2025-11-25): what a server wants a model to write. Any thread; nothing is owned.
+ * Sampling (2025-11-25): a server's request for a message of a model. Any thread; nothing is owned.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Notifications: the operators' own endpoints (`notify` in the configuration) are told of tasks
- * by signed POSTs. They come from the store's outbox: at least once, of each task in order,
+ * Notifications: signed POSTs about tasks to the operators' own endpoints (`notify` in the
+ * configuration). They come from the store's outbox: at least once, in order for each task,
  * over restarts. docs/notifications.md is the receiver's side.
  *
  * A notifier belongs to one loop and has an HTTP client of its own; no call ever waits for it.
@@ -16,11 +16,11 @@ struct notifier;
 
 /* Before the loop runs; subscribes to the store. NULL on failure. */
 struct notifier *notifier_create(struct loop *loop, struct store *store, struct error *error);
-/* Whom to tell from now on; takes a reference of its own. What waits for others is dropped. On
- * the loop, or before it runs. */
+/* Sets the endpoints from now on; takes a reference of its own. Notices for other endpoints are
+ * dropped. On the loop, or before it runs. */
 void notifier_configure(struct notifier *notifier, struct config *config);
-/* After the loop has stopped: drops what is under way, so that the store may be closed. What was
- * not delivered is told by the next process. The notifier stays until the loop has delivered
- * what the store has sent it. NULL is allowed. */
+/* After the loop has stopped: drops deliveries under way, so that the store may be closed. The next
+ * process delivers them. The notifier stays until the loop has delivered the store's messages. NULL
+ * is allowed. */
 void notifier_close(struct notifier *notifier);
 void notifier_destroy(struct notifier *notifier); /* closed; NULL is allowed */

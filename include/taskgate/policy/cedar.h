@@ -92,8 +92,8 @@ struct cedar_value cedar_long(int64_t value);
 struct cedar_value cedar_string(struct str borrowed);
 /* Milliseconds since 1970-01-01T00:00:00Z. */
 struct cedar_value cedar_datetime(int64_t ms);
-/* An attribute that is there, and nobody knows with what value: a member of a record alone. A
- * policy that reads it fails with CEDAR_FAILURE_UNKNOWN; one that needs not, is as ever. */
+/* An attribute that exists with an unknown value; only as a member of a record. A policy that
+ * reads it fails with CEDAR_FAILURE_UNKNOWN. Other policies are not affected. */
 struct cedar_value cedar_unknown(void);
 /* Copies the uid and its texts. */
 struct cedar_value cedar_entity(struct cedar_heap *heap, const struct cedar_uid *uid);
@@ -103,9 +103,9 @@ bool cedar_set(struct cedar_heap *heap, const struct cedar_value *elements, size
 /* Names are borrowed. False on a name twice or too deep a nesting. */
 bool cedar_record(struct cedar_heap *heap, const struct cedar_member *members, size_t count,
                   struct cedar_value *record);
-/* As cedar_record(), of names that somebody else may read without case (taskgate/json/fold.h): a
- * policy that asks for a name fails with CEDAR_FAILURE_VARIANT when a member of another name folds
- * to what that name folds to. */
+/* As cedar_record(), for names that another program may read without case (taskgate/json/fold.h).
+ * If a policy asks for a name, and a member with another name has the same folded name, the policy
+ * fails with CEDAR_FAILURE_VARIANT. */
 bool cedar_record_of_names(struct cedar_heap *heap, const struct cedar_member *members,
                            size_t count, struct cedar_value *record);
 /* Calls an extension function: ip, decimal, datetime, duration or one of their methods.
@@ -118,8 +118,8 @@ const char *cedar_kind_name(enum cedar_kind kind);
 /* NULL when `record` has no such member. */
 const struct cedar_value *cedar_record_get(const struct cedar_record *record, struct str name);
 
-/* Reads Cedar's JSON form of a value, with its escapes __entity and __extn. What an agent
- * sends never passes through here: it could name entities. */
+/* Reads Cedar's JSON form of a value, with its escapes __entity and __extn. Text of an
+ * agent never passes through here: it could name entities. */
 bool cedar_value_read_json(struct cedar_heap *heap, struct str json, struct cedar_value *value,
                            struct error *error);
 /* Reads {"type": …, "id": …}, the same inside {"__entity": …}, or the string `Type::"id"`. */
@@ -144,7 +144,7 @@ struct cedar_position {
 };
 
 /* Parses all sources into one set. NULL when any text is wrong; `problems` then holds one
- * line for each thing, `NAME:LINE:COLUMN: what; what was expected`, at most 100. */
+ * line for each mistake, `NAME:LINE:COLUMN: MISTAKE; EXPECTATION`, at most 100. */
 struct cedar_policies *cedar_policies_parse(const struct cedar_source *sources, size_t count,
                                             struct buffer *problems);
 void cedar_policies_destroy(struct cedar_policies *policies);
@@ -152,7 +152,7 @@ size_t cedar_policies_count(const struct cedar_policies *policies);
 /* In the order of the sources. */
 const struct cedar_policy *cedar_policies_at(const struct cedar_policies *policies, size_t index);
 
-/* "policy0", "policy1", … by place, whatever @id says. */
+/* "policy0", "policy1", … by place, without regard to @id. */
 struct str cedar_policy_name(const struct cedar_policy *policy);
 enum cedar_effect cedar_policy_effect(const struct cedar_policy *policy);
 /* False when it has no such annotation; an annotation without a value has the value "". */
@@ -177,7 +177,8 @@ bool cedar_entities_add(struct cedar_entities *entities, const struct cedar_uid 
 /* Adds an array of {"uid", "attrs", "parents", "tags"?}. */
 bool cedar_entities_read_json(struct cedar_entities *entities, struct str json,
                               struct error *error);
-/* Works out who is in whom. Required before the first decision, nothing is added after it.
+/* Computes the ancestors of all entities. Required before the first decision; no entity is added
+ * after it.
  * False when an entity would be its own ancestor, or there are too many ancestors. */
 bool cedar_entities_seal(struct cedar_entities *entities, struct error *error);
 
@@ -195,7 +196,7 @@ struct cedar_request {
     /* Which policies are asked; NULL for all. */
     bool (*asks)(const struct cedar_policy *policy, void *data);
     void *asks_data;
-    /* A policy that asks who the principal is fails with CEDAR_FAILURE_UNKNOWN. */
+    /* A policy that reads the principal fails with CEDAR_FAILURE_UNKNOWN. */
     bool principal_is_unknown;
 };
 
@@ -203,8 +204,8 @@ struct cedar_request {
 bool cedar_request_read_json(struct cedar_heap *heap, struct str json,
                              struct cedar_request *request, struct error *error);
 
-/* Many of them from a file: an array, or an object whose member "requests" is one; other
- * members are passed over. NULL when anything is wrong, as cedar_entities_parse(). */
+/* All requests of a file: an array, or an object with such an array as "requests"; other members
+ * are ignored. NULL when anything is wrong, as cedar_entities_parse(). */
 struct cedar_requests;
 struct cedar_requests *cedar_requests_parse(const struct cedar_source *source,
                                             struct buffer *problems);
@@ -228,7 +229,7 @@ enum cedar_failure_code {
     CEDAR_FAILURE_CALL,     /* an extension function refused its argument */
     CEDAR_FAILURE_ARITY,
     CEDAR_FAILURE_BUDGET,
-    CEDAR_FAILURE_UNKNOWN, /* it hangs on what was said to be unknown */
+    CEDAR_FAILURE_UNKNOWN, /* it depends on an unknown value */
 };
 
 /* A policy that could not be evaluated and was skipped. It holds nothing of the request. */
@@ -244,7 +245,7 @@ struct cedar_failure {
 /* Reused from one decision to the next so that most of them allocate nothing. */
 struct cedar_response {
     enum cedar_decision decision;
-    /* The budget ran out: the decision is deny, whatever the reasons. */
+    /* The budget ran out: the decision is deny, for any reasons. */
     bool exhausted;
     const struct cedar_policy **reasons; /* determining policies, in order */
     size_t reason_count;

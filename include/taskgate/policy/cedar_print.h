@@ -1,10 +1,10 @@
 /*
- * Cedar policies back to text, in one layout whatever theirs was.
+ * Cedar policies back to text, in one layout.
  *
- * The output reads back as policies that decide alike: the same conditions, sets in the
- * order in which they were written, calls as they were called. White space, comments,
- * parentheses that change nothing and the spelling of strings are not kept. Printing what was
- * printed changes nothing. Callable from any thread; nothing here blocks.
+ * The output reads back as policies that decide alike: the same conditions, sets in their
+ * written order, calls in their written form. White space, comments, unnecessary parentheses and
+ * the spelling of strings are lost. Printing a printed text changes nothing. Callable from any
+ * thread; nothing here blocks.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
- * The verdict: what a policy makes of one call whose form is right, `expose` and rules and Cedar
- * policies taken together. For whoever asks what would be: nothing is counted or logged. The
- * gateway itself decides gate by gate (src/gateway/methods/tools_call.c), in the same order. Any
- * thread.
+ * The verdict: the decision on one well-formed call by `expose`, rules and Cedar policies together.
+ * It is hypothetical: it counts and logs nothing. The gateway itself decides gate by gate
+ * (src/gateway/methods/tools_call.c), in the same order. Any thread.
  */
 #pragma once
 

@@ -50,18 +50,18 @@ struct task {
     char *source;    /* source id */
     char *owner;     /* "auth:<hex>", "session:<hex>", "admin:<token's name>" or "anonymous" */
     char *session;   /* hex digest of the session id, or "" */
-    char *principal; /* what operators see: client name and a short owner digest */
+    char *principal; /* for operators: client name and a short owner digest */
     char *client_name, *client_version; /* as the client called itself, or "" */
     char *tool;                         /* without NUL: a name with one was refused */
     char *workflow;                     /* or "" for an accelerated task */
     char *action;   /* the policy outcome it was created under: "approve", "forward" */
-    char *decision; /* what decided the call, as JSON for the log and the audit trail; "" once the
-                       task has been stored: it is kept in that trail alone */
+    char *decision; /* the decision on the call, as JSON for the log and the audit trail; "" once
+                       the task is stored: only that trail keeps it */
     char *request;  /* the client's body, byte for byte */
     size_t request_length;
     char *arguments;    /* JSON text of params.arguments, "{}" when absent */
     char *meta;         /* JSON text of params._meta without progressToken, "{}" when absent */
-    char *other_params; /* JSON object: what else params held beside name, arguments and task */
+    char *other_params; /* JSON object: the members of params beside name, arguments and task */
     char arguments_digest[65];  /* canonical SHA-256 */
     char request_digest[65];    /* of name, arguments, meta and other_params, all that an approval
                                    covers; "" of a task that an older version has stored */
@@ -105,7 +105,7 @@ void task_unref(struct task *task);       /* NULL is allowed */
 /* A deep copy with one reference. */
 struct task *task_copy(const struct task *task);
 
-/* Frees what stands in a text of a task that is still its maker's alone, and copies `text`. */
+/* Replaces a text of a task that only its maker holds by a copy of `text`. */
 void task_set_text(char **field, struct str text);
 void task_set_request(struct task *task, struct str body);
 
@@ -131,17 +131,17 @@ struct task_move {
 /* Walks the table, by state of origin: start with *position 0; false at its end. */
 bool task_next_move(size_t *position, struct task_move *move);
 /* Checks the invariant of the task's state; it holds after creation and after each move. false:
- * `error` says what is broken. */
+ * `error` has the broken rule. */
 bool task_check(const struct task *task, struct error *error);
 
-/* The facts that a change brings along; fields left zero or NULL stay as they are, but for the
- * status message: the old one spoke of the old state, so NULL gives the new state's own ("Rejected
- * by NAME: REASON", "Approval timed out after 600 s", "Approved, but not run within 300 s",
- * "Cancelled", else ""). A move to failed must say what failed, one to completed must bring
- * the result. */
+/* The facts of a change. Fields left zero or NULL keep their values, except the status message,
+ * because it describes the state: NULL gives the new state's own ("Rejected by NAME: REASON",
+ * "Approval timed out after 600 s", "Approved, but not run within 300 s", "Cancelled", else "").
+ * A move to failed must have a failure, one to completed a result. */
 struct task_change {
     enum task_state to;
-    const char *by;     /* who approved, rejected or cancelled; kept of a pending task's move */
+    const char *by;     /* the actor who approved, rejected or cancelled; kept from the move of a
+                           pending task */
     const char *reason; /* kept unless somebody else has decided before */
     const char *status_message;
     int64_t execute_by_ms; /* 0 on approval: TASK_EXECUTE_WITHIN_MS from now */
@@ -155,9 +155,9 @@ struct task_change {
     bool unless_begun; /* not of a task that is executing: somebody else has begun it */
 };
 
-/* Whether `change` may be applied: the table allows the move, for a task of this kind, and nobody
- * *decides* the one from executing back to approved (`by` is NULL). Without that an operator who
- * approves a task that is already running would have it run a second time (design invariant 4). */
+/* Whether `change` may be applied: the table allows the move for a task of this kind, and the move
+ * from executing back to approved has no actor (`by` is NULL). Otherwise an operator who approves
+ * a running task would make it run a second time (design invariant 4). */
 bool task_can_change(const struct task *task, const struct task_change *change);
 
 /* Whether upstream has refused the credentials of this digest, and how many it has refused. */
@@ -165,9 +165,9 @@ bool task_has_refused(const struct task *task, const char *credentials);
 size_t task_refusal_count(const struct task *task);
 
 /* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
- * the clocks. false: `task` is untouched and `error` says from where to where, or what the
- * change lacks. executing goes back to approved when upstream refused the credentials before
- * it looked at the call; execute-by then runs on. Source: seed 002 F-005.6, SEP-1686 "Task
+ * the clocks. false: `task` is untouched and `error` names both states, or the missing fact.
+ * executing goes back to approved if the server refused the credentials before it looked at the
+ * call; execute-by then runs on. Source: seed 002 F-005.6, SEP-1686 "Task
  * Status Lifecycle", contract "Tasks". */
 bool task_transition(struct task *task, const struct task_change *change, int64_t now_ms,
                      struct error *error);

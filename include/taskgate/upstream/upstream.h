@@ -1,10 +1,10 @@
 /*
  * One HTTP call to one MCP server, on a loop.
  *
- * Two implementations stand behind this header: plain http goes by a small HTTP/1.1 client on
- * the loop's own sockets, https and every URL with something unusual in it by libcurl. With
- * THOUGHTGATE_UPSTREAM_CLIENT=curl in the environment ("auto" is the default) all goes by
- * libcurl.
+ * Two implementations stand behind this header: a small HTTP/1.1 client on the loop's own
+ * sockets for plain http, and libcurl for https and every unusual URL. With
+ * THOUGHTGATE_UPSTREAM_CLIENT=curl in the environment ("auto" is the default) libcurl sends all
+ * calls.
  *
  * A client belongs to one loop and keeps connections alive between calls. Nothing blocks:
  * DNS is resolved off the loop. Redirects are not followed, proxies of the environment are
@@ -30,11 +30,11 @@ struct upstream_call;
  * environment (see above); NULL on failure, an unknown value there among it. */
 struct upstream_client *upstream_client_create(struct loop *loop, long max_idle_connections,
                                                struct error *error);
-/* Cancels what is running, without callbacks. Not from inside a callback. NULL is allowed. */
+/* Cancels running calls, without callbacks. Not from inside a callback. NULL is allowed. */
 void upstream_client_destroy(struct upstream_client *client);
 
-/* Loads what calls to this URL need and a call would have to load first, from files: not on a
- * loop. Any thread. */
+/* Loads from files what the first call to this URL would have to load: not on a loop. Any
+ * thread. */
 bool upstream_prepare(const char *url, struct error *error);
 
 struct upstream_request {
@@ -64,8 +64,7 @@ enum upstream_result {
     UPSTREAM_CONNECT_FAILED, /* refused, no route, DNS, TLS, time-out, bad request: nothing sent */
     UPSTREAM_SILENT,         /* the silence limit */
     UPSTREAM_GONE,           /* the connection broke after the request began to go out, or the
-                                response cannot be trusted to be what was meant (its frame is
-                                malformed or says two things) */
+                                response is not reliable (its frame is malformed or ambiguous) */
 };
 
 /* All on the client's loop; NULL where nothing is to be told. Header names are lower case,
@@ -91,8 +90,8 @@ struct upstream_call *upstream_call_start(struct upstream_client *client,
 /* Drops the connection of a running call; no callback comes afterwards, and `context` and
  * the body may go. Does nothing from inside `end`. */
 void upstream_call_cancel(struct upstream_call *call);
-/* Back-pressure: while paused no `body` comes and no silence is counted; no more than what
- * one read may bring (64 KiB) is kept. Both are allowed in callbacks. */
+/* Back-pressure: while paused no `body` comes and no silence is counted; at most the bytes of
+ * one read (64 KiB) are kept. Both are allowed in callbacks. */
 void upstream_call_pause(struct upstream_call *call);
 void upstream_call_resume(struct upstream_call *call);
 
@@ -100,7 +99,7 @@ void upstream_call_resume(struct upstream_call *call);
 /* Whether the caller's body is no longer needed: it has all gone out and is not sent again, or
  * there is none. */
 bool upstream_call_has_sent(const struct upstream_call *call);
-/* From now on `callbacks` are told. Allowed in callbacks, but not in `end`. */
+/* From now on `callbacks` are called. Allowed in callbacks, but not in `end`. */
 void upstream_call_hand_over(struct upstream_call *call, const struct upstream_callbacks *callbacks,
                              void *context);
 /* Sets another silence limit, counted from now; 0: none. Not in `end`. */

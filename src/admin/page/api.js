@@ -4,7 +4,7 @@ import { readJson } from './json.js';
 
 const KEY = 'taskgate-token';
 
-/** What went wrong, for a person. `status` is 0 when there was no answer. */
+/** A failure, described for a person. `status` is 0 when there was no answer. */
 export class ApiError extends Error {
   constructor(status, message, state) {
     super(message);
@@ -56,7 +56,7 @@ async function refusal(response) {
   return new ApiError(response.status, detail?.message ?? `The gateway answered with HTTP ${response.status}.`, detail?.state);
 }
 
-/** Who this is to the gateway: {name, person, groups, roles, via}. */
+/** The operator as the gateway knows them: {name, person, groups, roles, via}. */
 export async function whoami() {
   return (await request('api/v1/whoami')).json();
 }

@@ -121,7 +121,7 @@ export class Card {
     this.fold(this.isTall);
   }
 
-  /** What a call brings beside its arguments; most bring nothing. */
+  /** The parts of a call beside its arguments; most calls have none. */
   putMore(name, value) {
     const isNothing = value === undefined || (value instanceof JsonObject && value.members.length === 0);
     this.part(name).closest('.box').hidden = isNothing;
@@ -167,7 +167,7 @@ export class Card {
   putOutcome() {
     const { task } = this;
     const line = this.part('.outcome');
-    // Who decided may not be who stopped the call later: that is in the message alone.
+    // Another person may have stopped the call later: only the message names that one.
     const wasApproved = task.decidedBy && task.executeBy;
     const verb = wasApproved ? 'Approved' : { rejected: 'Rejected', cancelled: 'Cancelled' }[task.state] ?? 'Approved';
     const said = [];
@@ -189,7 +189,7 @@ export class Card {
     deadline.classList.toggle('soon', left < 60_000);
   }
 
-  /** Whoever may not decide gets no buttons. */
+  /** An operator without the right to decide gets no buttons. */
   allow(mayDecide) {
     this.mayDecide = mayDecide;
     this.putControls();

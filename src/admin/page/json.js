@@ -1,8 +1,7 @@
-// JSON for eyes that must judge it: read without losing a digit, written without hiding a
-// character.
+// JSON for people who must judge it: no digit is lost, and no character is hidden.
 //
 // JSON.parse() would show 9007199254740993 as …992 and would reorder keys such as "1"; an
-// operator must see what will be executed. So numbers stay text, and objects are lists of pairs.
+// operator must see the call that will be executed. So numbers stay text, and objects are lists of pairs.
 
 /** A number as it stands in the text. */
 export class JsonNumber {
@@ -81,8 +80,8 @@ const PIECES = new RegExp(`(${HIDDEN.source})`, 'u');
 const escapeUnit = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 const escapeCharacter = (character) => character.split('').map(escapeUnit).join('');
 
-// A browser takes seconds for as many elements, and an agent decides how many there are: what has
-// more pieces becomes one, so that no call keeps operators from the others.
+// A browser takes seconds for as many elements, and an agent decides their number. A value with more
+// pieces becomes one piece, so that no call keeps operators from the others.
 const MOST_PIECES = 20_000;
 
 /** Text as pieces {text, kind}: 'text', or 'escape' for a character made visible. */
@@ -97,7 +96,7 @@ export function visiblePieces(text) {
 /**
  * A value as pieces {text, kind} whose texts, joined, are the same JSON, indented. Kinds: key,
  * string, number, literal, escape, mark, and break (an empty text where a line may end). Beyond
- * MOST_PIECES it is a single text on one line, in which nothing but ASCII stands as itself.
+ * MOST_PIECES it is a single text on one line, in which only ASCII stands unescaped.
  */
 export function jsonPieces(value) {
   const pieces = [];
@@ -113,8 +112,8 @@ function addValue(pieces, value, indent) {
   return pieces.length <= MOST_PIECES;
 }
 
-// A string in its quotes. JSON.stringify() escapes what JSON must; the rest of the hidden
-// characters follow. A line break is shown as \n and as a break.
+// A string in its quotes. JSON.stringify() escapes the characters that JSON requires; the other
+// hidden characters follow. A line break is shown as \n and as a break.
 function addString(pieces, text, kind) {
   for (const part of JSON.stringify(text).split(/(\\u[0-9a-f]{4}|\\.)/)) {
     if (part.startsWith('\\')) {

@@ -1,13 +1,14 @@
-/* Who is in whom, through any number of steps: worked out once, parents before children. */
+/* The ancestors of each entity, through any number of steps: computed once, parents before
+ * children. */
 #include <stdlib.h>
 
 #include "entities.h"
 #include "taskgate/core/memory.h"
 
-/* Over all entities: what keeps a hostile hierarchy from taking all memory. */
+/* Over all entities, so that a hostile hierarchy cannot take all memory. */
 #define ANCESTORS_MAX ((size_t)4 * 1024 * 1024)
 
-/* An entity whose parents are being looked at. */
+/* An entity, while its parents are visited. */
 struct step {
     struct entity *entity;
     size_t next_parent;
@@ -19,7 +20,7 @@ static int compare_hashes(const void *left, const void *right)
     return (*a)->hash < (*b)->hash ? -1 : (*a)->hash > (*b)->hash;
 }
 
-/* Drops what stands twice; `uids` are sorted by hash. */
+/* Drops duplicates; `uids` are sorted by hash. */
 static size_t drop_repeats(const struct cedar_uid **uids, size_t count)
 {
     size_t kept = 0;

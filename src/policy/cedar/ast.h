@@ -1,6 +1,5 @@
 /*
- * Policies as the parser leaves them and the evaluator reads them: a tree in one arena that
- * nobody changes afterwards.
+ * Parsed policies, which the evaluator reads: a tree in one arena that never changes afterwards.
  */
 #pragma once
 
@@ -75,7 +74,7 @@ struct node {
 
 enum scope_kind { SCOPE_ANY, SCOPE_EQUAL, SCOPE_IN, SCOPE_IS, SCOPE_IS_IN };
 
-/* What the head of a policy asks of its principal, action or resource. */
+/* The condition in the head of a policy on its principal, action or resource. */
 struct scope {
     enum scope_kind kind;
     struct str type;                         /* IS, IS_IN */
@@ -116,7 +115,7 @@ struct cedar_policies {
     struct guards *guards;
 };
 
-/* What is called as receiver.name(…) and is no extension. */
+/* A call receiver.name(…) that is not an extension. */
 struct method {
     struct str name;
     enum node_kind kind;

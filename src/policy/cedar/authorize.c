@@ -152,7 +152,7 @@ void cedar_authorize(const struct cedar_policies *policies, const struct cedar_e
                 note_satisfied(response, policy, &forbidden);
             } else if (!good) {
                 add_failure(response, policy, &evaluation.failure);
-                /* What was not asked might forbid. */
+                /* A policy that was not evaluated might forbid. */
                 response->exhausted = evaluation.failure.code == CEDAR_FAILURE_BUDGET;
             }
         }

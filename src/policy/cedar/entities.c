@@ -70,7 +70,7 @@ static const struct cedar_set *parents_set(struct arena *arena, const struct ent
     return set.set;
 }
 
-/* Said twice is said once, as long as it is the same. */
+/* A duplicate with equal content counts once. */
 static bool accept_again(struct cedar_entities *entities, const struct entity *before,
                          const struct entity *now, struct error *error)
 {

@@ -136,7 +136,7 @@ static bool evaluate_equal(struct evaluation *evaluation, const struct node *nod
 
 #define ORDERED (KIND_BIT(CEDAR_LONG) | KIND_BIT(CEDAR_DATETIME) | KIND_BIT(CEDAR_DURATION))
 
-/* What the other operand of an order should be. */
+/* The required kind of the other operand of a comparison. */
 static unsigned ordered_by(const struct cedar_value *value)
 {
     return KIND_BIT(value->kind) & ORDERED ? KIND_BIT(value->kind) : ORDERED;
@@ -238,7 +238,7 @@ static struct cedar_value *evaluate_operands(struct evaluation *evaluation, cons
     return values;
 }
 
-/* What is built anew has to be hashed: that is work by its weight. */
+/* A new value must be hashed: that is work by its weight. */
 static bool finish_built(struct evaluation *evaluation, const struct node *node, bool built,
                          const struct cedar_value *value)
 {

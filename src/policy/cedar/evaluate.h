@@ -11,7 +11,7 @@ struct evaluation {
     const struct cedar_request *request;
     /* The entities of the request's three, NULL when they are not there. */
     const struct entity *principal, *action, *resource;
-    struct arena *scratch; /* for what must be built */
+    struct arena *scratch; /* for new values */
     uint64_t budget;       /* steps left */
     struct cedar_failure failure;
 };

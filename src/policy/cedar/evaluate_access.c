@@ -1,4 +1,4 @@
-/* What looks into entities, records and texts: attributes, tags, types, ancestors, patterns. */
+/* Access to entities, records and texts: attributes, tags, types, ancestors, patterns. */
 #include <string.h>
 
 #include "evaluate.h"

@@ -24,14 +24,14 @@ void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out
         buffer_append_json_string(out, failure->name);
         break;
     case CEDAR_FAILURE_VARIANT:
-        buffer_append_text(out, "only case or look tells another attribute from ");
+        buffer_append_text(out, "another attribute differs only by case or look from ");
         buffer_append_json_string(out, failure->name);
         break;
     case CEDAR_FAILURE_TAG:
         buffer_append_text(out, "the entity has no such tag");
         break;
     case CEDAR_FAILURE_ENTITY:
-        buffer_append_text(out, "the entity whose attribute or tag is asked for is not there");
+        buffer_append_text(out, "the entity with this attribute or tag does not exist");
         break;
     case CEDAR_FAILURE_OVERFLOW:
         buffer_append_text(out, "the result does not fit into 64 bits");
@@ -47,7 +47,7 @@ void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out
         buffer_append_text(out, "too much work for one decision");
         break;
     case CEDAR_FAILURE_UNKNOWN:
-        buffer_append_text(out, "it hangs on ");
+        buffer_append_text(out, "it depends on ");
         buffer_append_json_string(out, failure->name);
         buffer_append_text(out, ", which is not known");
         break;

@@ -1,8 +1,8 @@
-/* The first operand of the first condition is evaluated before all others: when it is false,
- * that is the end of the policy. A text whose hash differs is another text. */
+/* The first operand of the first condition is evaluated before all others. If it is false, the
+ * policy does not apply. A text with another hash is another text. */
 #include "guard.h"
 
-/* Nobody pays for the hash of a longer text: it is compared where it is asked for. */
+/* A longer text is not hashed: it is compared during the evaluation. */
 #define LONGEST_TEXT 256
 
 struct guard {
@@ -33,7 +33,7 @@ static uint32_t find_attribute(struct guards *guards, enum variable variable, st
     return (uint32_t)i;
 }
 
-/* What is evaluated first; NULL without conditions. */
+/* The node that is evaluated first; NULL without conditions. */
 static const struct node *first_of(const struct node *condition)
 {
     while (condition && condition->kind == NODE_AND)

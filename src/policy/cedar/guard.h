@@ -15,7 +15,7 @@ struct guards;
 /* In the policies' arena. */
 struct guards *guards_build(struct cedar_policies *policies);
 
-/* What one request has to say to the attributes. */
+/* The values of one request for the attributes. */
 struct guard_answers {
     struct guard_answer {
         enum { GUARD_ASKS, GUARD_COMPARES, GUARD_REFUSES } kind;

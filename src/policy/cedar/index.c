@@ -1,7 +1,7 @@
 /*
  * Each policy stands under one key for each pair of an action and a resource that its scope
- * names; "any" and a type are names, too. A request asks for all the pairs that it meets. The
- * key is a hash alone: what it lets through wrongly, the scope itself turns away.
+ * names; "any" and a type are names, too. A request looks up all the pairs that it meets. The key
+ * is only a hash: if it lets a wrong policy through, the scope itself excludes the policy.
  */
 #include "index.h"
 

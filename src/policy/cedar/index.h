@@ -1,5 +1,5 @@
 /*
- * Which policies can apply to a request, by what their scopes say of action and resource.
+ * Finds the policies that can apply to a request, by the action and resource in their scopes.
  */
 #pragma once
 

@@ -47,8 +47,8 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Reads up to `most` groups of one to four hexadecimal digits, joined by ":". What follows
- * the last good group stays in `text`. */
+/* Reads up to `most` groups of one to four hexadecimal digits, joined by ":". The text
+ * after the last good group stays in `text`. */
 static int read_groups(struct str *text, int most, unsigned groups[GROUPS])
 {
     int count = 0;

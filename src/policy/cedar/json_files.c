@@ -32,7 +32,7 @@ static void file_init(struct file *file, const struct cedar_source *source, stru
     json_reader_init(&file->reader, heap, &file->error);
 }
 
-/* On one line, whatever the names hold that it tells of. */
+/* On one line, for names with any characters. */
 static void append_message(struct buffer *out, const char *message)
 {
     for (const char *c = message; *c; c++) {
@@ -44,7 +44,7 @@ static void append_message(struct buffer *out, const char *message)
     buffer_append_char(out, '\n');
 }
 
-/* Notes what `file->error` says; `place` is a byte of the file. */
+/* Notes `file->error`; `place` is a byte of the file. */
 static void note(struct file *file, size_t place)
 {
     struct cedar_position position = source_position(&file->source, place);
@@ -89,7 +89,7 @@ static bool require_array(struct file *file, struct str json, struct str at, con
     return false;
 }
 
-/* What was read with the error in `file->error` when it is not good; items count from 1. */
+/* Notes the error of an item in `file->error`; items count from 1. */
 static void judge(struct file *file, bool good, const char *what, size_t number)
 {
     char item[48];

@@ -16,11 +16,11 @@ struct json_reader {
 void json_reader_init(struct json_reader *reader, struct cedar_heap *heap, struct error *error);
 void json_reader_finish(struct json_reader *reader);
 
-/* What is read next: there it is wrong if it is. Missing text leaves the place as it was. */
+/* Sets the place of the next text, for its errors. Missing text leaves the place as it was. */
 void json_reader_look(struct json_reader *reader, struct str json);
 
 bool read_value(struct json_reader *reader, struct str json, struct cedar_value *value);
-/* An object whose members are values, whatever they are called. */
+/* An object with values as members, of any names. */
 bool read_record(struct json_reader *reader, struct str json, struct cedar_value *value);
 /* {"type": …, "id": …} */
 bool read_uid_members(struct json_reader *reader, struct str object, struct cedar_uid *uid);

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* The bytes of the white space character at `position`, 0 when there is none. What counts is
- * Unicode's White_Space, beyond ASCII: U+0085, 00A0, 1680, 2000-200A, 2028, 2029, 202F, 205F
+/* The bytes of the white space character at `position`, 0 when there is none. White space
+ * is Unicode's White_Space; beyond ASCII: U+0085, 00A0, 1680, 2000-200A, 2028, 2029, 202F, 205F
  * and 3000. */
 static size_t space_length(struct str text, size_t position)
 {

@@ -57,7 +57,7 @@ static const char *read_code_point(struct str text, size_t *position, uint32_t *
     return NULL;
 }
 
-/* `*position` stands on the backslash. NULL, or what is wrong. */
+/* `*position` stands on the backslash. Returns NULL, or the mistake. */
 static const char *read_escape(struct str text, size_t *position, bool pattern,
                                struct character *character)
 {
@@ -95,8 +95,8 @@ static size_t write_utf8(char *out, uint32_t code)
     return more + 1;
 }
 
-/* Decodes into `out`, which is as long as the literal: no escape is shorter than what it
- * stands for. In a pattern, the places of wildcards go to `stars` (NULL to count alone). */
+/* Decodes into `out`, which is as long as the literal: no escape is shorter than its
+ * character. In a pattern, the places of wildcards go to `stars` (NULL to count alone). */
 static bool decode(struct str text, bool pattern, char *out, size_t *length, size_t *stars,
                    size_t *star_count, struct literal_error *error)
 {

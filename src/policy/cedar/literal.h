@@ -1,5 +1,5 @@
 /*
- * What stands between the quotes of a string or a pattern.
+ * The text between the quotes of a string or a pattern.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Nodes, and what of them can be worked out while parsing. */
+/* Nodes, and their facts that the parser can compute. */
 #include <string.h>
 
 #include "parser.h"

@@ -56,7 +56,7 @@ static bool parse_annotations(struct parser *parser, struct cedar_policy *policy
 
 static bool parse_scope_entity(struct parser *parser, struct operand_list *entities);
 
-/* What stands in parentheses counts as if it stood alone. */
+/* Parentheses do not change the meaning of their content. */
 static bool parse_in_parentheses(struct parser *parser, struct operand_list *entities,
                                  bool (*parse)(struct parser *, struct operand_list *))
 {

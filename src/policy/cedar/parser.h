@@ -1,10 +1,10 @@
 /*
- * What the parser's files share: the place in the text, what was wrong so far, and the making
- * of nodes.
+ * Shared by the parser's files: the place in the text, the mistakes so far, and the making of
+ * nodes.
  *
- * A function that returns NULL or false has met a text that cannot be read on: the policy is
- * given up and the next one tried. What is only forbidden is noted by parser_note() and read
- * on, so that all of it is reported at once.
+ * A function that returns NULL or false cannot read on: the parser gives the policy up and tries
+ * the next one. parser_note() notes a mistake that the parser can read past, so that all mistakes
+ * are reported at once.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 struct parser {
     struct arena *arena;
-    struct arena lists; /* what is needed for one policy alone: nodes stay close together */
+    struct arena lists; /* memory for one policy: its nodes stay close together */
     const struct source *source;
     struct lexer lexer;
     struct token token; /* the one to be looked at */
@@ -36,15 +36,15 @@ void *parser_unexpected(struct parser *parser, const char *expected);
 void parser_note(struct parser *parser, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A string token's text. Notes what is wrong in it; false when the token is no string. */
+/* A string token's text. Notes its mistakes; false when the token is not a string. */
 bool parse_string(struct parser *parser, struct str *text, const char *expected);
 /* WORD { "::" WORD }. With `entity`, a "::" may also be followed by a string, which makes it
  * an entity: *entity is NULL when none came. Notes reserved words. */
 bool parse_path(struct parser *parser, struct str *path, const struct cedar_uid **entity);
 
 const struct node *parse_expression(struct parser *parser);
-/* Primary and what hangs on it by ".", "[" and "(". `*negative`: a number that stands alone
- * shall be read as negative; false afterwards when it was not. */
+/* A primary with its ".", "[" and "(" parts. `*negative`: a number that stands alone shall be read
+ * as negative; false afterwards when it was not. */
 const struct node *parse_member(struct parser *parser, bool *negative);
 
 /* Reads one policy up to its semicolon. */

@@ -1,4 +1,4 @@
-/* Policy sets: their texts, their parsing, and what can be asked of a policy. */
+/* Policy sets: their texts, their parsing, and the properties of a policy. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "ast.h"
 #include "taskgate/core/buffer.h"
 
-/* What is longer is broken into lines where that can be done. */
+/* A longer text is broken into lines if possible. */
 #define PRINT_COLUMNS 100
 
 /* As a string literal, nothing in it that hides or misleads. */
@@ -17,6 +17,6 @@ void print_name(struct buffer *out, struct str name);
 void print_uid(struct buffer *out, const struct cedar_uid *uid);
 
 void print_expression(struct buffer *out, const struct node *node);
-/* The operands of a chain of && or || one below the other, each behind `indent` spaces; what
- * is no chain, in one line. */
+/* The operands of a chain of && or || one below the other, each after `indent` spaces; any other
+ * expression in one line. */
 void print_lines(struct buffer *out, const struct node *node, size_t indent);

@@ -53,7 +53,7 @@ static void print_scope(struct buffer *out, const char *variable, const struct s
         print_entities(out, scope);
 }
 
-/* The three parts, and between them, before and behind, what is given. */
+/* The three parts, with the given texts before, between and after them. */
 static void print_scopes(struct buffer *out, const struct cedar_policy *policy, const char *before,
                          const char *between, const char *behind)
 {

@@ -12,7 +12,7 @@ static size_t next_character(struct str text, uint32_t *code)
     return length < text.length ? length : text.length;
 }
 
-/* Whether it is not seen as itself: controls, marks of direction, what has no width. */
+/* Whether it is not visible as itself: controls, marks of direction, characters without width. */
 static bool is_hidden(uint32_t code)
 {
     static const struct {

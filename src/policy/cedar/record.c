@@ -6,7 +6,7 @@
 
 const struct cedar_record record_empty = {.depth = 1};
 
-/* Names of different lengths are told apart without looking at their bytes. */
+/* Names of different lengths differ; their bytes are not read. */
 static int compare_names(struct str a, struct str b)
 {
     if (a.length != b.length)

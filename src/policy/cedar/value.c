@@ -45,8 +45,7 @@ uint64_t value_mix(uint64_t hash)
 
 static uint64_t seed;
 
-/* Seeded as all of the process's hash tables are: what a request holds cannot be made to
- * collide. */
+/* Seeded like all hash tables of the process, so that a request cannot cause collisions. */
 static void choose_seed(void)
 {
     seed = value_mix(str_hash(STR("cedar")));

@@ -1,5 +1,5 @@
 /*
- * How values are laid out, and what the parts of the engine do with them.
+ * The layout of values, and the functions on them for the parts of the engine.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct cedar_set {
     const uint32_t *slots;
     size_t slot_mask;
     uint64_t hash;   /* independent of the order */
-    uint32_t weight; /* what looking at all elements costs, see value_weight() */
+    uint32_t weight; /* the cost of reading all elements, see value_weight() */
     unsigned depth;  /* 1 when nothing nests in it */
 };
 
@@ -30,8 +30,9 @@ struct cedar_record {
     uint64_t hash;
     uint32_t weight;
     unsigned depth;
-    bool warns_of_variants;             /* see cedar_record_of_names() */
-    const struct folded_name *unfolded; /* then: members whose names folding changes, by the fold */
+    bool warns_of_variants; /* see cedar_record_of_names() */
+    const struct folded_name
+        *unfolded; /* then: members with names that folding changes, by the fold */
     size_t unfolded_count;
 };
 
@@ -43,7 +44,7 @@ struct cedar_ip {
 
 uint64_t value_hash_text(struct str text);
 uint64_t value_hash(const struct cedar_value *value);
-/* What looking at all of it costs: 1 for a short scalar, else 1 and what is inside. */
+/* The cost of reading all of it: 1 for a short scalar, else 1 plus the cost of its content. */
 uint32_t value_weight(const struct cedar_value *value);
 /* 0 for a scalar. */
 unsigned value_depth(const struct cedar_value *value);

@@ -3,11 +3,11 @@
 
 #include "value.h"
 
-/* A member whose name is not what it folds to. */
+/* A member with a name that folding changes. */
 struct folded_name {
     struct str folded, name;
 };
 
-/* Whether the record was made by cedar_record_of_names(), and has a member of another name than
- * `name` that folds to what `name` folds to. */
+/* Whether the record was made by cedar_record_of_names(), and has a member with another name but
+ * the same folded name as `name`. */
 bool record_has_variant(const struct cedar_record *record, struct arena *scratch, struct str name);

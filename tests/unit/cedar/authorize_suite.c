@@ -1,4 +1,4 @@
-/* Decisions: who wins, who is skipped, who is asked, and when it is too much. */
+/* Decisions: winning and skipped policies, the order, and the bound on work. */
 #include "cedar_test.h"
 
 #include <pthread.h>
@@ -91,7 +91,7 @@ START_TEST(failures_say_why_and_where)
         {"principal in 1", "type error: expected entity or set, found long", 11},
         {"1.a", "type error: expected entity or record, found long", 3},
         {"\"a\" < \"b\"", "type error: expected long or datetime or duration, found string", 5},
-        {"principal.a", "the entity whose attribute or tag is asked for is not there", 11},
+        {"principal.a", "the entity with this attribute or tag does not exist", 11},
         {"9223372036854775807 + 1 == 1", "the result does not fit into 64 bits", 21},
         {"ip(\"secret\").isIpv4()", "ip refuses its argument", 1},
         {"ip(\"::1\").isIpv4(1)", "isIpv4 takes another number of arguments", 11},
@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(an_exhausted_budget_denies)
 {
-    /* The forbid stands behind what takes too long: allowing would be wrong. */
+    /* The forbid stands after a policy that takes too long: allowing would be wrong. */
     struct cedar_policies *policies = must_parse("permit(principal, action, resource);"
                                                  "permit(principal, action, resource) when {"
                                                  " 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 == 9 };"

@@ -1,5 +1,5 @@
 /*
- * What the suites of the Cedar engine share: small policy sets, entities and requests.
+ * Shared by the suites of the Cedar engine: small policy sets, entities and requests.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct cedar_entities *must_read_entities(const char *json);
 /* User::"alice" does Action::"view" to Doc::"d1"; `context` (may be NULL) is JSON. */
 struct cedar_request must_make_request(struct cedar_heap *heap, const char *context);
 
-/* What an expression comes to as the condition of a policy. */
+/* The outcome of an expression as the condition of a policy. */
 enum outcome { FALSE_, TRUE_, TYPE_, ATTRIBUTE_, TAG_, ENTITY_, OVERFLOW_, CALL_, ARITY_, BUDGET_ };
 struct expression_case {
     const char *expression;

@@ -82,7 +82,7 @@ START_TEST(each_policy_has_its_own_guard)
 }
 END_TEST
 
-/* There is room for eight attributes; who asks for a ninth is asked. */
+/* There is room for eight attributes; a policy on a ninth is evaluated. */
 START_TEST(more_attributes_than_there_is_room_for)
 {
     struct buffer text;

@@ -29,7 +29,7 @@ START_TEST(values_are_read)
         {"{\"__extn\": {\"fn\": \"offset\", \"args\": [{\"__extn\": {\"fn\": \"datetime\", "
          "\"arg\": \"1970-01-01\"}}, {\"__extn\": {\"fn\": \"duration\", \"arg\": \"1d\"}}]}}",
          "context.v == datetime(\"1970-01-02\")", NULL},
-        /* What only looks like an escape is a record. */
+        /* A record that only looks like an escape is a record. */
         {"{\"__entity\": {\"type\": \"A\"}}", "context.v.__entity.type == \"A\"", NULL},
         {"{\"__entity\": 1}", "context.v.__entity == 1", NULL},
         {"{\"__extn\": {\"fn\": \"ip\"}}", "context.v.__extn.fn == \"ip\"", NULL},
@@ -186,7 +186,7 @@ static const struct cedar_source *source_of(const char *text)
     return &source;
 }
 
-/* What is said of the text, read as entities or as requests; "" when it is accepted. */
+/* The problems of the text, read as entities or as requests; "" when it is accepted. */
 static char *problems_of(const char *text, bool are_requests)
 {
     struct buffer problems;

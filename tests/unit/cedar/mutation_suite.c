@@ -1,5 +1,5 @@
-/* Texts with something changed: whatever comes of them, they are accepted or refused with a
- * position, and what is accepted can be evaluated. Made for the sanitizers. */
+/* Changed texts: each is accepted, or refused with a position, and an accepted one can be
+ * evaluated. Made for the sanitizers. */
 #include "cedar_test.h"
 
 #include <stdlib.h>

@@ -204,7 +204,8 @@ START_TEST(links_of_a_chain_have_a_line_each)
 }
 END_TEST
 
-/* What is worked out while parsing is kept as it was written: that must not grow without end. */
+/* The printer writes values that the parser computed in their written form, which must not grow
+ * without end. */
 START_TEST(chains_of_constant_calls_are_bounded)
 {
     struct buffer text;

@@ -1,4 +1,4 @@
-/* Texts that are no policies: where, what, and what was expected instead. */
+/* Texts that are not policies: the place, the mistake, and the expectation. */
 #include "cedar_test.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Texts that are policies, and what can be asked of them. */
+/* Texts that are policies, and their properties. */
 #include "cedar_test.h"
 
 #include <stdlib.h>

@@ -73,7 +73,7 @@ START_TEST(usage_errors_are_exit_2_on_stderr_alone)
         {"explain", "TOOL is missing"},
         {"explain a b", "unexpected argument b"},
         {"explain a --source three --config CONFIG",
-         "there is no source three; known are: one, two"},
+         "there is no source three; there are: one, two"},
         {"explain a --config CONFIG", "name one with --source: one, two"},
         {"check --config /no/such/file.yaml", "/no/such/file.yaml"},
         {"tasks", "Usage: taskgate tasks SUBCOMMAND"},
@@ -182,7 +182,7 @@ START_TEST(check_shows_the_rules_in_their_order)
     expect(0, "0     delete_*       one     approve  default (10m)\n");
     expect(0, "1     drop_*         all     deny     -              nobody drops\n");
     expect(0, "-     anything else  all     forward  -\n");
-    expect(0, "Announced as required whatever the rules say: special\n");
+    expect(0, "Always announced as required: special\n");
     ck_assert_int_eq(run("check --json --config CONFIG"), CLI_DONE);
     expect(0,
            "\"rules\":[{\"tool\":\"delete_*\",\"source\":\"one\",\"rule\":{\"index\":0,\"match\":"
@@ -262,16 +262,16 @@ START_TEST(explain_puts_one_call_to_the_policies)
     } wrong[] = {
         {"--principal {\"name\":1}", "--principal: name must be text"},
         {"--principal {\"nmae\":\"a\"}",
-         "--principal: nmae is none of name, client_name and client_version"},
-        {"--principal {\"name\":\"a\"", "--principal is no JSON"},
-        {"--at 2026-01-04T12:00:00+24:00", "--at 2026-01-04T12:00:00+24:00 is no time"},
-        {"--at +01:00", "--at +01:00 is no time"},
+         "--principal: nmae is not one of name, client_name and client_version"},
+        {"--principal {\"name\":\"a\"", "--principal is not JSON"},
+        {"--at 2026-01-04T12:00:00+24:00", "--at 2026-01-04T12:00:00+24:00 is not a time"},
+        {"--at +01:00", "--at +01:00 is not a time"},
         {"--args []", "--args must be a JSON object"},
-        {"--args {", "--args is no JSON"},
-        {"--args {\"a\":1,\"a\":2}", "--args is no JSON"},
-        {"--principal {\"name\"", "--principal is no JSON"},
+        {"--args {", "--args is not JSON"},
+        {"--args {\"a\":1,\"a\":2}", "--args is not JSON"},
+        {"--principal {\"name\"", "--principal is not JSON"},
         {"--annotations 1", "--annotations must be a JSON object"},
-        {"--at yesterday", "--at yesterday is no time"},
+        {"--at yesterday", "--at yesterday is not a time"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char *arguments =

@@ -5,7 +5,7 @@
 
 /* stdout and stderr of the last run. */
 extern char *captured[2];
-/* What the word CONFIG stands for in the arguments. */
+/* The value for the word CONFIG in the arguments. */
 extern char config_path[];
 
 /* Runs "taskgate ARGUMENTS", which are split at blanks. Returns the exit code. */

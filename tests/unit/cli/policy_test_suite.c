@@ -1,4 +1,4 @@
-/* taskgate policy test: cases that pass, fail and cannot be read, and what they reach. */
+/* taskgate policy test: cases that pass, fail and cannot be read, and the rules that they reach. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -229,7 +229,7 @@ START_TEST(wrong_targets_are_exit_2)
     write_file("d/other.test.yaml", "# nothing\n");
     ck_assert_int_eq(run("policy test d"), CLI_USAGE);
     expect(1, "the file is empty; a file of cases holds the key \"cases\"\n");
-    /* What is tested may be wrong itself. */
+    /* The tested file may have a mistake itself. */
     write_file("d/other.test.yaml", "tests: bank.yaml\n");
     write_file("d/bank.test.yaml", one);
     ck_assert_int_eq(run("policy test d"), CLI_USAGE);

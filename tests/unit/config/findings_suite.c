@@ -130,8 +130,7 @@ static const struct finding {
     {HEAD "  - {id: up, kind: mcp, url: 'http://h/a b'}\n" GOVERNANCE,
      "t.yaml:3:30: sources[0].url: V-008 the URL holds white space or a control character\n"},
     {HEAD "  - {id: up, kind: mcp, url: 'http://h/#x'}\n" GOVERNANCE,
-     "t.yaml:3:30: sources[0].url: V-008 the URL has a fragment (\"#…\"), which never reaches a "
-     "server\n"},
+     "t.yaml:3:30: sources[0].url: V-008 the URL has a fragment (\"#…\"), which no server gets\n"},
     {HEAD "  - {id: up, kind: mcp, url: 'https://u:p@[::1]:8443/mcp?x=1'}\n" GOVERNANCE, ""},
     /* V-009: globs, wherever they stand */
     {RULES "    - {match: 'a**', action: deny}\n",

@@ -1,5 +1,5 @@
-/* Cedar policies behind a rule: who is asked what in which order, errors, workflows, and a
- * converter of arguments that nobody can make entities with. */
+/* Cedar policies behind a rule: the order of requests, errors, workflows, and a converter of
+ * arguments that never makes entities. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,8 @@ static const struct {
      "p_x", "{}", ACTION_APPROVE, "default"},
     {"@thoughtgate_approval(\"finance\") permit(principal, " FORWARD ", resource);", "p_x", "{}",
      ACTION_FORWARD, NULL},
-    /* policy_id chooses by @id; what has none is asked by all; the default action asks all */
+    /* policy_id chooses by @id; a policy without one is asked by all; the default action asks all
+     */
     {"@id(\"p\") permit(principal, " FORWARD ", resource);", "p_x", "{}", ACTION_FORWARD, NULL},
     {"@id(\"p\") permit(principal, " FORWARD ", resource);", "q_x", "{}", ACTION_DENY, NULL},
     {"@id(\"p\") permit(principal, " FORWARD ", resource);", "other", "{}", ACTION_FORWARD, NULL},
@@ -104,7 +105,7 @@ static const struct {
      "{}", ACTION_FORWARD, NULL},
     {"@id(\"q\") permit(principal, action, resource); forbid(principal, action, resource);", "q_x",
      "{}", ACTION_DENY, NULL},
-    /* what can be asked about */
+    /* facts that policies can ask about */
     {"permit(principal == ThoughtGate::App::\"auth:abc\", " FORWARD
      ", resource == ThoughtGate::ToolCall::\"p_x\") when {"
      "principal in ThoughtGate::Role::\"authorization\" && principal.name == \"auth:abc\" &&"
@@ -128,7 +129,7 @@ static const struct {
     {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};"
      "permit(principal, " APPROVE ", resource) when {resource.arguments.amount < 10000};",
      "p_x", "{\"amount\": 10000}", ACTION_DENY, NULL},
-    /* what cannot be said for sure is not permitted: a fraction is text, too much is text */
+    /* an uncertain comparison permits nothing: a fraction is text, a too large number is text */
     {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};", "p_x",
      "{\"amount\": 1.5}", ACTION_DENY, NULL},
     {"permit(principal, " FORWARD ", resource) when {resource.arguments.amount < 100};", "p_x",
@@ -220,7 +221,7 @@ START_TEST(a_variant_is_an_error_with_a_reason)
     ck_assert_uint_eq(trace.count, 3);
     ck_assert_int_eq(trace.items[0].kind, FINDING_ERROR);
     ck_assert_str_eq(trace.items[0].error,
-                     "only case or look tells another attribute from \"path\"");
+                     "another attribute differs only by case or look from \"path\"");
     policy_trace_finish(&trace);
     policy_destroy(policy);
 }
@@ -286,7 +287,7 @@ START_TEST(arguments_too_deep_are_rejected)
 }
 END_TEST
 
-/* The value of `json` is what the Cedar expression says. */
+/* The value of `json` equals the Cedar expression. */
 static const struct {
     const char *json, *cedar;
 } values[] = {
@@ -397,7 +398,7 @@ START_TEST(large_arguments_cost_little)
 }
 END_TEST
 
-/* Work that grows without bound ends in a rejection, not in a loop that serves nobody. */
+/* Work that grows without bound ends in a rejection, so that the loop goes on serving. */
 START_TEST(too_much_work_is_rejected)
 {
     const struct config *config;

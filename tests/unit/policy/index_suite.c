@@ -205,7 +205,7 @@ START_TEST(a_long_name_of_all_rules_literals_is_no_work)
 }
 END_TEST
 
-/* Both ways of looking give the same: what is remembered of a long name loses none of its globs. */
+/* Both ways of searching give the same: the memory for a long name loses none of its globs. */
 START_TEST(a_long_name_is_decided_as_a_walk_does)
 {
     struct glob *globs[RULES];

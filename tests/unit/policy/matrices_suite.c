@@ -70,7 +70,7 @@ static const struct {
     enum policy_annotation own;
     enum policy_route expected;
 } calls[] = {
-    /* F-004: against what was announced */
+    /* F-004: against the announcement */
     {"Validation: required + no task", ACTION_APPROVE, ANNOTATION_REQUIRED, false, ABSENT,
      ROUTE_TASK_REQUIRED},
     {"required, task", ACTION_APPROVE, ANNOTATION_REQUIRED, true, ABSENT, ROUTE_APPROVAL},
@@ -79,7 +79,7 @@ static const struct {
     {"forbidden, no task", ACTION_FORWARD, ANNOTATION_FORBIDDEN, false, ABSENT, ROUTE_FORWARD},
     {"Validation: forbidden + task present", ACTION_FORWARD, ANNOTATION_FORBIDDEN, true, ABSENT,
      ROUTE_TASK_FORBIDDEN},
-    /* F-005: against what upstream itself says of the tool */
+    /* F-005: against upstream's own value for the tool */
     {"forward, task, own optional", ACTION_FORWARD, ANNOTATION_OPTIONAL, true, OPTIONAL,
      ROUTE_FORWARD},
     {"forward, task, own required", ACTION_FORWARD, ANNOTATION_REQUIRED, true, REQUIRED,

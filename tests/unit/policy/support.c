@@ -1,10 +1,10 @@
-/* What the tests of the policy share. */
+/* Shared by the tests of the policy. */
 #include "support.h"
 
 #include <check.h>
 #include <string.h>
 
-static const char *policies; /* what THOUGHTGATE_POLICIES holds */
+static const char *policies; /* the value of THOUGHTGATE_POLICIES */
 
 static const char *environment(const char *name)
 {

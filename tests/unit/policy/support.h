@@ -1,4 +1,4 @@
-/* What the tests of the policy share. */
+/* Shared by the tests of the policy. */
 #pragma once
 
 #include "taskgate/policy/policy.h"
@@ -8,7 +8,7 @@
 struct policy *policy_of(const char *text, const struct config **config);
 /* The same with Cedar policies, which the environment brings. */
 struct policy *policy_with(const char *text, const char *cedar, const struct config **config);
-/* Whether both load; what is said of them is appended to `said`. */
+/* Whether both load; their messages are appended to `said`. */
 bool load_policy(const char *text, const char *cedar, struct buffer *said);
 struct policy_decision decide(const struct policy *policy, const struct config *config,
                               const char *source, const char *name);

@@ -1,4 +1,4 @@
-/* The whole verdict on a call, and what of it can be said when something is not known. */
+/* The whole verdict on a call, and the known part of it if facts are missing. */
 #include <check.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static const struct {
      "pay", NO_ARGUMENTS, NO_ARGUMENTS, 0, ""},
     {"permit(principal, " FORWARD ", resource) when { resource has arguments };", "up", "pay",
      NO_ARGUMENTS, 0, VERDICT_FORWARD, ""},
-    /* what is not reached is not asked */
+    /* an unreached policy is not asked */
     {"permit(principal, " FORWARD ", resource)"
      " when { resource.name == \"x\" && resource.arguments.amount < 100 };",
      "up", "pay", NO_ARGUMENTS, 0, VERDICT_REJECT, ""},
@@ -66,7 +66,7 @@ static const struct {
     {"permit(principal, action, resource)" SMALL "forbid(principal, action, resource);", "up",
      "pay", NO_ARGUMENTS, 0, VERDICT_REJECT, ""},
     {"forbid(principal, action, resource)" SMALL, "up", "pay", NO_ARGUMENTS, 0, VERDICT_REJECT, ""},
-    /* a forbid that fails for sure counts, whatever else is unknown */
+    /* a forbid that surely fails counts, with any unknown facts */
     {"permit(principal, action, resource)" SMALL
      "forbid(principal, action, resource) when { resource.nothing };",
      "up", "pay", NO_ARGUMENTS, 0, VERDICT_REJECT, ""},
@@ -76,7 +76,7 @@ static const struct {
     {"permit(principal, " APPROVE ", resource);"
      "@thoughtgate_approval(\"ops\") permit(principal, " APPROVE ", resource)" SMALL,
      "up", "pay", NO_ARGUMENTS, NO_ARGUMENTS, 0, ""},
-    /* who calls, when, and what the tool was said to be */
+    /* the caller, the time, and the hints on the tool */
     {"permit(principal == ThoughtGate::App::\"auth:abc\", " FORWARD ", resource);", "up", "pay",
      NO_ARGUMENTS, 0, VERDICT_FORWARD, ""},
     {"permit(principal == ThoughtGate::App::\"auth:abc\", " FORWARD ", resource);", "up", "pay",
