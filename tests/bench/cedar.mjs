@@ -96,7 +96,7 @@ for (let round = 0; round < rounds; round++) {
 }
 if (!options.keep) fs.rmSync(folder, { recursive: true });
 
-// ---- what came of it
+// ---- results
 
 const of = (list, what, which) => (list.length ? median(list.map((one) => one[what][which])) : undefined);
 const numbers = rows.map(({ kind, size, engine: ours, wasm: theirs }) => ({

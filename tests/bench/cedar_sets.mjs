@@ -1,4 +1,4 @@
-// Policy sets to be measured, made anew each time and always the same: N policies, what they are asked about, and 64 requests.
+// Policy sets for the measurement, made anew each time and always the same: N policies, their entities, and 64 requests.
 import { Random } from '../cedar/random.mjs';
 
 const uid = (type, id) => ({ type: `ThoughtGate::${type}`, id });

@@ -1,4 +1,4 @@
-// What a forwarded call costs in instructions, and whether loops wait for each other's locks on its way.
+// The instructions of a forwarded call, and whether loops wait for each other's locks on its way.
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -44,7 +44,7 @@ async function instructions(upstream, file) {
   const { stdout } = await run('callgrind_annotate', ['--auto=no', out]);
   const total = Number(/^([\d,]+).*PROGRAM TOTALS/m.exec(stdout)[1].replaceAll(',', ''));
   console.log(`| instructions of a forwarded call | ${Math.round(total / CALLS)} |`);
-  // The lines of libraries name them; what was inlined in ours does not.
+  // The lines of libraries name the library; a function inlined into ours does not.
   const { stdout: all } = await run('callgrind_annotate', ['--auto=no', '--threshold=100', out], { maxBuffer: 1 << 26 });
   let ours = total;
   for (const library of ['libh2o-evloop', 'libc']) {

@@ -1,11 +1,11 @@
 /*
- * The client of the benchmark: N connections, each asks the same question again as soon as it has
- * the answer, for a number of questions or milliseconds, whichever ends first. One line of JSON.
+ * The client of the benchmark: N connections. Each sends the same request again as soon as it has
+ * the answer, until a number of requests or milliseconds is reached. One line of JSON.
  *
  *     load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold]
  *
- * FILE holds the bytes of one request. With `hold` each connection asks once and keeps what it
- * gets open until the end (idle streams); "ready" is said once all heads have come.
+ * FILE holds the bytes of one request. With `hold` each connection sends one request and
+ * keeps the answer open until the end (idle streams); it prints "ready" once all heads have come.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Connections and time, as the programs that measure need them. What fails ends the program. */
+/* Connections and time for the measuring programs. A failure ends the program. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ static inline int64_t now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec;
 }
 
-/* `receive_bytes`: how much the kernel may hold that nobody has read, 0 for its own choice. */
+/* `receive_bytes`: unread bytes that the kernel may hold, 0 for its own choice. */
 static inline int loopback_connect(long port, int receive_bytes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,

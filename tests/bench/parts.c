@@ -1,6 +1,6 @@
 /*
- * Parts of the gateway by themselves: what it takes to load a configuration into rules that
- * decide, and to read a call and decide about it. Medians, one line of JSON.
+ * Parts of the gateway by themselves: the time to load a configuration into rules, and to read a
+ * call and decide about it. Medians, one line of JSON.
  *
  *     parts CONFIGURATION BODY TIMES
  *
@@ -37,7 +37,7 @@ static struct policy *load(const char *path, const struct config **config)
     return policy;
 }
 
-/* What happens to a call with a task before anything is done with it. */
+/* The checks of a call with a task, before it is handled. */
 static enum policy_route judge(const struct policy *policy, const struct config *config,
                                struct str body)
 {

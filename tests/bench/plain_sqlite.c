@@ -1,5 +1,5 @@
 /*
- * What durable creates are compared with: the last ROWS of a gateway's database, written again by
+ * The comparison for durable creates: writes the last ROWS of a gateway's database again with
  * plain SQLite under the same schema, indexes and triggers, CLIENTS tasks a transaction (group
  * commit) with the gateway's pragmas. They are read from memory.
  *
@@ -57,7 +57,7 @@ static long number(const char *sql)
     return value;
 }
 
-/* The gateway's schema, and what it has stored in it so far, in memory. */
+/* The gateway's schema and its stored rows, in memory. */
 static void read_seen(const char *file)
 {
     char *sql = sqlite3_mprintf("ATTACH %Q AS file; ATTACH ':memory:' AS seen;"

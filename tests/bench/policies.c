@@ -1,6 +1,6 @@
 /*
  * Measures parsing and decisions of the Cedar engine on one core; prints one JSON object with
- * microseconds, and what was decided of each request.
+ * microseconds, and the decision on each request.
  *
  *     bench_policies POLICIES ENTITIES REQUESTS ROUNDS
  */

@@ -1,4 +1,4 @@
-// The benchmark: every round runs every row over every subject in turn, so that what else the machine does meets all alike.
+// The benchmark: every round runs every row over every subject in turn, so that other load of the machine meets all alike.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -41,7 +41,7 @@ const call = (name, size) => question('tools/call', { name, arguments: { padding
 
 // ---- measuring ----
 
-/** What one of our programs prints when it is done. */
+/** The output of one of our programs at its end. */
 async function said(name, ...args) {
   const child = spawn(program(name), args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
@@ -121,7 +121,7 @@ async function longRows(subjects) {
   }
 }
 
-/** How much of a long reply piles up before a client that reads slowly: in a fresh process, whose memory is its own. */
+/** The buffered part of a long reply to a client that reads slowly: in a fresh process, so that its memory is its own. */
 async function slowRow(subject) {
   await handshake(subject);
   await rpc(subject, { method: 'tools/call', params: { name: 'read' } });
@@ -161,7 +161,7 @@ async function listRows(sets) {
   for (const [tools, subjects] of sets) for (const [kind, file] of kinds) for (const subject of subjects) await measure(`tools/list of ${tools}${kind}, 1 connection`, subject, 1, file);
 }
 
-/** What plain SQLite makes of as many of the gateway's own rows. */
+/** The rate of plain SQLite for as many of the gateway's own rows. */
 async function plainRow(gateway, rows, clients) {
   const plain = await said('plain_sqlite', path.join(gateway.folder, 'taskgate.db'), path.join(folder, `plain-${files++}.db`), rows, clients);
   record(`durable creates, ${clients} clients`, 'plain SQLite', { rps: plain.rows / plain.seconds });
@@ -223,7 +223,7 @@ async function processRows(upstream, kind) {
 
 // ---- the report ----
 
-/** What is measured: in the JSON under these keys, in the table in a column or, with its unit, under "other". */
+/** The measured values: in the JSON under these keys, in the table in a column or, with a unit, under "other". */
 const OTHERS = [
   ['mb', (x) => `${number(x)} MB/s`],
   ['ms', (x) => `${number(x, 1)} ms`],

@@ -1,6 +1,6 @@
 /*
- * A client that asks once and reads the answer at so many bytes a second, or as fast as it can
- * when that is 0; little of what it has not read waits in the kernel. One line of JSON.
+ * A client that sends one request and reads the answer at so many bytes a second, or as fast as it
+ * can for 0. Few unread bytes wait in the kernel. One line of JSON.
  *
  *     slow PORT FILE BYTES_PER_SECOND
  *
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
             return 1;
         }
         taken += (size_t)n;
-        if (head == 0) { /* it comes in one piece, with what is behind it */
+        if (head == 0) { /* it comes in one piece, with the bytes after it */
             head = http_head_end(bytes, (size_t)n);
             left = http_body_length(bytes, head) + (long)head;
             if (head == 0 || strncmp(bytes + 9, "200", 3) != 0) {

@@ -1,4 +1,4 @@
-// What is measured: the fixed upstream alone, nginx before it, taskgate before it.
+// The measured subjects: the fixed upstream alone, nginx before it, taskgate before it.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -145,7 +145,7 @@ export function cpuSeconds(pids) {
 const statusKb = (pid, key) => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 export const rssKb = (pid) => statusKb(pid, 'VmRSS');
 
-/** From now on: answers how far the RSS has at most been above what it is now. */
+/** Starts now; the result says how far the RSS was at most above its present value. */
 export function peakKb(pid) {
   fs.writeFileSync(`/proc/${pid}/clear_refs`, '5'); // the peak is the present
   const before = rssKb(pid);

@@ -34,7 +34,7 @@ export class Cases {
     return [...names].map((name) => (this.random.once(4) ? `@${name}\n` : `@${name}(${quoted(this.random, stringValue(this.random))})\n`)).join('');
   }
 
-  /** Without a scope the condition is asked whatever the request. */
+  /** Without a scope the condition is evaluated for every request. */
   policy(effect, scoped, size) {
     const scope = scoped ? [this.scopePart('principal'), this.actionPart(), this.scopePart('resource')].join(', ') : 'principal, action, resource';
     const conditions = this.random.list(scoped ? this.random.below(3) : 1, () => {

@@ -1,4 +1,4 @@
-// The corners of the grammar, one by one: what nearly is a policy, and what only looks as if it were none.
+// The corners of the grammar, one by one: texts that nearly are policies, and policies that do not look like one.
 
 /** Whole texts. */
 export const texts = [

@@ -1,4 +1,4 @@
-// Entities and requests as JSON, with anything at any place of them: what is read, and as what.
+// Entities and requests as JSON, with any value at any place: whether it is read, and how.
 
 const group = { type: 'Group', id: 'g' };
 const entity = (type, id = 'g') => ({ __entity: { type, id } });
@@ -23,7 +23,7 @@ const values = [1, -1, 0, true, 's', '', null, 1.5, 9007199254740991, [], {}, [1
   extension('isIpv4', address), extension('isInRange', address, range), extension('lessThan', extension('decimal', '1.2'), extension('decimal', '1.3')),
   extension('toDate', day), extension('toTime', day), extension('offset', day, hours), extension('offset', day), extension('offset', day, 1),
   extension('offset', hours, day), extension('durationSince', day, day), extension('toDays', hours), [address], { n: address }, { __extn: { fn: 'offset', args: [day, hours], x: 1 } },
-  // what older and other versions escape
+  // escapes of older and other versions
   { __expr: '1' }, { __expr: 'ip("1.2.3.4")' }, { __expr: 1 }, { __expr: '1', x: 1 }, { __unknown: 'x' }];
 
 export const policies = ['true', 'principal.a == principal.b', 'principal.a == context.a', 'context.a == context.b', 'principal.a == "ip"', 'principal.a == []', 'principal.a == {}',

@@ -1,4 +1,4 @@
-// Literals of every type, most of them at the edges of what the language takes, some beyond.
+// Literals of every type, most of them at the limits of the language, some beyond.
 
 const longs = ['0', '1', '2', '7', '-1', '-5', '42', '1000', '9223372036854775807', '-9223372036854775808',
   '4611686018427387904', '3037000500', '-3037000500', '007', '9223372036854775806', '-9223372036854775807'];

@@ -26,7 +26,7 @@ const lines = (list) => `[\n${list.map((one) => JSON.stringify(one)).join(',\n')
 
 const accepts = (text) => cedar.checkParsePolicySet({ staticPolicies: text }).type === 'success';
 
-/** The request with what cedar-wasm makes of it. */
+/** The request with the answer of cedar-wasm. */
 function answered(request, policies, entities) {
   const answer = cedar.isAuthorized({ ...request, policies: { staticPolicies: policies }, entities });
   if (answer.type !== 'success') throw new Error(JSON.stringify(answer.errors.map((error) => error.message)));

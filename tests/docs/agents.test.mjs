@@ -10,7 +10,7 @@ import { Session } from './lib/session.mjs';
 const document = 'docs/agents.md';
 const skip = process.env.TASKGATE_BIN || exists('build/taskgate') ? exampleMissing : 'build/taskgate is not built';
 
-/** Each example: what is asked, and the block with its answer, if the document shows it. */
+/** Each example: the request, and the block with its answer, if the document shows it. */
 const examples = [];
 for (const block of blocks(read(document)).filter(({ language }) => language.startsWith('json'))) {
   const value = JSON.parse(block.text);
@@ -22,7 +22,7 @@ for (const block of blocks(read(document)).filter(({ language }) => language.sta
 const ID = /tg_[0-9a-f-]{36}|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 const TIME = /\b20\d\d-\d\d-\d\dT[\d:.]+Z/g;
 
-/** What the ids of the document are in this run: each stands for one, everywhere. */
+/** The ids of this run for the ids of the document: each stands for one, everywhere. */
 class Names {
   known = new Map();
 
@@ -34,7 +34,7 @@ class Names {
   /** The document's words with this run's ids. */
   filled = (value) => JSON.parse(JSON.stringify(value).replace(ID, (id) => this.known.get(id) ?? id));
 
-  /** Asserts that `actual` is what the document says; "…" stands for further members. */
+  /** Asserts that `actual` equals the document's answer; "…" stands for further members. */
   same(actual, said, at = 'the answer') {
     if (typeof said === 'string' && typeof actual === 'string') {
       const [ours, theirs] = [said.match(ID) ?? [], actual.match(ID) ?? []];

@@ -1,4 +1,4 @@
-// Does what the documents tell a reader to do, in their order, beside one scripts/run on free ports.
+// Runs the commands of the documents, in their order, beside one scripts/run on free ports.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const COMMAND_MS = 60_000;
 const START_MS = 150_000;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'taskgate-docs-'));
-const running = []; // what goes on in the background
+const running = []; // commands in the background
 let environment;
 let substitutions;
 
@@ -36,7 +36,7 @@ before(async () => {
   const { THOUGHTGATE_ADMIN_TOKEN, ...own } = process.env;
   const admin = `http://127.0.0.1:${ports.THOUGHTGATE_ADMIN_PORT}`;
   environment = { ...own, ...ports, TASKGATE_RUN_DIR: folder, THOUGHTGATE_ADMIN_URL: admin };
-  // What stands in the documents for the values of this run.
+  // The texts of the documents, and the values of this run for them.
   substitutions = [
     ['http://127.0.0.1:7469', admin],
     ['http://127.0.0.1:7467', `http://127.0.0.1:${ports.THOUGHTGATE_OUTBOUND_PORT}`],

@@ -1,4 +1,4 @@
-// What the documents point at is there: files, headings, tests.
+// The targets of the documents exist: files, headings, tests.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -27,10 +27,10 @@ for (const document of documents) {
   });
 }
 
-/** A document's text without its line ends: what it quotes may go over two lines. */
+/** A document's text without its line ends, because a quotation may go over two lines. */
 const flowing = (document) => read(document).replace(/\s+/g, ' ');
 
-/** The names of the tests in a file: the first words of test(), or of what calls it. */
+/** The names of the tests in a file: the first argument of test(), or of a function that calls it. */
 function titles(file) {
   const calls = read(file).matchAll(/^ *(?:test|refuses|errors)\((['"`])((?:\\.|(?!\1).)*)\1/gm);
   return [...calls].map(([, , text]) => text.replaceAll("\\'", "'").replaceAll('\\`', '`'));

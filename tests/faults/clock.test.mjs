@@ -18,7 +18,7 @@ async function stage(t) {
     upstream: { tools: [tool('delete_user'), tool('purge_user'), tool('read')] },
     env: clock.environment,
   });
-  // h2o closes what seems to have been idle for an hour, and a request on a kept connection may meet that.
+  // h2o closes connections that seem idle for an hour, and a request on a kept connection may meet that.
   const client = await place.connect({ token: 'A', keepAlive: false });
   return { ...place, clock, client };
 }

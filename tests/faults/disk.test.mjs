@@ -23,7 +23,7 @@ async function stage(t, wrap = () => []) {
   return { upstream, gateway, admin: gateway.admin, client, disk };
 }
 
-/** While nothing can be written: what needs a human fails and says so, the rest goes on. */
+/** While nothing can be written, a call that needs a human fails and says so, and other calls go on. */
 async function failsClosed({ upstream, gateway, admin, client }, taskId) {
   const before = upstream.calls.length;
   const refusal = await client.error('tools/call', { name: 'delete_user', arguments: { who: 'x'.repeat(20_000) }, task: {} });
@@ -115,7 +115,7 @@ test('no file may grow (RLIMIT_FSIZE): the process lives, fails closed, and goes
   const place = await stage(t);
   const { taskId } = await place.client.createTask('delete_user');
   limitFiles(place.gateway.child.pid, 0);
-  place.gateway.child.signal('SIGXFSZ'); // what the kernel sends to whoever writes, were it only a line of the log
+  place.gateway.child.signal('SIGXFSZ'); // the kernel sends it to any writer, even of a line of the log
   await failsClosed(place, taskId);
   limitFiles(place.gateway.child.pid, 'unlimited');
   await worksAgain(place, taskId);

@@ -1,11 +1,11 @@
 // Each call that can fail fails once, while a gateway is busy and while one starts: a clear error or none, no crash, no leak,
-// and all that anybody was told still holds.
+// and every acknowledgement still holds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { generator } from '../integration/lib/random.mjs';
 import { FAULTY, faultyMissing, Plan } from './lib/plan.mjs';
 
-process.env.TASKGATE_BIN = FAULTY; // before what follows reads it
+process.env.TASKGATE_BIN = FAULTY; // before the next step reads it
 const { connectedRaw } = await import('../integration/lib/client.mjs');
 const { Child } = await import('../integration/lib/child.mjs');
 const { Gateway, temporaryFolder, workflow } = await import('../integration/lib/gateway.mjs');
@@ -55,7 +55,7 @@ async function setTheStage(t, env = {}) {
   return place;
 }
 
-/** One of each that can be asked of it. Whatever fails says so, and the ledger hears of all that does not. */
+/** One request of each kind. A failure must say so, and the ledger gets every success. */
 async function roundTrip(place) {
   const { client, gateway, ledger } = place;
   const { admin } = gateway;
@@ -96,7 +96,7 @@ async function roundTrip(place) {
   ]);
 }
 
-/** What was promised holds; a gateway that has died may have died of a lack of memory alone, and is there again. */
+/** The promises hold. A gateway may have died only of a lack of memory, and then it is there again. */
 async function recovers(place, kind) {
   const { gateway, plan } = place;
   plan.disarm();

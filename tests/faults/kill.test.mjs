@@ -49,7 +49,7 @@ async function stage(t, ledger, random) {
   return { gateway, clients, note, problems, upstream };
 }
 
-/** Resolves at the moment to kill; counts what it was. */
+/** Resolves at the moment to kill, and counts the kind of moment. */
 function momentToKill(random, note, moments) {
   const moment = pick(random, MOMENTS.filter((m) => m !== 'the start'));
   const now = signal();
@@ -95,7 +95,7 @@ async function round({ gateway, clients, note, problems }, ledger, random, momen
   ledger.check(tasks);
 }
 
-/** Every client gets what is due to it: no approved task is left behind, and each tells the same story twice. */
+/** Every client gets its outcome: no approved task is left, and each task gives the same outcome twice. */
 async function settle({ gateway, clients, problems }, ledger) {
   let tasks = await allTasks(gateway.admin);
   const mine = [...tasks.values()].filter((task) => ledger.tasks.get(task.id)?.client);

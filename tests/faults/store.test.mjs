@@ -1,4 +1,4 @@
-// The database itself: held by another program, or with pages that are no longer what was written.
+// The database itself: locked by another program, or with overwritten pages.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
@@ -119,7 +119,7 @@ test(`pages overwritten under a running gateway (TASKGATE_SEED=${seed})`, async 
   const place = await stage(t, { config: { limits: { pending_per_principal: 1000 } } });
   const client = await place.connect({ token: 'A' });
   const ids = await Promise.all(Array.from({ length: 300 }, async () => (await client.createTask('delete_user', { filler: 'x'.repeat(2000) })).taskId));
-  // What is in the log is not yet in the file: wait for the idle moment in which it is moved.
+  // The content of the log is not yet in the file: wait for the idle moment that moves it.
   await until(() => fs.statSync(place.gateway.storePath).size > 500_000, 'a checkpoint');
   corrupt(place.gateway.storePath, generator(), 200);
   await askEverything(place, client, ids);

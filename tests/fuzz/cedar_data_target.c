@@ -1,7 +1,7 @@
 /*
  * Files of entities and requests in Cedar's JSON form, a NUL between the two: a file is refused
- * exactly when something is said of it, at a place that it has, and exactly when its items are
- * refused one by one; what is accepted can be decided, each time alike.
+ * exactly when a problem is reported, at a place inside it, and exactly when one of its items is
+ * refused alone. Accepted requests can be decided, each time alike.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * Policies printed and read again decide as before: same decision, same reasons, same errors,
  * over entities and requests that are made of the words and strings of the text itself. And
- * printing what was printed changes nothing.
+ * printing a printed text changes nothing.
  */
 #include <string.h>
 
@@ -12,9 +12,9 @@
 
 #define MOST 12
 
-/* What the text speaks of. */
+/* The words and strings of the text. */
 struct words {
-    struct str names[MOST]; /* attributes, types, ids: whatever stands there */
+    struct str names[MOST]; /* attributes, types, ids */
     size_t name_count;
     struct cedar_uid uids[MOST];
     size_t uid_count;

@@ -1,6 +1,6 @@
 /*
- * The reader of Cedar policies: what it accepts are policies whose texts, each read alone, say
- * the same; what it refuses has a place in the text; and nothing is both.
+ * The reader of Cedar policies: the text of each accepted policy, read alone, gives the same
+ * policy. A refusal has a place in the text. No text is both.
  */
 #include <string.h>
 
@@ -57,7 +57,7 @@ static unsigned take_number(struct str *line)
     return number;
 }
 
-/* fuzz:LINE:COLUMN: what, in printable characters alone. */
+/* fuzz:LINE:COLUMN: MESSAGE, in printable characters alone. */
 static void check_problem(struct str line, size_t lines)
 {
     for (size_t i = 0; i < line.length; i++)

@@ -1,4 +1,4 @@
-/* Cursors: what is accepted is byte for byte what the gateway would have written. */
+/* Cursors: an accepted cursor equals, byte for byte, one that the gateway would write. */
 #include "methods/cursor.h"
 
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-/* Durations: what is read is never negative, and is read the same again once it is written. */
+/* Durations: a read duration is never negative, and is equal after writing and reading again. */
 #include "fuzz.h"
 #include "taskgate/config/duration.h"
 

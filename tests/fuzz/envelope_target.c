@@ -1,6 +1,6 @@
 /*
- * The envelope reader against jansson: an accepted message means to a second reader what the
- * spans say, no key of it looks like a protocol key without being one, and the executed bytes are
+ * The envelope reader against jansson: for a second reader an accepted message has the values of
+ * the spans, no key of it looks like a protocol key without being one, and the executed bytes are
  * the same message less its task.
  */
 #include <jansson.h>
@@ -49,7 +49,7 @@ static void check_member(const struct envelope *envelope, const struct envelope_
                          const json_t *params, const char *key)
 {
     check_span(envelope, member->raw, params, key);
-    /* Nobody reads the params of a response. */
+    /* The params of a response are not read. */
     if (envelope->kind != ENVELOPE_RESPONSE)
         check_text(member->text, json_object_get(params, key));
 }

@@ -1,5 +1,5 @@
 /*
- * Folding against what must hold of it (again it changes nothing, bounded growth, the same in one
+ * Folding against its invariants (folding again changes nothing, bounded growth, the same in one
  * piece and by characters), and the search for siblings that fold alike against all pairs.
  */
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 /*
- * What the fuzz targets share: the entry point that libFuzzer calls, and the check that ends the
+ * Shared by the fuzz targets: the entry point that libFuzzer calls, and the check that ends the
  * run. A target never trusts the code under test to judge itself: it compares with a second
  * reader, a model, or a way back.
  */

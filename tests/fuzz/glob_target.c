@@ -1,7 +1,7 @@
 /*
  * Globs against a second matcher that reads the pattern anew for every question, character by
- * character and with memory of what has failed: both agree about every pattern and subject, and
- * every literal of a pattern stands in what it matches.
+ * character and with memory of failed tries: both agree about every pattern and subject, and every
+ * literal of a pattern is part of every match.
  */
 #include <string.h>
 

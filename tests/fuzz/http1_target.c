@@ -1,7 +1,7 @@
 /*
  * The reader of responses of the small HTTP/1.1 client: however the bytes are cut, the same head,
- * body, end and fault come out; what is accepted has one frame alone, and the body is what a
- * plain reading of that frame gives.
+ * body, end and fault come out. An accepted response has one frame alone, and its body equals a
+ * plain reading of that frame.
  */
 #include <string.h>
 
@@ -47,8 +47,8 @@ static void note_head(struct outcome *outcome, const struct http1_head *head)
     FUZZ_EXPECT(!outcome->is_sized || !outcome->is_chunked);
 }
 
-/* Lengths of the pieces come from `cuts`; without any it is one piece. What a step does not use
- * comes again with more behind it. */
+/* Lengths of the pieces come from `cuts`; without any it is one piece. Bytes that a step does not
+ * use come again with more after them. */
 static void read_response(struct outcome *outcome, struct str bytes, struct str cuts)
 {
     static struct http1_head head;

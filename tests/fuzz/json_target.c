@@ -1,6 +1,6 @@
 /*
- * json_check() against jansson: both accept the same texts, but for what jansson cannot hold and
- * what is nested deeper than ENVELOPE_MAX_DEPTH; and edits mean what they say.
+ * json_check() against jansson: both accept the same texts, except values that jansson cannot hold
+ * and nesting deeper than ENVELOPE_MAX_DEPTH. And edits have their intended effect.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void check_edits(struct str text, struct second_value *value)
     buffer_finish(&out);
 }
 
-/* What is canonical stays as it is. */
+/* A canonical text does not change. */
 static void check_canonical(struct str text)
 {
     struct buffer once, twice;

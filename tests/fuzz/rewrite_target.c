@@ -1,7 +1,7 @@
 /*
- * Rewriting upstream's replies: whatever an upstream answers, what the client gets is strict JSON
- * with the gateway's capabilities, with every listed tool announced as it was judged, and with
- * nothing that was hidden; and no text makes an error that is not JSON.
+ * Rewriting upstream's replies: for any answer of an upstream the client gets strict JSON with the
+ * gateway's capabilities, with every listed tool announced as it was judged, and without hidden
+ * tools. And no text makes an error that is not JSON.
  */
 #include <string.h>
 
@@ -145,7 +145,7 @@ static void check_progress(struct str message)
     buffer_finish(&out);
 }
 
-/* C0 and C1 controls and what turns the direction of text, as UTF-8. */
+/* C0 and C1 controls and characters that turn the direction of text, as UTF-8. */
 static bool misleads_a_terminal(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {

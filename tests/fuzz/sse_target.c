@@ -1,6 +1,6 @@
 /*
- * Event streams: however a stream is cut into pieces, the same events come out as a plain reading
- * line by line gives; and what is written comes back as one event, whatever stands in its fields.
+ * Event streams: however a stream is cut into pieces, the same events come out as from a plain
+ * reading line by line. A written event comes back as one event, for any text in its fields.
  */
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void read_in_pieces(struct str stream, size_t step, struct buffer *out)
                 buffer_append(&waiting, piece);
                 break;
             }
-            /* One event at a time: what follows the first is fed again. */
+            /* One event at a time: the bytes after the first are fed again. */
             splitter = before;
             FUZZ_EXPECT(sse_splitter_feed(&splitter, str_slice(piece.bytes, first), NULL) == first);
             buffer_append(&waiting, str_slice(piece.bytes, first));
@@ -105,7 +105,7 @@ static void take_line(struct reference *reference, struct str line, struct buffe
     }
 }
 
-/* Line by line, as the standard describes it. What follows the last line end is no line yet. */
+/* Line by line, as the standard describes it. The text after the last line end is no line yet. */
 static void read_plainly(struct str stream, struct buffer *out)
 {
     struct reference reference = {.has_data = false};

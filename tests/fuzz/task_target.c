@@ -1,7 +1,7 @@
 /*
  * The life of a task, driven by random changes, clocks and copies, against a model written from
- * design §5 and the contract: who may go where, what each move sets, and that nothing leaves a
- * terminal state, runs without an approval, or is approved twice by an operator.
+ * design §5 and the contract: the permitted moves, the fields that each move sets, and that no task
+ * leaves a terminal state, runs without an approval, or is approved twice by an operator.
  */
 #include <string.h>
 
@@ -57,7 +57,7 @@ static bool model_accepts(const struct model *model, const struct task_change *c
 {
     if (!model_can_move(model->state, change->to))
         return false;
-    /* Only what was promoted expires while it runs, and that is never given back. */
+    /* Only a promoted task expires while it runs, and it is never given back. */
     if (model->state == TASK_EXECUTING && change->to == TASK_APPROVED &&
         (change->by || model->promoted || model->returns + 1 >= TASK_MOST_TRIES))
         return false;
@@ -137,7 +137,7 @@ static struct task_change random_change(struct fuzz_input *input)
         .outcome = (enum task_outcome)((more >> 6) % 3),
         .credentials = digests[more >> 2 & 3],
     };
-    /* Half of the time what the target state needs is there. */
+    /* Half of the time the change has the facts that the target state needs. */
     if (what & 0x80) {
         change.failure = change.to == TASK_FAILED ? TASK_FAILURE_UPSTREAM : TASK_FAILURE_NONE;
         change.outcome = change.to == TASK_COMPLETED ? TASK_OUTCOME_RESULT : TASK_OUTCOME_NONE;
@@ -161,7 +161,7 @@ static void try_change(struct task *task, struct model *model, const struct task
         model_apply(model, change, now_ms);
 }
 
-/* What every read does: a deadline that has passed is applied first. */
+/* As in every read: a passed deadline is applied first. */
 static void try_clock(struct task *task, struct model *model, int64_t now_ms)
 {
     struct task_change change;

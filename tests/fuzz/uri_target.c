@@ -1,6 +1,6 @@
 /*
- * URIs in their one spelling against what must hold of it: normalizing it again
- * changes nothing, its scheme is in lower case, its path has no dot segments, and no escape stands
+ * URIs in their one spelling against its invariants: normalizing it again changes
+ * nothing, its scheme is in lower case, its path has no dot segments, and no escape stands
  * for an unreserved character.
  */
 #include <ctype.h>

@@ -1,4 +1,4 @@
-// How long a human has, by whichever way the call came, and how long an approval then holds.
+// The time that a human has, for every way of a call, and the time that an approval holds.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -113,7 +113,7 @@ const statusIs = (...statuses) => (params, request, server) => statuses.includes
 const ownWorking = (params, request, server) => statusIs('working')(params, request, server) && !isForeign(params, request, server);
 const ofNone = (params, request, server) => typeof params.taskId === 'string' && !entryOf(server, params);
 
-/** For each requirement, what is wrong with a server that meets all the others; some can be missed in several ways. */
+/** For each requirement, the faults of a server that meets all the others; some requirements have several. */
 const FAULTS = {
   'initialize-answered': [onResult('initialize', (result) => delete result.capabilities), onRequest(({ rpc }) => rpc?.method === 'initialize', () => ({ status: 404, text: 'not here' }))],
   'initialize-server-info': [onResult('initialize', ({ serverInfo }) => delete serverInfo.version)],

@@ -52,7 +52,7 @@ async function called(admin, body) {
   return answer.json;
 }
 
-/** What the gateway's session for this call sent upstream, in order. */
+/** The messages that the gateway's session for this call sent upstream, in order. */
 const sessionOf = (upstream, request) => upstream.requests.filter((r) => r.headers['mcp-session-id'] === request.headers['mcp-session-id']);
 
 test('what may be forwarded runs at once, with a session of its own and the static headers, and leaves none behind', async (t) => {
@@ -260,7 +260,7 @@ test('what was approved before a restart, and not yet run, runs after it, once',
   upstream.refusing = false;
   gateway.options.env = { ...TOKENS, UPSTREAM_SECRET: 'Bearer fresh-secret' };
   await gateway.restart();
-  await admin.inState(task.id, 'completed'); // nobody has asked for the result
+  await admin.inState(task.id, 'completed'); // before any request for the result
   assert.equal(upstream.calls.length, 1);
 });
 

@@ -39,7 +39,7 @@ test('after a restart a call with other headers lends no credentials, and status
   assert.match(refused.statusMessage, /headers of the last call differ/);
   await until(async () => /headers of the last call differ/.test((await admin.task(taskId)).statusMessage), 'operators to read it, too');
   assert.equal(upstream.calls.length, 0);
-  // What differs between calls of one client does not count.
+  // Headers that differ between calls of one client do not count.
   await poll(client, taskId, { 'user-agent': 'other', traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', accept: 'application/json' });
   await admin.inState(taskId, 'completed');
   assert.deepEqual(ofCall(upstream.calls[0]), ['a', 'Bearer a', undefined]);

@@ -1,4 +1,4 @@
-// What upstream asks while the gateway runs a call: who is asked, by which way, and whose answer counts.
+// Questions of upstream while the gateway runs a call: the client that gets them, the way, and the answer that counts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ElicitRequestSchema, CreateMessageRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -24,7 +24,7 @@ const stage = (t, handler, more = {}) =>
     upstream: { tools: [tool('book_dinner')], capabilities: { tools: {}, notifications: { tasks: { status: true } } }, handlers: { 'tools/call': handler }, ...more.upstream },
   });
 
-/** An approved task whose execution asks. */
+/** An approved task with a question during its execution. */
 async function asking(t, handler, { capabilities = ASKABLE, ...more } = {}) {
   const stageOf = await stage(t, handler, more);
   const client = await stageOf.connect({ capabilities });

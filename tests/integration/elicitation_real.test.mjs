@@ -22,7 +22,7 @@ async function stage(t, name, options = {}) {
   return { server, gateway, admin: gateway.admin, sdk: (more) => sdkClient(t, gateway.url, { awaitStream: true, ...more }) };
 }
 
-/** A client that can be asked itself, with what it was asked. */
+/** A client that declares elicitation, with the questions that it got. */
 async function able(sdk, content, tasks = {}) {
   const seen = [];
   const client = await sdk({
@@ -35,7 +35,7 @@ async function able(sdk, content, tasks = {}) {
   return { client, seen };
 }
 
-/** A client that runs what it is asked as tasks of its own, when the server wants that. */
+/** A client that answers questions with tasks of its own, if the server wants that. */
 const runsQuestionsAsTasks = (t, url, seen) => {
   const store = new InMemoryTaskStore();
   defer(t, () => store.cleanup());

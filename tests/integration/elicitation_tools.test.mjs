@@ -1,4 +1,4 @@
-// Clients that can be asked nothing: what the server asks waits in the gateway's tools.
+// Clients without elicitation: the server's questions wait in the gateway's tools.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asks, elicit, PARTY, responseTo, SAMPLE, sample } from './lib/asking.mjs';
@@ -125,7 +125,7 @@ test('what comes on the GET stream is taken out of it, too; other messages pass'
   const [{ requestId }] = json(await listed(client));
   await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize: 9 } });
   assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'accept', content: { partySize: 9 } });
-  // The stream may end and come back; what it brought is still to be answered.
+  // The stream may end and come back; its question stays open.
   s.upstream.push({ jsonrpc: '2.0', ...elicit('e-2') });
   const [second] = json(await listed(client));
   listening.abort();

@@ -1,4 +1,4 @@
-// What was judged is what is sent: bodies that two parsers could read differently never pass.
+// The judged bytes are sent: a body that two parsers could read differently never passes.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { connectedRaw } from './lib/client.mjs';

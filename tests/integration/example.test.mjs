@@ -1,4 +1,4 @@
-// The example server behind the gateway: its journal shows what was executed, byte for byte and how often.
+// The example server behind the gateway: its journal shows each executed call, byte for byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectedRaw } from './lib/client.mjs';

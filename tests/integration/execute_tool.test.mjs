@@ -261,7 +261,7 @@ for (const workers of [1, 3]) {
     assert.deepEqual(upstream.of('notifications/cancelled').map((r) => r.rpc.params.requestId), [4711]);
     call.reply.result({ content: [{ type: 'text', text: 'worth it' }] });
     await admin.inState(id, 'completed');
-    // What is over is upstream's business again.
+    // After its end a question is upstream's business again.
     await cancel(call.id);
     await upstream.received('notifications/cancelled', 2);
   });

@@ -1,5 +1,5 @@
-// What hostile or broken peers try: nothing reaches upstream that was not judged, nobody is taken for somebody else, and
-// neither a client that stops reading nor an upstream that never stops talking takes the gateway down.
+// Hostile or broken peers: nothing reaches upstream unjudged, no client is taken for another, and neither a client that
+// stops reading nor an upstream that never stops talking takes the gateway down.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
@@ -49,7 +49,7 @@ test('a word of megabytes makes no line of megabytes in the log', async (t) => {
   assert.ok(gateway.child.stderr.length < 200_000, `${gateway.child.stderr.length} characters`);
 });
 
-// ---- what was judged is what upstream reads ----
+// ---- upstream gets the judged bytes ----
 
 test('a body in another charset or coding than the one it was judged in is refused', async (t) => {
   const { gateway, upstream, connect } = await stage(t);
@@ -87,7 +87,7 @@ test('a body of a GET or DELETE does not go up', async (t) => {
   }
 });
 
-// ---- who is who ----
+// ---- identities ----
 
 test('a header that says who asks is given once or the request is refused', async (t) => {
   const { gateway, connect } = await stage(t);
@@ -180,7 +180,7 @@ test('an approval given by many at once on four workers is executed once', async
   const clients = await Promise.all(Array.from({ length: 8 }, () => connect({ token: 'same' })));
   for (let round = 0; round < 10; round++) {
     const { taskId } = await clients[0].createTask('delete_user', { round });
-    // Every client holds the owner's credentials, on whichever worker it has met.
+    // Every client has the owner's credentials, on any worker.
     const results = Promise.all(clients.map((c) => c.call('tasks/result', { taskId })));
     await Promise.all(clients.map((c) => c.result('tasks/get', { taskId })));
     const decisions = await Promise.all(Array.from({ length: 6 }, (_, i) => admin.decide(i === 5 ? 'cancel' : 'approve', taskId)));
@@ -243,7 +243,7 @@ test('a stream that ends in the middle of a long event, read slowly, ends', asyn
   assert.equal((await exchange(`${gateway.adminUrl}/health`)).status, 200);
 });
 
-// A sanitizer keeps what was freed for a while: here that would look like what is never freed.
+// A sanitizer keeps freed memory for a while: here that would look like a leak.
 const measured = { env: { ASAN_OPTIONS: [process.env.ASAN_OPTIONS, 'quarantine_size_mb=1'].filter(Boolean).join(':') } };
 const memoryOf = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
 

@@ -1,4 +1,4 @@
-// The harness itself, against real servers and without a gateway: what the other files rely on.
+// The harness itself, against real servers and without a gateway: the other files rely on it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ElicitRequestSchema, CreateMessageRequestSchema } from '@modelcontextprotocol/sdk/types.js';

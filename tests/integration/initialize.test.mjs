@@ -1,4 +1,4 @@
-// The rewriting of `initialize`: what is detected, what is added, and that everything else stays.
+// The rewriting of `initialize`: the detected capabilities, the added ones, and unchanged other members.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { scene } from './lib/scene.mjs';
 import { TASKS } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
-/** What every client sees under capabilities.tasks when upstream has nothing: both spellings at once. */
+/** The capabilities.tasks for every client if upstream has none: both spellings at once. */
 const SUPERSET = { list: {}, cancel: {}, requests: { 'tools/call': true, tools: { call: {} } } };
 
 async function capabilitiesFor(t, capabilities, replyAs = 'json') {

@@ -1,4 +1,4 @@
-// What a client built like the Inspector expects of a server with tasks: one named test for each expectation.
+// The expectations of a client like the Inspector on a server with tasks: one named test for each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskSchema } from '@modelcontextprotocol/sdk/types.js';

@@ -106,7 +106,7 @@ for (const [how, params] of [
     assert.deepEqual((await listening.message(isProgress(2), 'progress of the task')).params, { ...progress('theirs', 2).params, _meta: { [RELATED]: { taskId } } });
     up.event(log(5));
     assert.deepEqual((await listening.message((m) => m.method === 'notifications/message', 'the log message')).params, { ...log(5).params, _meta: { [RELATED]: { taskId } } });
-    // Who waits for the result hears of it on a token of its own.
+    // A request that waits for the result gets it with its own token.
     const waiting = await client.stream('tools/call', { name: 'get_task_result', arguments: { task_id: taskId }, _meta: { progressToken: 9 } });
     up.event(progress('theirs', 3));
     assert.deepEqual((await waiting.message(isProgress(3), 'progress for who waits')).params, { ...progress(9, 3).params, _meta: { [RELATED]: { taskId } } });

@@ -94,7 +94,7 @@ test('a second process on the same store exits 1 and says why', async (t) => {
   assert.equal((await gateway.admin.get('/health')).status, 200);
 });
 
-/** What a start that fails says: exit 1, and the one error in the log. */
+/** The result of a failed start: exit 1, and the one error in the log. */
 async function failedStart(gateway, name, { config = {}, port, adminPort, env = {} }) {
   const folder = path.join(gateway.folder, name);
   fs.mkdirSync(folder);

@@ -1,4 +1,4 @@
-// Limits: what is too much is refused at once, says when to come back, and costs nobody else anything.
+// Limits: an excess request is refused at once, with the time to come back, and costs no other client anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';

@@ -19,7 +19,7 @@ import { until } from './lib/wait.mjs';
 
 const told = (receiver, more = {}) => ({ url: receiver.url, secret_env: 'NOTIFY_SECRET', ...more });
 
-/** A gateway whose `write` needs an approval, and that tells `notify`. */
+/** A gateway with a `write` that needs an approval, and with endpoints `notify`. */
 const stage = (t, notify, { approval = workflow('10m'), ...more } = {}) =>
   scene(t, {
     rules: [['write', 'approve']],
@@ -98,7 +98,7 @@ test('arguments are told on demand, less what redact_fields hide', async (t) => 
 
 test('a failing endpoint is asked again, later each time, with the same id; the same task waits, others do not', async (t) => {
   const receiver = await startReceiver(t);
-  let failing; // the first task that is told
+  let failing; // the first notified task
   receiver.answer = ({ json }) => ((failing ??= json.task.id) === json.task.id && receiver.heard(failing).length < 4 ? 500 : 200);
   const { gateway, admin, connect } = await stage(t, [told(receiver)]);
   const client = await connect();

@@ -1,4 +1,4 @@
-// Operators by name: whose token it is, what they may, what is told and kept of them.
+// Operators by name: the holders of tokens, their rights, and the records of them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';

@@ -1,4 +1,4 @@
-// Whose task it is: nobody else can see it, guess it, list it or end it.
+// The owner of a task: no other client can see it, guess it, list it or end it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';

@@ -10,8 +10,8 @@ const { taskIn } = PlainClient;
 const TTL_MS = 3000;
 
 /**
- * Each makes one event happen; `ready` resolves once the client waits in await_activity, and is called by those that
- * have something to prepare. They return what the event must say.
+ * Each makes one event happen; `ready` resolves once the client waits in await_activity, and is called after the
+ * preparation. They return the expected event.
  */
 const causes = {
   task_completed: async ({ client, target, ready }) => {
@@ -66,14 +66,14 @@ const causes = {
   },
 };
 
-/** The client waits; `cause` happens; what it is told of. */
+/** The client waits; `cause` happens; returns the events in the answer. */
 async function woken(t, gateway, kind, target, cause) {
   const client = await PlainClient.connect(t, gateway, kind);
   const active = async () => (await client.admin.metrics())['thoughtgate_active_requests'];
   const open = [];
   let waiting;
   const ready = async () => {
-    await client.tool('list_servers'); // whatever is to be told is told
+    await client.tool('list_servers'); // all events are taken
     waiting = client.tool('await_activity', { timeout_ms: 50_000 });
     await until(async () => (await active()) === 2, 'the GET stream and the wait are open');
   };
@@ -89,7 +89,7 @@ for (const target of targets) {
     const gateway = await plainGateway(t, target, server, { pseudo_tools: HURRIED, pseudo_tasks: { defaultTtlMs: TTL_MS } });
     for (const [kindName, kind] of Object.entries(plainKinds)) {
       for (const [cause, happen] of Object.entries(causes)) {
-        if (cause === 'notification' && !target.notify) continue; // it sends nothing but logs, which wake nobody
+        if (cause === 'notification' && !target.notify) continue; // it sends only logs, which end no wait
         await t.test(`${target.name}, ${kindName}: await_activity is woken by ${cause}`, async (t) => {
           const { told, expected: { type = cause, data } } = await woken(t, gateway, kind, target, happen);
           assert.deepEqual(told.triggers, [{ type: 'event', server: 'up', eventType: type }]);

@@ -1,4 +1,4 @@
-// `action: policy`: Cedar policies decide by what is in a call; whose task it then is; reload and drift.
+// `action: policy`: Cedar policies decide by the content of a call; the owner of the task; reload and drift.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -140,7 +140,7 @@ test('without any policies every call is rejected, and the log says so at the st
   assert.match(stderr, /warning: governance\.rules\[0\]\.action: there are no Cedar policies/);
 });
 
-// ---- what policies see ----
+// ---- the facts for policies ----
 
 test('who asks, what upstream says of the tool, and when', async (t) => {
   const policies = [
@@ -195,7 +195,7 @@ test('policy_id chooses among policies with an @id', async (t) => {
   assert.equal((await call(client, 'pay_b', {})).result.status, 'input_required');
 });
 
-// ---- what an agent tries ----
+// ---- attempts of an agent ----
 
 test('arguments are plain values: no entity, no extension value, no way around a forbid', async (t) => {
   const { upstream, connect } = await stage(

@@ -1,5 +1,5 @@
-// `action: policy`, case by case: the whole ownership table decided by arguments, what explain says of
-// one call, mistakes that are told before they matter, and work that is more than a decision is worth.
+// `action: policy`, case by case: the whole ownership table decided by arguments, explain on one
+// call, early warnings of mistakes, and the bound on the work of a decision.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -45,7 +45,7 @@ const call = (client, name, args, task) => client.call('tools/call', { name, arg
 
 const NONE = ['none', 'forbidden'], OWN = ['optional', 'required'];
 const OWNERSHIP = [
-  // amount, with a task?, upstream's own word; what comes of it
+  // amount, with a task?, upstream's own value; the outcome
   { amount: 99, task: true, own: OWN, comes: 'upstream owns' },
   { amount: 99, task: true, own: NONE, comes: 'accelerated' },
   { amount: 100, task: true, own: [...OWN, ...NONE], comes: 'waits' },
@@ -207,7 +207,7 @@ test('on_policy_error: both answers are told with the policy and its place, neve
     assert.equal(error?.code ?? 'forwarded', outcome);
     const line = await gateway.logged(/^A policy could not be evaluated$/);
     assert.deepEqual([line.level, line.policy, line.effect, line.action, line.tool, line.file, line.line], ['warn', 'ask', 'forbid', 'Forward', 'pay_none', 'THOUGHTGATE_POLICIES', 3], answer);
-    const asked = outcome === 'forwarded' ? 1 : 3; // what is denied is asked of each action
+    const asked = outcome === 'forwarded' ? 1 : 3; // a denied call is asked for each action
     assert.equal(sample(await admin.metrics(), 'thoughtgate_cedar_policy_errors_total', { policy: 'ask', effect: 'forbid' }), asked, answer);
     const decided = await gateway.logged(/^Call decided$/);
     assert.deepEqual([decided.outcome, decided.rule, decided.rule_index, decided.client_name], [outcome === 'forwarded' ? 'forward' : 'reject', 'pay*', 0, 'raw-client'], answer);

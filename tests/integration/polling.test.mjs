@@ -1,4 +1,4 @@
-// Servers that end an event stream before the answer and give the rest to whoever comes back for it (SEP-1699): where the gateway itself
+// Servers that end an event stream before the answer and give the rest to a client that comes back for it (SEP-1699): if the gateway itself
 // waits for the answer, it comes back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,8 +17,8 @@ const answerTo = (call, text = 'the rest') => ({ jsonrpc: '2.0', id: call.id, re
 const progressOf = (call, progress) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: call.params._meta.progressToken, progress } });
 
 /**
- * A scene whose upstream begins each call's stream with a place and then does `first(stream, call)`; `rests` answer one after the other
- * what comes back for the rest, the last of them again and again.
+ * A scene with an upstream that begins each call's stream with a place and then does `first(stream, call)`. `rests` answer the requests
+ * for the rest, one after the other, the last of them again and again.
  */
 async function stage(t, { first = (stream) => stream.end(), rests = [], ...options } = {}) {
   let call, come = 0;

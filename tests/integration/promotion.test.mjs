@@ -180,7 +180,7 @@ test('-32042 stays an error of the protocol, after the promotion too', async (t)
 
 const patient = { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } };
 
-/** The task that a call has become whose client has left it. */
+/** The task of a call that its client has left. */
 const leftTask = (admin) => until(async () => (await admin.list()).tasks[0], 'the task of the call that was left');
 
 for (const client of BOTH) {
@@ -205,7 +205,7 @@ for (const client of BOTH) {
     const { content } = await retried;
     assert.deepEqual([content[0].text, content.at(-1).text], ['at last', `This is the outcome of your earlier call, task ${task.id}. It was not run again for this one.`]);
     assert.equal(upstream.calls.length, 2);
-    // It was told: the next one is a new call.
+    // The outcome was given: the next one is a new call.
     const anew = again.result('tools/call', { name: 'slow', arguments: { n: 1, m: [2] } });
     await upstream.received('tools/call', 3);
     held[2].reply.result({ content: [{ type: 'text', text: 'anew' }] });
@@ -487,7 +487,7 @@ test('a promoted task is its owner’s alone', async (t) => {
   const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
   const { content, isError } = await other.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } });
   assert.deepEqual([isError, /not found/.test(content[0].text)], [true, true]);
-  // The protocol's own methods know nothing of it, whoever asks.
+  // The protocol's own methods do not know it, for any client.
   assert.deepEqual((await agent.call('tasks/get', { taskId: id })).error?.code, -32602);
 });
 

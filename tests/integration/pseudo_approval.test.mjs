@@ -184,7 +184,7 @@ for (const workers of [1, 3]) {
     const told = await client.callTool(call);
     assert.deepEqual(told._meta['io.modelcontextprotocol/related-task'], { taskId: id });
     assert.equal(upstream.calls.length, 1, 'it was not run again');
-    // Nobody else gives it up: not another session, and not by another id.
+    // No other client ends it: not another session, and not another id.
     const own = await connect(kinds.old.client), other = await connect(kinds.old.client);
     const waiting = own.call('tools/call', { name: 'delete_user', arguments: { user: 8 } }, { id: 77, deadline: 60_000 });
     const second = await admin.pending();

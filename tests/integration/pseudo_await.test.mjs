@@ -1,4 +1,4 @@
-// await_activity: what wakes it, whom, how often, and what it tells.
+// await_activity: the events that end the wait, the clients that get them, and the answers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
@@ -19,7 +19,7 @@ const stage = (t, { approval = workflow('10m'), config, ...more } = {}) =>
 const client = kinds.old.client;
 const MINUTE = 60_000;
 
-/** A call that becomes a task; its id. What the answer tells of events is told. */
+/** A call that becomes a task; its id. The answer takes its events. */
 const pendingTask = async (c, args = {}) => (await callTool(c, 'delete_user', args)).structuredContent.proxy_task.task_id;
 const awaitActivity = async (c, timeout = MINUTE) => (await callTool(c, 'await_activity', { timeout_ms: timeout })).structuredContent;
 /** Resolves once `count` calls are held. */

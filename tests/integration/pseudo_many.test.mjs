@@ -24,11 +24,11 @@ async function each(items, work) {
 
 const status = (pid, name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 const residentKiB = (pid) => status(pid, 'VmRSS');
-/** Sanitizers reserve terabytes, and keep what is freed for a while. */
+/** Sanitizers reserve terabytes, and keep freed memory for a while. */
 const isSanitized = (pid) => status(pid, 'VmSize') > 2 ** 30;
 const descriptors = (pid) => fs.readdirSync(`/proc/${pid}/fd`).length;
 
-/** An upstream whose only tool asks its client, and answers with what it was told. */
+/** An upstream with one tool that asks its client, and answers with the client's answer. */
 function answerAsAsked(upstream) {
   const asked = new Map();
   upstream.handlers['tools/call'] = ({ reply, id, params }) => {
@@ -67,7 +67,7 @@ test(`${SESSIONS} sessions, each with a working task, a pending elicitation and 
     await each(clients, async (client, n) => {
       const { structuredContent } = await callTool(client, 'execute_tool', { server: 'up', tool: 'ask', args: { id: `q-${round}-${n}` }, timeout_ms: 200 });
       tasks[n] = structuredContent.proxy_task.task_id;
-      // Whatever is to be told is told; the question may come after the promotion.
+      // All events are taken; the question may come after the promotion.
       await until(async () => (await callTool(client, 'get_elicitations')).structuredContent.elicitations.length === 1, 'the question', { deadline: 60_000 });
     });
     const waiting = clients.map((client) => callTool(client, 'await_activity', { timeout_ms: 280_000 }).then((answer) => answer.structuredContent));
@@ -102,7 +102,7 @@ test(`${SESSIONS} sessions, each with a working task, a pending elicitation and 
     stayed.push(residentKiB(pid) - atFirst);
     t.diagnostic(`round ${round + 1}: ${(stayed.at(-1) / SESSIONS).toFixed(1)} KiB for each session more than before it`);
   }
-  // What the allocator has kept serves the next thousand.
+  // Memory that the allocator kept serves the next thousand.
   if (!isSanitized(pid)) assert.ok(stayed[1] < stayed[0] / 2, `${stayed[1]} KiB more after the second round`);
   await until(() => descriptors(pid) <= descriptorsBefore + KEPT, 'the connections of the clients are closed', { deadline: 60_000 });
 });

@@ -21,7 +21,7 @@ const status = { enum: ['working', 'completed', 'failed', 'cancelled', 'expired'
 const any = {};
 const list = (items) => ({ type: 'array', items });
 const one = (items) => ({ type: 'array', items, minItems: 1 });
-/** An object with exactly these members; those whose name ends with "?" may be absent. */
+/** An object with exactly these members; a member with "?" at its end may be absent. */
 function object(members) {
   const names = Object.keys(members);
   return {
@@ -36,7 +36,7 @@ const event = object({ id: ulid, type: text, server: { const: 'up' }, data: { ty
 const askedShortly = object({ requestId: ulid, server: { const: 'up' }, message: text });
 const sampledShortly = object({ requestId: ulid, server: { const: 'up' } });
 const pendingAction = object({ elicitations: list(askedShortly), sampling_requests: list(sampledShortly) });
-/** What may stand beside the members of every structuredContent, as it stands in blocks of its own. */
+/** Members that every structuredContent may have, each also a block of its own. */
 const news = { 'events_since_last_response?': one(event), 'pending_client_action?': pendingAction };
 
 const task = { taskId, createdAt: time, lastUpdatedAt: time, server: { const: 'up' }, toolName: text, toolArgs: { type: 'object' }, status, 'statusMessage?': text, 'error?': text, hasResult: { type: 'boolean' }, ttl: number };
@@ -67,8 +67,8 @@ const pending = { ...promotion, joined: { type: 'boolean' } };
 const ajv = addFormats(new Ajv({ strict: false, allErrors: true, formats: {} }));
 
 /**
- * Asserts that `result` is what the seed says: blocks of text in their order, and `members` with what goes along as
- * structuredContent. `first` says what the blocks before those of the news are.
+ * Asserts that `result` has the seed's shape: blocks of text in their order, and `members` with the common ones as
+ * structuredContent. `first` has the blocks before those of the events.
  */
 function assertShape(result, members, first) {
   const validate = ajv.compile(object({ ...members, ...news }));

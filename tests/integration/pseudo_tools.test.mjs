@@ -1,4 +1,4 @@
-// The gateway's own tools: who sees them, under which names, what they take and what they answer.
+// The gateway's own tools: the clients that see them, their names, arguments and answers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Ajv from 'ajv';
@@ -129,7 +129,7 @@ test('every definition is one that clients accept, and its schema says what the 
   assert.deepEqual(property('respond_to_elicitation', 'action').enum, ['accept', 'decline', 'cancel']);
   assert.deepEqual(property('respond_to_sampling', 'role').enum, ['user', 'assistant']);
   assert.deepEqual(property('respond_to_sampling', 'stop_reason').enum, ['endTurn', 'maxTokens', 'stopSequence', 'toolUse']);
-  // What a host may conclude before it asks its human.
+  // The hints that a host may read before it asks its human.
   const hinting = (hint) => tools.filter((x) => NAMES.includes(x.name) && x.annotations[hint]).map((x) => x.name);
   assert.deepEqual(hinting('destructiveHint'), ['execute_tool'], 'it does whatever the tools of upstream do');
   assert.deepEqual(hinting('openWorldHint'), ['execute_tool']);

@@ -463,7 +463,7 @@ test('a slow reader holds upstream back instead of filling memory', async (t) =>
     while (written < LIMIT && !recorded.left) {
       written += chunk.length;
       if (!stream.raw(chunk)) {
-        // Nobody takes bytes for two seconds: upstream is being held back.
+        // No bytes are taken for two seconds: upstream is held back.
         stalled = !(await Promise.race([new Promise((r) => stream.response.once('drain', () => r(true))), recorded.gone.then(() => true), new Promise((r) => setTimeout(r, 2000, false))]));
         if (stalled) return;
       }

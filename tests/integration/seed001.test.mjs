@@ -37,7 +37,7 @@ const waitsForClient = (client, taskId) =>
 
 test('the flow: called as a task, asked in tasks/get, answered in tasks/get', async (t) => {
   const { client, admin, upstream } = await stage(t);
-  // 1, 2: the call is answered at once, flat, with what the model may say meanwhile.
+  // 1, 2: the call is answered at once, flat, with a text for the model.
   const created = await client.result('tools/call', call);
   const { taskId } = created;
   assert.equal(created.status, 'input_required');

@@ -8,7 +8,7 @@ import { PLAIN, promoted, SENTENCE, stage as usual, ULID } from './lib/promotion
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
-/** Plain calls wait for long: what is promoted is promoted by its timeout_ms. */
+/** Plain calls wait for long, so only timeout_ms promotes a call. */
 const stage = (t, { tools = ['slow'], ...more } = {}) =>
   usual(t, { ...more, upstream: { tools: [...tools, 'read'].map((name) => tool(name)) }, config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
 const execute = (client, name, timeout_ms, args = {}) => callTool(client, 'execute_tool', { server: 'up', tool: name, args, timeout_ms });
@@ -18,7 +18,7 @@ const awaitActivity = async (client, timeout_ms = 50_000) => (await callTool(cli
 const woken = (eventType) => [{ type: 'event', server: 'up', eventType }];
 /** Resolves once `count` requests are under way. */
 const underWay = (admin, count) => until(async () => (await admin.metrics())['thoughtgate_active_requests'] === count, `${count} requests under way`);
-/** Resolves once the client is asked `count` things; what it is asked. */
+/** Resolves to the questions once the client has `count` of them. */
 const asked = (client, count = 1) => until(async () => {
   const { elicitations } = (await callTool(client, 'get_elicitations')).structuredContent;
   return elicitations.length === count && elicitations;
@@ -61,7 +61,7 @@ test('seed 000, flow: await_activity is woken by the question, then by the resul
   const { admin, connect, held } = await stage(t);
   const client = await connect(PLAIN);
   const { id } = promoted(await execute(client, 'slow', 200));
-  await callTool(client, 'list_servers'); // whatever is to be told is told
+  await callTool(client, 'list_servers'); // all events are taken
   const stream = held[0].reply.sse();
 
   const first = awaitActivity(client);
@@ -90,7 +90,7 @@ test('seed 000, flow: concurrent calls, and one question that the promotion of e
   const calling = [execute(client, 'slow_1', 1500), execute(client, 'slow_2', 30_000), execute(client, 'slow_3', 1600)];
   await until(() => held.length === 3, 'three calls');
   const of = (name) => held.find((call) => call.params.name === name);
-  const stream = of('slow_2').reply.sse(); // no one is told whose question it is
+  const stream = of('slow_2').reply.sse(); // the receiver of a question is unknown
   stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
   const [one, three] = [promoted(await calling[0]), promoted(await calling[2])];
   const questions = [one, three].map((x) => x.block.pending_on_server.elicitations_for_server);

@@ -1,4 +1,4 @@
-// tools/call: the gates in order, the validation of `task`, who owns the task, what is sent.
+// tools/call: the gates in order, the validation of `task`, the owner of the task, the request to upstream.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';

@@ -1,4 +1,4 @@
-// What upstream says of a tool is known when it counts: learnt for a call that comes before any list, and anew when upstream's tools may have changed.
+// Upstream's definition of a tool is known when it counts: learnt for a call before any list, and anew when upstream's tools may have changed.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -141,7 +141,7 @@ async function drifts(t, change) {
   const list = upstream.of('tools/list').at(-1);
   assert.ok(list.isGatewaysOwn);
   await list.gone;
-  await client.result('ping'); // what went down before it has been read
+  await client.result('ping'); // the answer went down before its reading
   const error = await client.error('tasks/result', { taskId });
   assert.deepEqual([error.code, error.data.error_type], [-32012, 'transform_drift']);
   assert.equal(upstream.calls.length, 0);

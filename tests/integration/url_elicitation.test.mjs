@@ -1,4 +1,4 @@
-// -32042, "URL elicitation required": by whichever way a call is answered, it stays an error of the protocol, with its elicitations.
+// -32042, "URL elicitation required": for every way of an answer it stays an error of the protocol, with its elicitations.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
@@ -12,7 +12,7 @@ const ERROR = { code: -32042, message: 'sign in first', data: { elicitations: [{
 const PATIENT = { wait: '45s' };
 const HASTY = { wait: '300ms' };
 
-/** An upstream whose every tool wants its user to visit a page; `slow` says so when it is told to. */
+/** An upstream with tools that want their user to visit a page; `slow` does so when the test says. */
 async function stage(t, { replyAs, wait = PATIENT } = {}) {
   const go = signal();
   const s = await scene(t, {
@@ -34,7 +34,7 @@ async function stage(t, { replyAs, wait = PATIENT } = {}) {
   return { ...s, go, tasks: () => s.connect(), plain: () => s.connect(kinds.old.client) };
 }
 
-/** What can be asked for with get_task_result, once its call has failed. */
+/** A failed task whose result get_task_result can fetch. */
 async function ended(client, { admin }, answer) {
   const id = answer.structuredContent.proxy_task.task_id;
   if ((await admin.task(id)).state === 'pending') await admin.approve(id);

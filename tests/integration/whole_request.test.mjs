@@ -1,4 +1,4 @@
-// An approval covers the whole request: what stands beside the arguments is shown, and compared.
+// An approval covers the whole request: members beside the arguments are shown, and compared.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';

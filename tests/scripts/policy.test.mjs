@@ -1,4 +1,4 @@
-// The shipped policies and the sidecar's: they load, and come to what their comments say.
+// The shipped policies and the sidecar's: they load, and decide as their comments say.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What goes wrong during a soak, one at a time: each fault begins, lasts a moment, and is taken back.
+// The faults of a soak, one at a time: each begins, lasts a moment, and is taken back.
 import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { RawClient } from '../integration/lib/client.mjs';

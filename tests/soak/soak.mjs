@@ -1,4 +1,4 @@
-// A busy gateway among random faults: what it promises is asked from outside, leg by leg, and it must not grow.
+// A busy gateway among random faults: its promises are checked from outside, leg by leg, and it must not grow.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,11 +19,11 @@ const EXPECTED_STATUS = [502, 503];
 const GARBAGE = '{"jsonrpc":"2.0","id":'; // upstream's own answer to a forwarded call comes down as it is
 const isTrouble = (error, answer) => EXPECTED_ERRORS.includes(error.code) || EXPECTED_STATUS.includes(answer.status) || answer.text === GARBAGE;
 
-/** What an agent may write into its arguments: it must come out as it went in, and nowhere raw. */
+/** Text that an agent may write into its arguments: it must come out unchanged, and nowhere raw. */
 const NASTY = '\u001b[31m\u202eevil\u2066\u0000\r\ndata: x\n\n</script>';
 const argumentsOf = (marker) => ({ marker, nasty: `${NASTY}${marker}`, big: Number.MAX_SAFE_INTEGER - marker });
 
-/** Most tasks are decided at once; those that nobody decides are not to be waited for. */
+/** Most tasks are decided at once; no check waits for an undecided one. */
 const ttlOf = (marker) => (Traffic.fate(marker) ? 20_000 : 1500);
 
 async function setTheStage(t) {
@@ -51,7 +51,7 @@ async function connected(t, gateway, token) {
   return client;
 }
 
-/** Upstream: counts, compares what it got with what was sent, and answers as the fault of the moment says. */
+/** Upstream: counts, compares the received call with the sent one, and answers as the present fault says. */
 async function answerCall({ ledger, random, mode, problems }, { recorded, params, reply }) {
   const { marker } = params.arguments;
   try {
@@ -89,7 +89,7 @@ const prying = ({ ledger, stranger, random }, traffic) =>
     assert.ok(!answer.message?.result, `a stranger was answered ${answer.text}`);
   });
 
-/** A denied tool, and the loops: nobody waits for a disk or a server who asked for neither. */
+/** A denied tool, and the loops: a request that needs neither disk nor server waits for neither. */
 const probing = ({ gateway, stranger, slowest }, traffic) =>
   traffic.repeat(Infinity, async () => {
     await pause(50);
@@ -111,7 +111,7 @@ async function causeTrouble(place, until_ms, counts) {
   }
 }
 
-/** Traffic among faults for `seconds`; then all is quiet, and everything is compared with what was told. */
+/** Traffic among faults for `seconds`; then all is quiet, and everything is compared with the acknowledgements. */
 async function leg(place, seconds, counts, { ending }) {
   const { ledger, random, clients, gateway, problems } = place;
   const traffic = new Traffic({ ledger, random, ttl: ttlOf, argumentsOf, refusals: isTrouble, survives: (error) => isCut(error) || /: HTTP 503 /.test(error.message) });

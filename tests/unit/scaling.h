@@ -1,5 +1,5 @@
-/* How costs grow. CPU time of the thread, the least of several runs, compared with the same on
- * another input: what else the machine does shows in neither. */
+/* The growth of costs: CPU time of the thread, the least of several runs, compared with the same on
+ * another input. Other load of the machine affects neither. */
 #pragma once
 
 #include <check.h>
@@ -23,7 +23,7 @@ static inline double scaling_cost(void (*run)(void *input), void *input)
     return least + 1000; /* a microsecond, so that nothing is divided by zero */
 }
 
-/* That `much` costs at most `most` times what `little` does: with four times the input 4 is
+/* Checks that `much` costs at most `most` times as much as `little`: with four times the input 4 is
  * linear and 16 is square, and 8 is between them. */
 #define expect_scaling(run, little, much, most)                                                    \
     do {                                                                                           \

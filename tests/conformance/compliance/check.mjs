@@ -12,7 +12,7 @@ const FIRST = 'initialize-answered';
 
 /**
  * Returns [{name, source, verdict: 'PASS' | 'FAIL' | 'SKIP', detail}], one for each requirement; `report` gets each as it is
- * known. Rejects with CannotCheck when the endpoint cannot be reached or lets nobody in.
+ * known. Rejects with CannotCheck if the endpoint cannot be reached or refuses the credentials.
  */
 export async function check(options, report = () => {}) {
   const run = new Run(options);
@@ -49,10 +49,10 @@ async function judge({ name, needs = [], seedOnly, check }, run, results) {
     return { verdict: 'PASS', detail: (await check(run)) ?? '' };
   } catch (error) {
     if (error instanceof Skipped) return { verdict: 'SKIP', detail: error.message };
-    // Whatever else goes wrong was brought about by an answer that nobody could expect.
+    // Any other error was caused by an unexpected answer.
     return { verdict: 'FAIL', detail: error instanceof Failed || error instanceof Unreachable ? error.message : `unexpected: ${error.message}` };
   }
 }
 
-/** Why a requirement that needs this one is skipped: what was skipped for want of a tool is so for the same reason. */
+/** The reason to skip a requirement that needs this one; if this one was skipped for lack of a tool, the same reason. */
 const reasonOf = ({ name, verdict, detail }) => (verdict === 'SKIP' ? detail : `needs ${name}`);

@@ -1,4 +1,4 @@
-// One MCP client over Streamable HTTP that sends exactly what it is told and hides nothing of what comes back.
+// One MCP client over Streamable HTTP that sends exactly the given bytes and hides nothing of the answer.
 import http from 'node:http';
 import https from 'node:https';
 

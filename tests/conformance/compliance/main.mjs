@@ -1,4 +1,4 @@
-// `tests/conformance/run URL`: see options.mjs for what it does.
+// `tests/conformance/run URL`: options.mjs describes it.
 import { check, CannotCheck } from './check.mjs';
 import { parse, USAGE, UsageError } from './options.mjs';
 import { requirements } from './requirements/index.mjs';
@@ -8,7 +8,7 @@ const sourceWidth = Math.max(...requirements.map(({ source }) => source.length))
 
 const line = ({ verdict, name, source, detail }) => `${verdict}  ${name.padEnd(nameWidth)}   ${source.padEnd(sourceWidth)}   ${onOneLine(detail)}`.trimEnd();
 
-/** Servers say what they like; a line stays a line, and a terminal unharmed. */
+/** A server's text may have any characters; a line stays a line, and a terminal unharmed. */
 const onOneLine = (text) => text.replace(/\s+/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '?');
 
 async function main() {

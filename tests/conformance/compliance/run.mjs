@@ -1,4 +1,4 @@
-// One run against one endpoint: what the requirements share. Each fact is fetched once, when first asked for.
+// One run against one endpoint: the facts that the requirements share. Each is fetched once, at its first use.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from './client.mjs';
@@ -69,7 +69,7 @@ export class Run {
     return client;
   }
 
-  /** A client whom this run's tasks do not belong to. */
+  /** A client that does not own this run's tasks. */
   stranger() {
     return this.once('stranger', async () => {
       const { headers, otherHeaders } = this.options;
@@ -145,7 +145,7 @@ export class Run {
     return { name: harmless.name, arguments: {}, support: supportOf(harmless) };
   }
 
-  /** Calls the tool that is called as a task, with whatever `task` says. */
+  /** Calls the tool for tasks, with the given `task`. */
   async callAsTask(task, tool) {
     const { name, arguments: args } = tool ?? (await this.taskTool());
     const answer = await this.client.send('tools/call', { name, arguments: args, task });
@@ -257,7 +257,7 @@ export class Run {
         if (this.options.approve) fail(`${still} (${shown(last.statusMessage)})`);
         skip(`${still}; give a longer --timeout, or --approve-url if somebody has to approve it`);
       }
-      // A task that waits for a human who is not there need not be asked about for long.
+      // No human will decide the task, so a short wait is enough.
       if (last.status === 'input_required' && !this.options.approve) skip('the task waits for somebody to approve it; give --approve-url');
       await pause(Math.min(Math.max(Number(last.pollInterval) || 100, 20), 200));
     }

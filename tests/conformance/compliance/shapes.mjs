@@ -1,5 +1,5 @@
-// The shapes of the 2025-11-25 schema that the requirements look at, as the official clients read them: a member that is
-// optional may be missing and is never null. Each function returns what is wrong, or undefined.
+// The shapes of the 2025-11-25 schema that the requirements look at, as the official clients read them: an
+// optional member may be missing and is never null. Each function returns the mistake, or undefined.
 import { isObject, shown } from './verdict.mjs';
 
 const string = (value) => typeof value === 'string' || 'is no string';
@@ -40,7 +40,7 @@ export const jsonSchema = (value, what) =>
 export const callToolResult = shape({ content: array, 'structuredContent?': object, 'isError?': boolean, '_meta?': object });
 export const contentBlock = shape({ type: (value) => ['text', 'image', 'audio', 'resource', 'resource_link'].includes(value) || 'is no kind of content' });
 
-/** What a status, a time or a poll interval may be is judged by requirements of their own. */
+/** Other requirements judge the values of a status, a time or a poll interval. */
 export const task = shape({
   taskId: filled, status: string, ttl: lifetime, createdAt: string, lastUpdatedAt: string,
   'statusMessage?': string, 'pollInterval?': number, '_meta?': object,

@@ -1,4 +1,4 @@
-// What a check can say. Returning (a detail, or nothing) is a PASS; these are the other two.
+// The results of a check. Returning (a detail, or nothing) is a PASS; these are the other two.
 
 export class Failed extends Error {}
 export class Skipped extends Error {}
@@ -21,14 +21,14 @@ export function shown(value) {
   return text.length > 160 ? `${text.slice(0, 157)}…` : text;
 }
 
-/** The `result` of an answer, or a failure that says what came instead. */
+/** The `result` of an answer, or a failure that describes the answer. */
 export function resultOf(answer) {
   const { message } = answer;
   if (isObject(message) && isObject(message.result)) return message.result;
   fail(`${answer.method}: ${outcome(answer)} instead of a result`);
 }
 
-/** The `error` of an answer, or a failure that says what came instead. */
+/** The `error` of an answer, or a failure that describes the answer. */
 export function errorOf(answer) {
   const { message } = answer;
   if (isObject(message) && isObject(message.error)) return message.error;

@@ -17,8 +17,8 @@ export function files(ending) {
 }
 
 /**
- * The blocks of code: {language, text, line, runnable, example}. `runnable` is what stands in the comment
- * <!-- runnable: … --> right before the block, "" when the comment says no more, else null; `example` likewise.
+ * The blocks of code: {language, text, line, runnable, example}. `runnable` is the text in the comment
+ * <!-- runnable: … --> right before the block, "" for a comment without text, null without a comment; `example` likewise.
  */
 export function blocks(markdown) {
   const found = [];
@@ -45,7 +45,7 @@ export function blocks(markdown) {
 /** Everything but the blocks of code. */
 export const prose = (markdown) => markdown.replace(/^```[^]*?^```$/gm, '');
 
-/** What GitHub makes of the headings, for links behind "#". */
+/** The anchors that GitHub makes of the headings, for links with "#". */
 export function anchors(markdown) {
   const headings = prose(markdown).matchAll(/^#{1,6} +(.*)$/gm);
   return new Set([...headings].map(([, text]) => slug(text)));

@@ -55,7 +55,7 @@ CALL(FILE, char *, realpath, (const char *path, char *to), (path, to), NULL, EIO
 CALL(FILE, FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)
 CALL(FILE, size_t, fread, (void *to, size_t size, size_t count, FILE *file), (to, size, count, file), 0, EIO)
 
-/* ---- sockets and what watches them ---- */
+/* ---- sockets and epoll ---- */
 CALL(SOCKET, int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1, EMFILE)
 CALL(SOCKET, int, bind, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size), -1, EADDRINUSE)
 CALL(SOCKET, int, listen, (int fd, int most), (fd, most), -1, EADDRINUSE)
@@ -78,7 +78,7 @@ CALL(SOCKET, int, getaddrinfo, (const char *node, const char *service, const str
 /* ---- threads ---- */
 CALL(THREAD, int, pthread_create, (pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *with), (thread, how, run, with), EAGAIN, EAGAIN)
 
-/* ---- SQLite; what takes no memory, as the binding of a number, cannot fail ---- */
+/* ---- SQLite; a call without allocation, such as the binding of a number, cannot fail ---- */
 CALL(SQLITE, int, sqlite3_step, (sqlite3_stmt *statement), (statement), SQLITE_IOERR, EIO)
 CALL(SQLITE, int, sqlite3_exec, (sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *with, char **error), (db, sql, row, with, error), SQLITE_IOERR, EIO)
 CALL(SQLITE, int, sqlite3_prepare_v2, (sqlite3 *db, const char *sql, int size, sqlite3_stmt **statement, const char **rest), (db, sql, size, statement, rest), (*statement = NULL, SQLITE_NOMEM), ENOMEM)
@@ -91,7 +91,8 @@ CALL(SQLITE, int, sqlite3_wal_checkpoint_v2, (sqlite3 *db, const char *name, int
 CALL(SQLITE, int, sqlite3_open_v2, (const char *path, sqlite3 **db, int flags, const char *vfs), (path, db, flags, vfs), (*db = NULL, SQLITE_CANTOPEN), EIO)
 /* clang-format on */
 
-/* What wakes a loop, eight bytes into an eventfd, can be interrupted and fails in no other way. */
+/* Eight bytes into an eventfd wake a loop. This write can be interrupted, and fails in no other
+ * way. */
 ssize_t __real_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)

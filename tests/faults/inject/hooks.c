@@ -1,4 +1,4 @@
-/* What fails inside SQLite and libcurl, through the hooks that they offer. */
+/* Failures inside SQLite and libcurl, through their hooks. */
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>

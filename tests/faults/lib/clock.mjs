@@ -21,7 +21,7 @@ export class Clock {
     this.jumpTo(0);
   }
 
-  /** What the gateway needs in its environment. Timers are not to jump: a real clock that is set does not move them either. */
+  /** The environment of the gateway. Timers must not jump: a real clock that is set does not move them either. */
   get environment() {
     return { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: this.file, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
   }

@@ -1,4 +1,4 @@
-// What everybody outside the gateway has been told about each task, and whether the gateway stands by it.
+// All acknowledgements of the gateway about each task, and a check that the gateway stands by them.
 import assert from 'node:assert/strict';
 
 export const TERMINAL = ['completed', 'failed', 'rejected', 'cancelled', 'expired'];
@@ -14,7 +14,7 @@ export class Ledger {
     this.lastMarker = 0;
     this.calls = new Map(); // marker → how often upstream was called
     this.sent = new Map(); // marker → {forwarded, verbs: Set of the decisions that somebody has at least sent}
-    this.tasks = new Map(); // id → what its client and operators have been told
+    this.tasks = new Map(); // id → the answers to its client and to operators
   }
 
   /** A marker for a call that is about to be sent. */
@@ -24,7 +24,7 @@ export class Ledger {
     return marker;
   }
 
-  /** Upstream was called; throws at once on what must never happen. */
+  /** Upstream was called; throws at once if it must not have been. */
   called(marker) {
     const sent = this.sent.get(marker);
     assert.ok(sent, `upstream was called with ${marker}, which nobody has sent`);
@@ -55,14 +55,14 @@ export class Ledger {
     return task;
   }
 
-  /** Somebody was told of `state` in the operators' words; clients are told no marker. */
+  /** An operators' answer had `state`; answers to clients have no marker. */
   toldState(id, marker, state) {
     const task = this.known(id, marker);
     task.progress = Math.max(task.progress, progress(state));
     if (TERMINAL.includes(state)) task.state = this.same(task, 'state', task.state, state);
   }
 
-  /** Its client was told of `status` in the protocol's words. */
+  /** An answer to its client had `status`, in the protocol's words. */
   toldStatus(id, status) {
     const task = this.tasks.get(id);
     task.progress = Math.max(task.progress, clientProgress[status] ?? 3);
@@ -81,7 +81,7 @@ export class Ledger {
     return now;
   }
 
-  /** All tasks as the gateway has them now (a Map by id), with nothing under way, against all that was told. */
+  /** Compares all tasks of the gateway now (a Map by id), with nothing under way, with all answers. */
   check(tasks) {
     for (const told of this.tasks.values()) {
       const task = tasks.get(told.id);
@@ -94,7 +94,7 @@ export class Ledger {
     for (const task of tasks.values()) this.checkMoves(task);
   }
 
-  /** Nobody is told of a state that nobody has asked for. */
+  /** No answer has a state that no request led to. */
   checkMoves(task) {
     const { marker } = task.arguments;
     const sent = this.sent.get(marker);

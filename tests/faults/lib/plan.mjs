@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
-/** The build whose calls can fail. */
+/** The build with calls that can fail. */
 export const FAULTY = path.resolve(process.env.TASKGATE_FAULTY ?? path.join(here, '../../../build-asan/tests/faults/taskgate-faulty'));
 export const faultyMissing = fs.existsSync(FAULTY) ? false : `${FAULTY} is not built`;
 

@@ -1,8 +1,8 @@
-// Clients and operators who keep a gateway busy until it dies, and write all they are told into a ledger.
+// Clients and operators that keep a gateway busy until it dies, and write all answers into a ledger.
 import { setTimeout as pause } from 'node:timers/promises';
 import { pick } from '../../integration/lib/random.mjs';
 
-/** What else a `tasks/result` may be answered: how the task has ended instead. */
+/** Other answers to `tasks/result`: the task has ended in another way. */
 const ENDINGS = { approval_rejected: 'rejected', task_cancelled: 'cancelled', outcome_unknown: 'failed', approval_timeout: 'expired', task_expired: 'expired', policy_drift: 'failed' };
 
 /** Did the connection end, instead of the gateway answering something? */
@@ -35,7 +35,7 @@ export class Traffic {
     }
   }
 
-  /** An answer that is an error nobody expects. */
+  /** An answer that is an unexpected error. */
   refused(what, answer) {
     if (answer.message?.result) return false;
     if (this.refusals(answer.message?.error ?? {}, answer)) return true;
@@ -114,7 +114,7 @@ export class Traffic {
     });
   }
 
-  /** What becomes of the task with this marker: most are approved, some are left alone for ever. */
+  /** The fate of the task with this marker: most are approved, some are left alone for ever. */
   static fate(marker) {
     return ['approve', 'approve', 'approve', 'reject', undefined][marker % 5];
   }

@@ -1,4 +1,4 @@
-// What breaks around the gateway: upstreams, the store's file, signals, and the process itself. A clear error, no call twice, no task lost.
+// Faults around the gateway: upstreams, the store's file, signals, and the process itself. A clear error, no call twice, no task lost.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -14,7 +14,7 @@ import { hostileScene, lives } from './stage.mjs';
 const json = (text) => `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 const stream = (text) => `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${text}`;
 
-/** What an upstream sends on the wire in answer to a call; `hang`: it then stays silent, else it closes. */
+/** The bytes of an upstream in answer to a call; `hang`: it then stays silent, else it closes. */
 const stages = {
   'before any byte': ['', 'hang'],
   'in the status line': ['HTTP/1.1 2', 'hang'],

@@ -81,7 +81,7 @@ test('requests behind one another on one connection are each judged', async (t) 
 });
 
 test('header injection through every field that becomes a header', async (t) => {
-  // From the client: line breaks and NULs in what is relayed.
+  // From the client: line breaks and NULs in relayed headers.
   const before = stage.upstream.requests.length;
   for (const line of [`X-A: 1\rX-Injected: 1`, `X-A: 1\nX-Injected: 1`, `X-A: 1\0X-Injected: 1`, `X-A: 1\r\n X-Injected: 1`, `X-A\r: 1`, `Mcp-Session-Id: a\rX-Injected: 1`, `Authorization: Bearer a\nX-Injected: 1`, `X\u00c4: 1`, ': 1']) {
     const peer = await bytes(t, port, head([session(), line, `Content-Length: ${READ.length}`]) + READ);
@@ -183,7 +183,7 @@ test('admin cross-site requests', async (t) => {
   const url = `${gateway.adminUrl}/api/v1/tasks/${taskId}/approve`;
   await shielded(stage, client, async () => {
     const send = async (method, headers, body) => exchange(url, { method, headers, body });
-    // What a form or a simple fetch of another site can send, with and without a token that a browser would not have.
+    // Requests that a form or a simple fetch of another site can send, with and without a token that a browser would not have.
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', undefined]) {
       const headers = { ...(type ? { 'content-type': type } : {}), authorization: `Bearer ${ADMIN_TOKEN}` };
       assert.ok([415, 400].includes((await send('POST', headers, '{}')).status), type);
@@ -219,7 +219,7 @@ test('token comparison time: a token that is nearly right is answered like one t
   const wrong = { first: `X${ADMIN_TOKEN.slice(1)}`, last: `${ADMIN_TOKEN.slice(0, -1)}X`, short: ADMIN_TOKEN.slice(0, -1), long: `${ADMIN_TOKEN}1`, other: 'X'.repeat(ADMIN_TOKEN.length), case: ADMIN_TOKEN.toUpperCase() };
   const times = Object.fromEntries(Object.keys(wrong).map((name) => [name, []]));
   const answers = new Set();
-  // In turns, so that what else the machine does meets all of them.
+  // In turns, so that other load of the machine meets all of them.
   for (let round = 0; round < 60; round++) {
     for (const [name, token] of Object.entries(wrong)) {
       const began = performance.now();

@@ -1,4 +1,4 @@
-// At each limit: a clear refusal, nothing of it upstream, and what was there before goes on.
+// At each limit: a clear refusal, nothing of it upstream, and older work goes on.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
@@ -133,7 +133,7 @@ test('bodies that are half sent: bounded all together, the slowest goes, an hone
   await lives(stage, client);
 });
 
-/** The same body in chunks, whose length nobody knows before. */
+/** The same body in chunks, without a length in advance. */
 async function chunked(t, stage, text) {
   const chunk = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
   const { socket, status } = await bytes(t, stage.gateway.port, head(['Transfer-Encoding: chunked']) + chunk);
@@ -198,7 +198,7 @@ test('lists of long calls, asked for by many at once, do not fill the memory', a
   const before = most();
   const lists = await Promise.all(Array.from({ length: 30 }, () => client.result('tasks/list')));
   for (const { tasks } of lists) assert.deepEqual(tasks.map((x) => x.taskId), ids);
-  assert.ok(most() - before < 300_000_000, `${most() - before} bytes more`); // 1.8 GB if each list brought what it does not show
+  assert.ok(most() - before < 300_000_000, `${most() - before} bytes more`); // 1.8 GB if each list loaded arguments that it does not show
   // Operators see the arguments, on pages that end before they are too long.
   const seen = [];
   for (let cursor = ''; cursor !== null; ) {

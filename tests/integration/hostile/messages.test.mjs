@@ -30,7 +30,7 @@ function refuses(name, bodies) {
   });
 }
 
-/** Every body is answered with one of these errors, whatever the status. */
+/** Every body is answered with one of these errors, with any status. */
 function errors(name, codes, bodies) {
   test(name, async () => {
     await shielded(stage, client, async () => {
@@ -190,7 +190,7 @@ test('response-shaped frames without a request answer nothing', async () => {
     await answer.bytes();
     assert.ok(answer.status < 500, `HTTP ${answer.status}`);
   }
-  // A response goes to upstream, whose it may be; it never becomes a call or a decision here.
+  // A response goes to upstream, because it may answer upstream; it never becomes a call or a decision here.
   assert.equal(stage.upstream.requests.filter((r) => r.rpc?.method === undefined && r.method === 'POST').every((r) => frames.includes(r.text)), true);
   assert.equal((await client.result('tasks/get', { taskId })).status, 'input_required');
   await shielded(stage, client, async () => {
@@ -218,7 +218,7 @@ test('a notification of a method that governs tools reaches upstream only when i
 });
 
 test('tool names with homoglyphs, zero-width and control characters against globs', async (t) => {
-  // Everything that is not exactly a listed safe name needs a human: what looks like `read` is not `read`.
+  // Everything that is not exactly a listed safe name needs a human: a name that looks like `read` is not `read`.
   const strict = await hostileScene(t, { defaultAction: 'deny', rules: [['read', 'forward'], ['read_[a-z]', 'forward']] });
   const agent = await strict.connect();
   const names = ['re\u0430d', 'read\u200b', '\u200bread', 're\u00adad', 'read\u202e', '\u202edaer', 'Read', 'READ', 'read ', ' read', 'read\n', 'read\t', 'read\u0001', '\uff52ead', 'rea\u0301d', 'read_\u0430', 'read_\u00df', 'read_A', 'read_ab', 'read_\u0001', ''];

@@ -16,9 +16,9 @@ import { hostileScene, lives, shielded, TOOLS } from './stage.mjs';
 
 /** A client that declares nothing, so that the tools are for it. */
 const PLAIN = { capabilities: {} };
-/** One that negotiated an older version: nobody tells it to send a task. */
+/** A client that negotiated an older version: it is never asked to send a task. */
 const OLD = { capabilities: {}, protocol: '2025-06-18' };
-/** What the tools' names begin with where upstream has one of the same name. */
+/** The prefix of a tool if upstream has one of the same name. */
 const PREFIX = 'taskgate_';
 const quick = { config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } };
 const execute = (client, tool, more = {}) => client.send('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool, timeout_ms: 50, ...more } });
@@ -38,7 +38,7 @@ test('execute_tool is no way past the human, the rules or what is hidden', async
       const { message } = await execute(agent, name, { args: { server: 'up', tool: 'drop_table', task_id: 'tg_x' } });
       assert.match(message.result.content[0].text, /^Failed to execute tool: '\w+' is no server's tool/, name);
     }
-    // What needs a human waits for one.
+    // A call that needs a human waits for one.
     for (const more of [{}, { args: { id: 1 } }, { timeout_ms: 0 }]) {
       const { message } = await execute(agent, 'delete_user', more);
       assert.match(message.result.content[0].text, /has not been carried out yet: it waits for a human's approval/);
@@ -119,7 +119,7 @@ test('a stranger who is told of no such session ends nothing of it', async (t) =
   stranger.session = victim.session;
   assert.equal((await stranger.delete()).status, 404);
   assert.equal((await stage.admin.task(taskId)).state, 'pending');
-  // What it needs to run is still held: it runs without another word of the victim's.
+  // Its credentials are still held: it runs without another request of the victim.
   await stage.admin.approve(taskId);
   await stage.admin.inState(taskId, 'completed');
   assert.equal(stage.upstream.calls.length, 1);
@@ -224,7 +224,7 @@ test('the end of a session at one server is no end at another that uses the same
   assert.equal(upstreams[0].calls.length, 1);
 });
 
-// A sanitizer keeps what was freed for a while: here that would look like what is never freed.
+// A sanitizer keeps freed memory for a while: here that would look like a leak.
 const measured = { env: { ASAN_OPTIONS: [process.env.ASAN_OPTIONS, 'quarantine_size_mb=1'].filter(Boolean).join(':') } };
 const memoryOf = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
 

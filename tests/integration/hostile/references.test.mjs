@@ -26,7 +26,7 @@ test('other spellings of a URI are no way past expose and the rules', async (t) 
     for (const uri of [...SPELLINGS('etc/shadow'), 'file:///etc/../pub/x', ...SPELLINGS('even/x')])
       for (const [method, params] of [['resources/read', { uri }], ['resources/subscribe', { uri }], resource(uri)]) assert.equal((await denied.client.error(method, params)).code, -32014, `${method} ${uri}`);
   });
-  // What is looked at twice is sent as it was written.
+  // The URI is judged twice, and sent as it was written.
   for (const uri of ['FILE:///pub/%78', 'file:///etcetera/x']) assert.equal((await denied.client.result('resources/read', { uri })).contents[0].uri, uri);
   const hidden = await stage(t, { rules: [], expose: { mode: 'blocklist', tools: ['file:///etc/**'] } });
   await shielded(hidden, hidden.client, async () => {

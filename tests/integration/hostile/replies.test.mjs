@@ -1,4 +1,4 @@
-// A server that mixes up its answers: nobody gets another's result.
+// A server that mixes up its answers: no client gets another's result.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test from 'node:test';

@@ -14,7 +14,7 @@ export const hostileScene = (t, { upstream, ...more } = {}) =>
 
 export const call = (params, id = 1) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
 
-/** The gateway asks for the list of an owner who has not been told one; nothing of a call is in that. */
+/** The gateway fetches the list of an owner without one; this request has nothing of a call. */
 const isLook = (request) => request.isGatewaysOwn && request.rpc.method === 'tools/list';
 
 /** Runs `attack` and shows that upstream heard nothing of it and that an honest call still passes. */
@@ -32,8 +32,8 @@ export async function lives({ gateway, admin }, client) {
 }
 
 /**
- * Exact bytes on a connection of their own; what came back once it is a whole head, or the connection is closed.
- * With `mayWait` also when nothing has come for a second: the gateway waits for the rest of what was announced.
+ * Sends exact bytes on a connection of their own. Returns the answer once its head is whole, or the connection is closed.
+ * With `mayWait` also after a second without bytes: the gateway then waits for the rest of the announced body.
  */
 export async function bytes(t, port, parts, { mayWait = false } = {}) {
   const socket = await socketTo(port);

@@ -1,4 +1,4 @@
-// Getting past the human: other people's tasks, guesses, replays, races, and what changes while a decision is awaited.
+// Getting past the human: other people's tasks, guesses, replays, races, and changes before a decision.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomUUID } from 'node:crypto';
@@ -145,7 +145,7 @@ test('arguments or tool definition changed between approval and execution', asyn
   await client.result('tools/list');
   const { taskId } = await client.createTask('delete_user', { id: 'harmless' });
   await admin.approve(taskId);
-  // What comes with the fetch is no argument of the call.
+  // Members of the fetch are no arguments of the call.
   await client.result('tasks/result', { taskId, arguments: { id: 'everybody' }, name: 'drop_table', params: { arguments: { id: 'everybody' } } });
   assert.deepEqual(upstream.calls.map((r) => r.rpc.params), [{ name: 'delete_user', arguments: { id: 'harmless' } }]);
 

@@ -54,7 +54,7 @@ test('log and terminal injection: on the page nothing of an agent is markup', as
   assert.ok(!page.text.includes('onerror'), 'the page holds no data');
   assert.match(page.headers['content-security-policy'], /default-src 'none'|script-src 'self'/);
   assert.doesNotMatch(page.headers['content-security-policy'], /unsafe-inline|unsafe-eval/);
-  // What the page is fed with is JSON and says so.
+  // The page gets JSON with its content type.
   const list = await s.admin.get('/api/v1/tasks');
   assert.match(list.headers['content-type'], /^application\/json/);
   assert.equal(list.headers['x-content-type-options'], 'nosniff');

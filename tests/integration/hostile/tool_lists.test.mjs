@@ -1,4 +1,4 @@
-// A server may say other things of its tools to other users: what one user is told decides nothing about another's calls.
+// A server may describe its tools differently to each user: the list of one user decides nothing about another's calls.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { PLAIN } from '../lib/promotion.mjs';
 import { scene } from '../lib/scene.mjs';
 import { TASKS, tool } from '../lib/upstream.mjs';
 
-/** Forbids what the server calls destructive, and what it does not call read-only. */
+/** Forbids tools that the server calls destructive, and tools that it does not call read-only. */
 function cautious(t) {
   const file = path.join(temporaryFolder(t), 'policies.cedar');
   const head = 'principal, action == ThoughtGate::Action::"Forward", resource';
@@ -24,8 +24,8 @@ const MILD = { annotations: { readOnlyHint: true, destructiveHint: false } };
 const WILD = { annotations: { readOnlyHint: false, destructiveHint: true } };
 
 /**
- * The server's list by user, "A" or "B", and what the gateway's own session is told (`own`); who has none is refused with
- * 403. `lists` may be changed by the test.
+ * The server's list by user, "A" or "B", and the list for the gateway's own session (`own`). A user without a list gets 403.
+ * The test may change `lists`.
  */
 async function users(t, lists, { upstream, ...more } = {}) {
   const userOf = (request) => request.headers.authorization?.replace('Bearer ', '') ?? 'own';

@@ -113,7 +113,7 @@ export class AdminClient {
   }
 }
 
-/** The sum of all samples of one metric whose labels contain all of `labels`. */
+/** The sum of all samples of one metric with all of `labels`. */
 export function sample(samples, name, labels = {}) {
   let sum = 0;
   let found = false;

@@ -14,8 +14,8 @@ export async function responseTo(upstream, id, count = 1) {
 }
 
 /**
- * A handler of tools/call that sends `requests` ({id, method, params}) one after the other on its stream and answers
- * with what came back as structuredContent.answers.
+ * A handler of tools/call that sends `requests` ({id, method, params}) one after the other on its stream, and answers
+ * with their responses as structuredContent.answers.
  */
 export const asks = (...requests) => async ({ upstream, reply, id }) => {
   const stream = reply.sse();

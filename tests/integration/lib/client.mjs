@@ -1,4 +1,4 @@
-// MCP clients: the official SDK's, and a raw one that sends exactly what it is told.
+// MCP clients: the official SDK's, and a raw one that sends exactly the given bytes.
 import http from 'node:http';
 import https from 'node:https';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -230,7 +230,7 @@ async function readAnswer(response, id, deadline = 60_000) {
   try {
     answer.message = JSON.parse(answer.text);
   } catch {
-    // A body that is not JSON: `text` says what it is.
+    // A body that is not JSON: see `text`.
   }
   return answer;
 }

@@ -16,7 +16,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 
 export const BINARY = path.resolve(process.env.TASKGATE_BIN ?? path.join(here, '../../../build/taskgate'));
 
-/** How many workers gateways have whose test does not say; more than one for the thread sanitizer's sake. */
+/** The default number of workers; more than one for the thread sanitizer. */
 const WORKERS = Number(process.env.TASKGATE_TEST_WORKERS ?? 1);
 
 export const ADMIN_TOKEN = 'integration-admin-token-000000000001';
@@ -77,7 +77,7 @@ export class Gateway {
   /** Writes the configuration file anew; `options` are laid over those of the start. */
   writeConfig(options = {}) {
     this.options = { ...this.options, ...options };
-    // Never the default place: what it holds is the machine's, not the test's.
+    // Never the default place: its content belongs to the machine, not to the test.
     const text = this.options.yaml ? `${this.options.yaml}store: {path: ${this.storePath}}\n` : toYaml(configuration({ store: this.storePath, ...this.options }));
     this.replaceConfig(text);
   }

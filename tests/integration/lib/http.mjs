@@ -87,7 +87,7 @@ class Response {
   }
 }
 
-/** A plain TCP connection: what is written is what is sent, and `received` is what came. */
+/** A plain TCP connection: it sends the written bytes unchanged, and `received` has the received ones. */
 export async function socketTo(port, host = '127.0.0.1') {
   const socket = net.connect(port, host);
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));

@@ -68,7 +68,7 @@ export class InspectorClient {
     return task;
   }
 
-  /** Calls by the streaming API, whatever the tool says of tasks: {result} or {error}, and what came before. */
+  /** Calls by the streaming API, for every taskSupport: {result} or {error}, and the messages before. */
   async callToolStream(name, args = {}, { onEvent = () => {}, ...options } = {}) {
     const seen = { statuses: [] };
     for await (const message of this.client.experimental.tasks.callToolStream({ name, arguments: args }, CallToolResultSchema, options)) {

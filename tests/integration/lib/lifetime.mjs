@@ -1,4 +1,4 @@
-// What a test starts, it ends: clean-ups run last in, first out, so that clients leave before
+// A test ends all that it starts: clean-ups run last in, first out, so that clients leave before
 // the gateway is stopped and the gateway before its upstream.
 import { after as afterFile } from 'node:test';
 

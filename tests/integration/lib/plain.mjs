@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { sdkClient } from './client.mjs';
 import { startGateway, workflow } from './gateway.mjs';
 
-/** `executes`: it is told to send a task, and calls by execute_tool instead. */
+/** `executes`: its plain call gets -32009, so it calls by execute_tool. */
 export const plainKinds = {
   'a client of 2025-06-18': { protocol: '2025-06-18' },
   'a client of 2025-03-26': { protocol: '2025-03-26' },
@@ -12,8 +12,7 @@ export const plainKinds = {
 };
 
 /**
- * Two gateways before one server: one whose calls wait for as long as they do by default, and one whose calls wait for
- * half a second.
+ * Two gateways before one server: one with the default wait for calls, and one with a wait of half a second.
  */
 export async function twoPatiences(t, target, server) {
   return { patient: await plainGateway(t, target, server), hurried: await plainGateway(t, target, server, { pseudo_tools: HURRIED }) };
@@ -48,7 +47,7 @@ export class PlainClient {
     return this.sdk.callTool({ name, arguments: args });
   }
 
-  /** What an answer that is still pending says of its task. */
+  /** The task in a pending answer. */
   static taskIn(result) {
     const task = result.structuredContent?.proxy_task;
     assert.equal(task?.status, 'working', JSON.stringify(result));

@@ -1,4 +1,4 @@
-// A server made with the official SDK whose tool `long` ends its event stream, and answers when somebody has come back for the rest.
+// A server made with the official SDK whose tool `long` ends its event stream, and answers once a client has come back for the rest.
 import http from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -6,7 +6,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { defer } from './lifetime.mjs';
 import { signal } from './wait.mjs';
 
-/** What the SDK asks of whoever keeps events: their ids are "<stream> <place>". */
+/** The SDK's interface for a store of events: their ids are "<stream> <place>". */
 class EventStore {
   constructor() {
     this.events = [];

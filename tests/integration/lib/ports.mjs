@@ -2,7 +2,7 @@
 import net from 'node:net';
 
 /**
- * A port nobody listens on. Taken below the kernel's ephemeral range, so that no outgoing
+ * A free port. Taken below the kernel's ephemeral range, so that no outgoing
  * connection of a parallel test can sit on it by chance.
  */
 export async function freePort() {

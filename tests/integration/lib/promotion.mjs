@@ -1,4 +1,4 @@
-// What the tests of promoted calls share: an upstream whose slow tools answer when the test says, and the promotion's shape.
+// Shared by the tests of promoted calls: an upstream with slow tools that the test answers, and the promotion's shape.
 import assert from 'node:assert/strict';
 import { defer } from './lifetime.mjs';
 import { scene } from './scene.mjs';
@@ -12,8 +12,8 @@ export const SENTENCE = (ms, id) => new RegExp(`^Tool call exceeded timeout \\($
 
 
 /**
- * A scene whose upstream keeps each call of a tool `slow…` in `held` until the test answers it. `mode` and `pseudoTasks`
- * are the configuration's; a plain call waits 400 ms.
+ * A scene with an upstream that keeps each call of a tool `slow…` in `held` until the test answers it. `mode` and
+ * `pseudoTasks` belong to the configuration; a plain call waits 400 ms.
  */
 export async function stage(t, { mode, pseudoTasks, config = {}, upstream: upstreamOptions = {}, ...options } = {}) {
   const held = [];
@@ -31,7 +31,7 @@ export async function stage(t, { mode, pseudoTasks, config = {}, upstream: upstr
     if (!call.params.name.startsWith('slow')) return call.reply.result({ content: [{ type: 'text', text: `did ${call.params.name}` }] });
     held.push(call);
   };
-  // A gateway that is told to stop waits for its calls: they end with the test.
+  // A stopping gateway waits for its calls: they end with the test.
   defer(t, () => {
     for (const { reply } of held) if (!reply.response.writableEnded) reply.cut();
   });

@@ -1,6 +1,6 @@
-// Clients that know no tasks, and what the gateway's own tools answer them.
+// Clients that know no tasks, and the answers of the gateway's own tools.
 
-/** Every kind of client that is not told `required`: how it connects, and what the configuration says of it. */
+/** Every kind of client that never sees `required`: its handshake, and its configuration. */
 export const kinds = {
   old: { client: { protocol: '2025-06-18', capabilities: {} } },
   older: { client: { protocol: '2025-03-26', capabilities: {} } },

@@ -1,4 +1,4 @@
-// An operators' endpoint: records every notification to the byte, checks its signature, answers as it is told.
+// An operators' endpoint: records every notification to the byte, checks its signature, answers as the test says.
 import assert from 'node:assert/strict';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
@@ -67,7 +67,7 @@ export class Receiver {
     response.writeHead(status, headers).end(text);
   }
 
-  /** What a receiver has to do; sets `signed`. */
+  /** The duties of a receiver; sets `signed`. */
   verify(delivery) {
     const timestamp = delivery.headers['x-taskgate-timestamp'];
     const expected = createHmac('sha256', this.secret).update(`${timestamp}.`).update(delivery.body).digest();

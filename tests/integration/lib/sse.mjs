@@ -93,7 +93,7 @@ function parseBlock(block) {
     try {
       event.json = JSON.parse(event.data);
     } catch {
-      // Not JSON: `data` says what it is.
+      // Not JSON: see `data`.
     }
   }
   return event;

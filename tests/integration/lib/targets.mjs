@@ -1,4 +1,4 @@
-// The two real servers the SDK flows run against, with what differs between them.
+// The two real servers for the SDK flows, with their differences.
 import { startEverything } from './everything.mjs';
 import { exampleMissing, startExample } from './example_server.mjs';
 

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { defer } from './lifetime.mjs';
 import { until } from './wait.mjs';
 
-/** What upstreams with task support advertise, as the specification spells it. */
+/** The capabilities of upstreams with task support, as the specification spells them. */
 export const TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 /** A minimal tool definition. `support` is the tool's own execution.taskSupport. */
@@ -103,7 +103,7 @@ export class Upstream {
       try {
         recorded.rpc = JSON.parse(recorded.text);
       } catch {
-        // Not JSON; `body` says what it is.
+        // Not JSON; see `body`.
       }
       recorded.isGatewaysOwn = typeof recorded.rpc?.id === 'string' && recorded.rpc.id.startsWith('tg:');
       recorded.left = false; // did the gateway leave before the answer was complete?

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Asks `fact` again and again until it returns something truthy, and returns that.
+ * Calls `fact` again and again until it returns a truthy value, and returns that value.
  * Rejects with `what` (a string or a function) after `deadline` ms.
  */
 export async function until(fact, what, { deadline = 10_000, every = 20 } = {}) {

@@ -1,4 +1,4 @@
-/* The operators' API over real sockets with a real store: who may, what comes back. */
+/* The operators' API over real sockets with a real store: rights and answers. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void finish(void)
     scene_finish(&scene);
 }
 
-/* "/api/v1/tasks/ID" and what follows; valid until the next call. */
+/* "/api/v1/tasks/ID" and its continuation; valid until the next call. */
 static const char *task_path(const char *rest)
 {
     static char path[128];
@@ -29,7 +29,7 @@ static const char *task_path(const char *rest)
     return path;
 }
 
-/* ---- who may ---- */
+/* ---- rights ---- */
 
 START_TEST(every_route_asks_for_its_role)
 {
@@ -197,7 +197,7 @@ START_TEST(redacted_values_are_hidden_wherever_the_path_leads)
     scene_has(&scene, "\"arguments\":{\"pass\\u0077ord\":\"[REDACTED]\",\"card\":[{\"number\":"
                       "\"[REDACTED]\",\"name\":\"A\"},{\"number\":\"[REDACTED]\"}],\"list\":[],"
                       "\"o\":{},\"number\":7,\"x\":{\"password\":8}}");
-    /* A workflow that is gone: what any workflow hides stays hidden. */
+    /* A removed workflow: the fields of all workflows stay hidden. */
     scene_configure(true, "approval: {other: {timeout: 10m, redact_fields: [number]}}\n");
     scene_get(&scene, task_path(""), 200);
     scene_has(&scene, "\"number\":\"[REDACTED]\",\"x\"");
@@ -373,7 +373,7 @@ START_TEST(changes_are_told_as_they_are_committed)
     peer_await(&peer, "\"state\":\"approved\"");
     ck_assert_uint_eq(last_number(&peer), first + 1);
 
-    /* Another reader comes back and gets what it has missed, and no more. */
+    /* Another reader comes back and gets exactly the missed changes. */
     struct peer other;
     char *headers = memory_format(AS("view") "Last-Event-ID: %llu\r\n", first);
     open_events(&other, headers);

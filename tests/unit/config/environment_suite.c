@@ -1,4 +1,4 @@
-/* Every environment variable: what it sets, over what, and what is said of bad values. */
+/* Every environment variable: its target, its precedence, and the messages for bad values. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct config *load_in(const char *more, const char *first, const char *s
 
 #define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 
-/* One number: a pair, the field it goes to, and what must stand there. */
+/* One number: a pair, the target field, and its expected value. */
 static const struct {
     const char *pair;
     size_t offset, size;
@@ -145,7 +145,7 @@ static const struct {
      "directory\n"},
     {"THOUGHTGATE_POLICY_FILE=/dev/null", "THOUGHTGATE_POLICIES=forbid(principal,action,resource);",
      "THOUGHTGATE_POLICIES: warning: THOUGHTGATE_POLICY_FILE is set as well and wins\n"},
-    /* what others read, and this program does not yet */
+    /* variables of other programs that have no effect here yet */
     {"THOUGHTGATE_SLACK_BOT_TOKEN=xoxb", NULL,
      "THOUGHTGATE_SLACK_BOT_TOKEN: warning: the variable has no effect; Slack is not supported "
      "yet\n"},

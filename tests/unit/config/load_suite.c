@@ -1,4 +1,4 @@
-/* Whole files and what comes out of them. */
+/* Whole files and their configurations. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -336,7 +336,7 @@ START_TEST(variables_are_replaced_before_the_text_is_yaml)
          "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
          "admin, execution, "
          "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, notify\n"},
-        /* what came from a variable is not shown, for it may be a secret */
+        /* text of a variable is not shown, because it may be a secret */
         {"execution: ${SET}\n", "t.yaml:9:12: execution: the value of the variable is not a time "
                                 "of execution; it may be on_approval, on_result\n"},
         {"execution: ${UNSET:-on_aproval}\n",

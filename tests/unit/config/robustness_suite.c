@@ -1,4 +1,4 @@
-/* Text that nobody would write: every answer is a configuration or at least one error. */
+/* Random text: every answer is a configuration or at least one error. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* governance.shadow: a second file, found beside the first, checked like it, and without effect on
- * what the first says. */
+ * the first. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void tear_down(void)
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Loads main.yaml; `said` is compared with what was said, the folder cut off each line. */
+/* Loads main.yaml, and compares the messages, without the folder in each line, with `said`. */
 static struct config *load(struct config_problems *problems, const char *said)
 {
     char path[128];

@@ -1,4 +1,4 @@
-/* What the tests of the configuration share. */
+/* Shared by the tests of the configuration. */
 #include "support.h"
 
 #include <check.h>

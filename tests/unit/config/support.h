@@ -1,5 +1,5 @@
-/* What the tests of the configuration share: an environment of their own, and one way to
- * load a text and compare all that was said about it. */
+/* Shared by the tests of the configuration: an environment of their own, and a function that
+ * loads a text and compares all messages. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +18,6 @@ char *with(const char *more);
 /* Loads `text` as "t.yaml" and expects exactly `problems`, as config_problems_write() puts
  * them. NULL when the load failed. */
 struct config *expect_load(const char *text, const char *problems);
-/* As above, and releases what was loaded; the load must fail exactly if `problems` has a
+/* As above, and releases the configuration; the load must fail exactly if `problems` has a
  * line without "warning: ". */
 void expect_problems(const char *text, const char *problems);

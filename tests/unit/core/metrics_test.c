@@ -96,7 +96,7 @@ START_TEST(label_values_are_escaped_bounded_and_utf8)
 {
     metrics_count(METRIC_ERRORS, STR("a\"b\\c\nd"), STR("tools/call"));
     metrics_count(METRIC_ERRORS, STR("\xFF"), STR("tools/call"));
-    /* What a terminal would obey: an escape, a C1 control, U+202E. */
+    /* Characters that a terminal would obey: an escape, a C1 control, U+202E. */
     metrics_count(METRIC_ERRORS, STR("\x1B[2J"), STR("tools/list"));
     metrics_count(METRIC_ERRORS, STR("\xC2\x9B"), STR("tools/list"));
     metrics_count(METRIC_ERRORS, STR("a\xE2\x80\xAE"), STR("tools/list"));

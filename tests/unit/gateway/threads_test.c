@@ -1,4 +1,4 @@
-/* What workers share, from several threads at once; for the thread sanitizer. */
+/* Shared objects of workers, used by several threads at once; for the thread sanitizer. */
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static void look(void *context, struct input_request *input)
     ++*(size_t *)context;
 }
 
-/* Closes whatever is open, as answers by several ways do, and looks on meanwhile. */
+/* Closes all open questions, like answers on several ways, and reads the table meanwhile. */
 static void *close_questions(void *context)
 {
     struct race *race = context;
@@ -266,7 +266,7 @@ static long compared(void)
            counted("shadow_calls_total{outcome=\"skipped\"} ");
 }
 
-/* Whoever calls never waits; each call is counted once, compared or skipped. */
+/* The caller never waits; each call is counted once, as compared or skipped. */
 START_TEST(workers_share_the_shadow)
 {
     pthread_t threads[THREADS];

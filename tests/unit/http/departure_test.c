@@ -28,7 +28,7 @@ START_TEST(a_held_request_is_answered_later)
 }
 END_TEST
 
-/* What is read meanwhile could move the body of the request that is held. */
+/* Bytes read meanwhile could move the body of the held request. */
 START_TEST(what_comes_while_a_request_is_held_waits_its_turn)
 {
     struct scene scene = {.act = hold};
@@ -50,7 +50,7 @@ START_TEST(what_comes_while_a_request_is_held_waits_its_turn)
     run_idle(scene.loop);
     ck_assert_int_eq(scene.requests, 1);
     scene.act = answer_hello;
-    peer_connect(&other, scene.loop, scene.port); /* gets what memory became free */
+    peer_connect(&other, scene.loop, scene.port); /* gets the freed memory */
     request.length -= 3;
     buffer_append_text(&request, "xyz");
     peer_send(&other, buffer_str(&request));

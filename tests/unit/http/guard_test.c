@@ -1,4 +1,4 @@
-/* Who may speak to a port: Host and Origin on loopback connections and on others. */
+/* The guard of a port: Host and Origin on loopback connections and on others. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * A raw TCP client for tests, in the same thread as the loop that serves it: whoever waits
- * for the other side runs the loop meanwhile. Every wait has an end and fails the test.
+ * A raw TCP client for tests, in the same thread as the loop that serves it. A wait for the other
+ * side runs the loop. Every wait has a deadline and then fails the test.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ void peer_connect_narrow(struct peer *peer, struct loop *loop, uint16_t port);
 /* Sends it all, running the loop while the connection takes nothing. */
 void peer_send(struct peer *peer, struct str bytes);
 void peer_send_text(struct peer *peer, const char *text);
-/* Takes what is there. */
+/* Reads the available bytes. */
 void peer_receive(struct peer *peer);
 bool peer_has(const struct peer *peer, const char *text);
 /* Until `text` has been received. */
@@ -39,7 +39,7 @@ void peer_await_bytes(struct peer *peer, size_t count);
 /* Until the other side closes. */
 void peer_await_close(struct peer *peer);
 void peer_expect(const struct peer *peer, const char *text);
-/* Forgets what has been received. */
+/* Forgets the received bytes. */
 void peer_clear(struct peer *peer);
 void peer_close(struct peer *peer);
 /* Closes by a reset. */
@@ -47,5 +47,5 @@ void peer_reset(struct peer *peer);
 
 /* Runs the loop until *count is `wanted`. */
 void run_until(struct loop *loop, const int *count, int wanted);
-/* Runs what is due and ready, for a moment: for "nothing more happens". */
+/* Runs the loop for a moment, to see that nothing more happens. */
 void run_idle(struct loop *loop);

@@ -1,5 +1,5 @@
 /*
- * A server under test whose handler the test chooses, and what was seen of it.
+ * A server under test with a handler of the test, and the recorded events.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 enum { MAX_BODY = 1000, HIGH_WATER = 64 * 1024 };
 
-/* A server whose handler a test scripts, and what it saw. */
+/* A server with a handler that a test scripts, and the recorded events. */
 struct scene {
     struct loop *loop;
     struct http_server *server;
@@ -19,7 +19,7 @@ struct scene {
     int gone;
     int drained;
     int idle;
-    struct buffer seen; /* what the request was, as text */
+    struct buffer seen; /* the request, as text */
 };
 
 /* Ways for a client to leave; the loop tests run through them. */
@@ -29,7 +29,7 @@ void leave(struct peer *peer, int way);
 extern const struct http_server_options usual;
 void start(struct scene *scene);
 void start_with(struct scene *scene, struct http_server_options options);
-/* start(), and a client whose request is held by the handler. */
+/* start(), and a client with a request that the handler holds. */
 void open_stream(struct scene *scene, struct peer *peer, const char *request);
 void stop(struct scene *scene);
 

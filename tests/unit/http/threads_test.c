@@ -13,7 +13,7 @@
 enum { WORKERS = 3, CLIENTS = 4, CONNECTIONS_EACH = 40, REQUESTS_EACH = 3 };
 enum { ALL_REQUESTS = CLIENTS * CONNECTIONS_EACH * REQUESTS_EACH };
 
-/* What a store thread is to the workers: it gets each request and answers by message. */
+/* Plays the store thread for the workers: it gets each request and answers by message. */
 struct clerk {
     struct loop *loop;
     pthread_t thread;

@@ -1,6 +1,7 @@
 /*
  * Against a second reader: jansson and this layer agree about thousands of mutated
- * documents, but for a short list of intended differences, and edits mean what they say.
+ * documents, except for a short list of intended differences, and edits have their intended
+ * effect.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,7 @@ START_TEST(both_readers_agree)
 }
 END_TEST
 
-/* What the executed bytes must mean: the message without its task, under another id. */
+/* The required meaning of the executed bytes: the message without its task, with another id. */
 static void check_executable(const struct envelope *envelope, struct second_value *value)
 {
     struct buffer out;

@@ -1,4 +1,4 @@
-/* What envelope_read() takes out of accepted messages: kinds, spans, decoded texts. */
+/* The output of envelope_read() for accepted messages: kinds, spans, decoded texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ static const struct {
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}", ENVELOPE_RESPONSE, "1", "", "null", ""},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1}}", ENVELOPE_RESPONSE, "1", "", "",
      "{\"code\":1}"},
-    /* Integers of any size come back as they went; so do members nobody knows. */
+    /* Integers of any size, and unknown members, come back unchanged. */
     {"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":-123456789012345678901234567890,\"x\":{}}",
      ENVELOPE_REQUEST, "-123456789012345678901234567890", "m", "", ""},
     {"{\"jsonrpc\":\"2.0\",\"method\":\"\",\"id\":\"\"}", ENVELOPE_REQUEST, "\"\"", "", "", ""},

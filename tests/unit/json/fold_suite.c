@@ -1,4 +1,4 @@
-/* Folding of names: what a lenient reader takes for one another, and no more than that. */
+/* Folding of names: exactly the names that a lenient reader confuses fold alike. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ START_TEST(names_fold_by_case_and_look)
         {"pa\u200Bth\uFEFF\u00AD\U000E0041", "path"}, /* not shown */
         {"\u0390", "\u03B9\u0308\u0301"},             /* three times its bytes */
         {"\u4E2D\U0001F600\uAC00", "\u4E2D\U0001F600\uAC00"},
-        {"\u0440\u0430th", "\u0440\u0430th"}, /* Cyrillic letters stay what they are */
+        {"\u0440\u0430th", "\u0440\u0430th"}, /* Cyrillic letters stay unchanged */
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         expect_fold(pairs[i][0], pairs[i][1]);

@@ -1,4 +1,4 @@
-/* The suites of the json layer and what they share. */
+/* The suites of the json layer and their shared functions. */
 #pragma once
 
 #include <check.h>

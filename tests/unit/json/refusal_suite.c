@@ -1,4 +1,4 @@
-/* Every refusal of envelope_read(): its status, its place in the body, and whose id is told. */
+/* Every refusal of envelope_read(): its status, its place in the body, and its id. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,16 +103,16 @@ static const struct {
     ROW(PARAMS("{\"\\ud83d\\ude00\":1,\"\xF0\x9F\x98\x80\":2}"), REQUEST,
         "duplicate key at byte 64"),
     ROW(PARAMS("{\"a\\/b\":1,\"a/b\":2}"), REQUEST, "duplicate key at byte 56"),
-    /* What ends at a NUL would be another key, and perhaps the same as one beside it. */
+    /* A key that ends at a NUL would be another key, and perhaps equal to one beside it. */
     ROW(ENVELOPE("\"method\\u0000\":\"n\",\"method\":\"m\""), REQUEST, "a NUL in a key at byte 24"),
     ROW(PARAMS("{\"name\\u0000x\":1,\"name\":\"a\"}"), REQUEST, "a NUL in a key at byte 47"),
     ROW(PARAMS("{\"task\":{\"\\u0000\":1}}"), REQUEST, "a NUL in a key at byte 55"),
     ROW(PARAMS("{\"arguments\":{\"x\":[{\"a\":1,\"a\\u0000\":2}]}}"), REQUEST,
         "a NUL in a key at byte 72"),
-    /* Unreadable text is told as such whatever came before. */
+    /* Unreadable text is reported as such, after any other mistake. */
     ROW("{\"a\":{\"b\":1,\"b\":1},", PARSE, "unexpected end at byte 19"),
     ROW("{\"ID\":1,", PARSE, "unexpected end at byte 8"),
-    /* Of several, the first is told. */
+    /* Of several mistakes, the first is reported. */
     ROW(ENVELOPE("\"Method\":1,\"a\":{\"b\":1,\"b\":1}"), REQUEST,
         "look-alike of a protocol key at byte 24"),
     /* Look-alikes of protocol keys. */

@@ -12,12 +12,12 @@ struct second_value;
 
 struct second_refusal {
     char text[160];
-    bool intended; /* what jansson cannot hold though RFC 8259 allows it */
+    bool intended; /* values that jansson cannot hold, though RFC 8259 allows them */
 };
 
 /* NULL when jansson refuses the text; `refusal` (may be NULL) says why. */
 struct second_value *second_read(struct str text, struct second_refusal *refusal);
-/* What jansson accepts though RFC 8259 forbids it: it loses a NUL behind a number or word. */
+/* Text that jansson accepts, though RFC 8259 forbids it: it loses a NUL after a number or word. */
 bool second_overlooks(struct str text);
 void second_free(struct second_value *value);
 bool second_equals(const struct second_value *value, struct str text);

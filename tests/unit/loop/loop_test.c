@@ -321,7 +321,7 @@ START_TEST(another_thread_stops_a_waiting_loop)
     loop_post(loop, set_flag, &posted);
     loop_stop(loop);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    loop_destroy(loop); /* delivers what the loop did not */
+    loop_destroy(loop); /* delivers the rest of the messages */
     ck_assert(posted);
 }
 END_TEST
@@ -461,7 +461,7 @@ START_TEST(a_timer_writes_to_a_socket_that_is_full_by_that)
     run_until(loop, &writer->written, 1);
     loop_run_once(loop, 0);
     ck_assert_int_eq(read(ends[1], taken, sizeof(taken)), (ssize_t)sizeof(taken));
-    loop_run_once(loop, 0); /* there is room, which is news to nobody */
+    loop_run_once(loop, 0); /* there is room all the time */
 
     write_from_timer(writer); /* the next works, too */
     run_until(loop, &writer->written, 2);

@@ -38,7 +38,7 @@ END_TEST
 static const struct {
     const char *tasks, *expected;
 } with_tasks[] = {
-    /* What upstream has stays, byte for byte and in its place. */
+    /* Upstream's members stay, byte for byte and in their places. */
     {"{ \"requests\" : { \"sampling\":{\"createMessage\":{}} } , \"x\" : [1, 2] }",
      "{ \"requests\" : { \"sampling\":{\"createMessage\":{}},\"tools/call\":true,"
      "\"tools\":{\"call\":{}} } , \"x\" : [1, 2],\"list\":{},\"cancel\":{} }"},
@@ -46,7 +46,7 @@ static const struct {
      "\"d\":4}}}",
      "{\"list\":{\"a\":1},\"cancel\":{\"b\":2},\"requests\":{\"tools\":{\"call\":{\"c\":3},"
      "\"d\":4},\"tools/call\":true}}"},
-    /* What the official clients refuse becomes an object. */
+    /* A value that the official clients refuse becomes an object. */
     {"{\"list\":true,\"cancel\":true,\"requests\":{\"tools\":{\"call\":true}}}",
      "{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}},\"tools/call\":true}}"},
     {"{\"list\":null,\"cancel\":false,\"requests\":{\"tools\":true}}",
@@ -99,7 +99,7 @@ START_TEST(status_is_not_advertised_when_upstream_has_it_not)
 }
 END_TEST
 
-/* Letters of what is detected: t tasks, s task status, l list, c cancel, r resources. */
+/* Letters of the detected capabilities: t tasks, s task status, l list, c cancel, r resources. */
 static const struct {
     const char *capabilities, *detected;
 } rows[] = {
@@ -162,7 +162,7 @@ START_TEST(clients_declare_tasks_by_an_object)
 }
 END_TEST
 
-/* Whatever strict JSON comes in, strict JSON with the injection goes out. */
+/* For any strict JSON, strict JSON with the injection goes out. */
 START_TEST(resources_are_offered_once)
 {
     static const char *const cases[][2] = {

@@ -1,4 +1,4 @@
-/* What the official clients demand: key sets and types of everything that is emitted. */
+/* The demands of the official clients: key sets and types of all output. */
 #include "mcp_test.h"
 
 #include <stdlib.h>

@@ -241,7 +241,7 @@ START_TEST(an_execution_that_asks_is_input_required)
     dialect_write_status_notification(&out, task, &asking);
     expect_written(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
                          "\"params\":{" ASKING ELICITATIONS "}}");
-    /* Whoever looks late sees what is, not what was. */
+    /* A late request gets the present state, not an earlier one. */
     task->state = TASK_COMPLETED;
     dialect_write_get_result(&out, task, &asking);
     expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"completed\"," TIMES
@@ -374,7 +374,7 @@ static const struct {
          ERROR_HEAD("-32005", "Task expired") "\"gate\":\"approval\"," ERROR_TAIL("task_expired")},
     {.state = TASK_CANCELLED,
      .answer = ERROR_HEAD("-32006", "Task cancelled") ERROR_TAIL("task_cancelled")},
-    /* Cancelled while it ran: what came after does not count. */
+    /* Cancelled while it ran: a later result does not count. */
     {.state = TASK_CANCELLED,
      .outcome = TASK_OUTCOME_RESULT,
      .outcome_text = "{}",

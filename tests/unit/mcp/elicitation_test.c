@@ -1,4 +1,4 @@
-/* Answers to forms: what fits, and what is said of what does not. */
+/* Answers to forms: fitting ones, and the messages for others. */
 #include "mcp_test.h"
 
 #include "../scaling.h"

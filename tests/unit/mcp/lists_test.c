@@ -6,8 +6,8 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
 
-/* Announces by the first letter of the name (r, o, f), hides names with h, and notes what it
- * was asked: "name=own;". */
+/* Announces by the first letter of the name (r, o, f), hides names with h, and notes each
+ * item: "name=own;". */
 static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
 {
     struct buffer *asked = context;
@@ -55,7 +55,7 @@ static const struct {
     /* annotations and execution that are no objects. */
     {"{\"tools\":[{\"annotations\":null,\"execution\":\"x\",\"name\":\"f\"}]}",
      "{\"tools\":[{" BOTH("forbidden") ",\"name\":\"f\"}]}", "f=;"},
-    /* Hidden: by the judge, and what has no readable name. Duplicates are judged each. */
+    /* Hidden: by the judge, and items without a readable name. Duplicates are judged each. */
     {"{\"tools\":[{\"name\":\"h1\"},{\"name\":\"f\"},{\"name\":\"h2\"},{\"name\":\"f\"}]}",
      "{\"tools\":[{\"name\":\"f\"," BOTH("forbidden") "},{\"name\":\"f\"," BOTH("forbidden") "}]}",
      "h1=;f=;h2=;f=;"},

@@ -1,4 +1,4 @@
-/* Runs the suites of the mcp layer; what they share. */
+/* Runs the suites of the mcp layer; their shared functions. */
 #include "mcp_test.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* What the suites of this layer share. */
+/* Shared by the suites of this layer. */
 #pragma once
 
 #include <check.h>
@@ -17,7 +17,7 @@ Suite *reply_check_suite(void);
 Suite *sse_suite(void);
 
 void expect_str(struct str actual, const char *expected);
-/* Compares with what was written, then empties the buffer and frees it. A correlation id is
+/* Compares with the written text, then empties the buffer and frees it. A correlation id is
  * random: it must look like a UUID, and `expected` has CORRELATION in its place. */
 void expect_written(struct buffer *actual, const char *expected);
 #define CORRELATION "UUID"
@@ -27,5 +27,5 @@ struct chance {
     uint64_t state;
 };
 size_t chance_below(struct chance *chance, size_t limit);
-/* Changes, inserts or drops one byte of `text`, with a bias to what JSON and SSE are made of. */
+/* Changes, inserts or drops one byte of `text`, with a bias to the characters of JSON and SSE. */
 void chance_mutate(struct chance *chance, struct buffer *text);

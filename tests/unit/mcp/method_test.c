@@ -33,7 +33,7 @@ static const struct {
     {"notifications/progress", MCP_RELAY},
     {"notifications/roots/list_changed", MCP_RELAY},
     {"notifications/tasks/status", MCP_RELAY},
-    /* What only a server may send, what does not exist, what is nearly a method. */
+    /* Methods of servers, unknown methods, and names that are nearly a method. */
     {"elicitation/create", MCP_UNKNOWN},
     {"sampling/createMessage", MCP_UNKNOWN},
     {"roots/list", MCP_UNKNOWN},

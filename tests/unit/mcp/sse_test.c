@@ -6,7 +6,7 @@
 #include "taskgate/mcp/sse.h"
 
 /* Splits `stream` as it comes in `sizes[i]`-byte pieces (the last size repeats; 0: random) and
- * writes what each event says as "name|id|data;". Empty events say nothing. */
+ * writes each event as "name|id|data;". Empty events write nothing. */
 struct pieces {
     const size_t *sizes;
     size_t count;
@@ -284,7 +284,7 @@ START_TEST(replacing_data_keeps_all_other_lines)
 }
 END_TEST
 
-/* Whatever comes in, pieces do not matter, and what is written reads back as it was. */
+/* For any input, pieces do not matter, and a written event reads back unchanged. */
 START_TEST(mutated_streams_are_split_alike_and_read_back)
 {
     const size_t whole[] = {SIZE_MAX}, random[] = {0};

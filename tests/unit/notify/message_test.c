@@ -1,4 +1,4 @@
-/* What is sent: bodies, signatures against vectors that others computed, delays, origins. */
+/* The requests: bodies, signatures against vectors of other programs, delays, origins. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ START_TEST(a_body_tells_the_task_and_arguments_on_demand)
     body = body_of(task, true);
     ck_assert_str_eq(body, BODY("\"arguments\":{\"password\":\"[REDACTED]\",\"n\":1.50},"));
     free(body);
-    task_set_text(&task->arguments, STR("")); /* noted when nobody wanted them */
+    task_set_text(&task->arguments, STR("")); /* noted for a target without arguments */
     body = body_of(task, true);
     ck_assert_str_eq(body, BODY(""));
     free(body);

@@ -1,5 +1,5 @@
-/* The notifier against a receiver on its own loop: what a day, a failing store and a reload in
- * the middle make of a delivery. Its plain course is shown by tests/integration/notify.test.mjs. */
+/* The notifier against a receiver on its own loop: the effect of a day, a failing store and a
+ * reload in the middle on a delivery. tests/integration/notify.test.mjs has the normal course. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static struct scratch scratch;
 static struct bench bench;
 static struct notifier *notifier;
 static struct http_server *server;
-/* The receiver: how it answers (0: not at all), and what it got. */
+/* The receiver: its answer (0: none), and the received requests. */
 static int answer_status;
 static size_t received;
 static struct http_exchange *held;

@@ -1,4 +1,4 @@
-/* Deadlines, purging, and what the start of the store makes of what it finds. */
+/* Deadlines, purging, and the start of the store with existing tasks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

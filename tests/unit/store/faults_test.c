@@ -117,7 +117,7 @@ START_TEST(deadlines_that_pass_while_the_disk_fails_are_applied_after)
     while (clock_now_ms() < decide_by_ms + 20)
         loop_run_once(bench.loop, 10);
     ck_assert_uint_eq(noticed, 0);
-    /* Past its deadline it can be approved by nobody, disk or not. */
+    /* Past its deadline it cannot be approved, with or without a disk. */
     ck_assert_int_eq(change_status(&bench, task->id, &approve), STORE_FAILED);
     fault_vfs_set(FAULT_NONE, 0);
     bench_wait_count(bench.loop, &noticed, 1);
@@ -128,8 +128,8 @@ START_TEST(deadlines_that_pass_while_the_disk_fails_are_applied_after)
 }
 END_TEST
 
-/* Fails the n-th write or sync of a fixed script, for every n until the script runs through:
- * whatever was answered OK is there after a restart, and whatever was not is as it was. */
+/* Fails the n-th write or sync of a fixed script, for every n until the script runs through. Every
+ * change that was answered OK is there after a restart; every other one left no trace. */
 static void run_script(enum fault fault, int spare, bool *unhurt)
 {
     struct task *old = create_task(&bench, new_task("a"));
@@ -206,7 +206,7 @@ START_TEST(a_disk_that_fails_at_the_start_is_said)
 }
 END_TEST
 
-/* ---- what a commit is ---- */
+/* ---- commits ---- */
 
 START_TEST(nothing_is_visible_before_it_is_durable)
 {
@@ -220,7 +220,7 @@ START_TEST(nothing_is_visible_before_it_is_durable)
         ck_assert_msg(clock_monotonic_ms() < give_up_ms, "no sync was asked for");
         loop_run_once(bench.loop, 1);
     }
-    /* The store's thread now stands in the sync: whatever it had sent before has arrived. */
+    /* The store's thread now waits in the sync: all its earlier messages have arrived. */
     for (unsigned i = 0; i < 20; i++)
         loop_run_once(bench.loop, 1);
     ck_assert(!answer.arrived);

@@ -256,7 +256,7 @@ START_TEST(an_idle_store_notices_that_its_file_is_gone)
 }
 END_TEST
 
-/* Whatever is there now is somebody else's. */
+/* The present files belong to another program. */
 START_TEST(files_that_took_their_place_are_left_alone)
 {
     struct bench bench;
@@ -384,7 +384,7 @@ END_TEST
 
 static int acknowledgements;
 
-/* What the child tells of a create: the id, once it is answered. */
+/* The child's report of a create: the id, once it is answered. */
 static void acknowledge(void *context, const struct store_reply *reply)
 {
     size_t *answered = context;

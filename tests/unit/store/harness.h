@@ -1,4 +1,4 @@
-/* What the store's tests share: a scratch folder, a loop to wait on, tasks, replies. */
+/* Shared by the store's tests: a scratch folder, a loop to wait on, tasks, replies. */
 #pragma once
 
 #include <check.h>
@@ -68,7 +68,7 @@ void list_tasks(struct bench *bench, const struct store_task_query *query, struc
 size_t count_listed(struct bench *bench, struct store_task_query query);
 void audit_of(struct bench *bench, const char *id, struct answer *answer);
 
-/* What an observer has heard. */
+/* The notices of an observer. */
 struct heard {
     size_t count;
     struct task *tasks[64];

@@ -53,7 +53,7 @@ static struct task *decided(const char *decision, const char *arguments)
     return create_task(&bench, task);
 }
 
-/* Only what was created is a call; the decision is in the row of the creation alone. */
+/* Only a creation is a call; the decision is in the row of the creation alone. */
 START_TEST(calls_are_read_beside_the_store_that_writes_them)
 {
     struct task *first = decided("{\"outcome\":\"approve\"}", "{\"a\":1}");
@@ -129,7 +129,7 @@ START_TEST(what_is_no_store_of_this_version_is_refused)
 }
 END_TEST
 
-/* What reading leaves behind could belong to another user than the gateway's. */
+/* Files that reading leaves behind could belong to another user than the gateway's. */
 START_TEST(reading_leaves_nothing_behind)
 {
     char path[128];

@@ -1,4 +1,4 @@
-/* The outbox: what is noted with a change, what is due when, and what is left after a restart. */
+/* The outbox: the notices of a change, their due times, and the rest after a restart. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void reopen(void)
     bench_open(&bench, &scratch);
 }
 
-/* What an outbox call has answered. */
+/* The answer of an outbox call. */
 struct seen {
     bool arrived;
     enum store_status status;
@@ -146,7 +146,7 @@ static void make(const struct task_change *const *changes)
     task_unref(task);
 }
 
-/* ---- what is noted ---- */
+/* ---- notices ---- */
 
 static const struct life {
     const struct task_change *changes[6];
@@ -157,11 +157,11 @@ static const struct life {
     {{&approve, &execute, &complete},
      "created:pending decided:approved ended:completed",
      "ended:completed"},
-    /* One change is told once, under the first name that the target wants. */
+    /* One change gives one notice, with the first name that the target wants. */
     {{&reject}, "created:pending decided:rejected", "ended:rejected"},
     {{&cancel}, "created:pending ended:cancelled", "ended:cancelled"},
     {{&approve, &cancel}, "created:pending decided:approved ended:cancelled", "ended:cancelled"},
-    /* Given back for other credentials: nobody decided again. */
+    /* Given back for other credentials: no second decision. */
     {{&approve, &execute, &give_back}, "created:pending decided:approved", ""},
 };
 
@@ -234,7 +234,7 @@ START_TEST(a_delivery_shows_the_task_as_it_was)
     ck_assert_int_eq(told->decide_by_ms, task->decide_by_ms);
     ck_assert_int_ge(told->decided_ms, before_ms);
     ck_assert_int_ge(seen.deliveries[0].at_ms, before_ms);
-    ck_assert_str_eq(told->arguments, ""); /* nobody wants them */
+    ck_assert_str_eq(told->arguments, ""); /* no target wants them */
     ck_assert_uint_eq(strlen(seen.deliveries[0].id), 32);
     seen_finish(&seen);
     task_unref(task);
@@ -352,12 +352,12 @@ START_TEST(a_target_hears_of_each_task_in_order)
     seen_finish(&seen);
     postpone(first, clock_now_ms() + 3600000);
     look("aa", 16, &seen);
-    ck_assert_uint_eq(seen.count, 1); /* what follows the one put off waits with it */
+    ck_assert_uint_eq(seen.count, 1); /* later deliveries wait with the delayed one */
     settle(store_outbox_delivered, seen.deliveries[0].sequence);
     seen_finish(&seen);
     look("aa", 16, &seen);
     ck_assert_uint_eq(seen.count, 0);
-    /* Nobody waits for another target. */
+    /* No target waits for another one. */
     expect_drained("cc", "created:pending decided:approved ended:cancelled created:pending");
     postpone(first, 1);
     expect_drained("aa", "created:pending decided:approved ended:cancelled");
@@ -383,7 +383,7 @@ START_TEST(what_waits_survives_a_restart)
     ck_assert_int_eq(seen.deliveries[0].attempts, 1);
     seen_finish(&seen);
     expect_drained("aa", "created:pending decided:approved");
-    /* Targets are remembered: what happens before they are named again is noted. */
+    /* Targets are remembered: changes before they are named again are noted. */
     make((const struct task_change *const[]){NULL});
     expect_drained("aa", "created:pending");
 }

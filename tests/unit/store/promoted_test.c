@@ -79,7 +79,7 @@ START_TEST(they_expire_while_they_run_and_go_soon_after)
     ck_assert_int_ge(heard.tasks[1]->ended_ms, task->created_ms + 50);
     ck_assert_int_eq(task_purge_ms(heard.tasks[1]), heard.tasks[1]->ended_ms + 30000);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT purge_ms - ended_ms FROM task"), 30000);
-    /* What upstream answers later comes too late. */
+    /* A later answer of upstream comes too late. */
     ck_assert_int_eq(change_status(&bench, task->id, &complete), STORE_CONFLICT);
     bench_close(&bench);
     ck_assert_int_eq(scratch_execute(&scratch, "UPDATE task SET purge_ms = 1"), SQLITE_OK);

@@ -81,7 +81,7 @@ START_TEST(pages_are_complete_newest_first_and_end)
 }
 END_TEST
 
-/* What a client has made long must not be multiplied by asking for lists of it. */
+/* Lists must not multiply a long text of a client. */
 START_TEST(long_arguments_are_left_out_and_long_pages_end_early)
 {
     static const char brief[] = "{\"name\":\"prod\"}";

@@ -324,7 +324,7 @@ START_TEST(limits_count_the_undecided)
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);
     ck_assert_int_eq(change_status(&bench, a->id, &execute), STORE_OK);
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
-    /* Given back: over the limit, but nobody may take its place. */
+    /* Given back: over the limit, but no other task may take its place. */
     ck_assert_int_eq(change_status(&bench, a->id, &give_back), STORE_OK);
     ck_assert_int_eq(change_status(&bench, a->id, &cancel), STORE_OK);
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);

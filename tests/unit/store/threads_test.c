@@ -121,7 +121,7 @@ static void create_all(struct task **tasks, int64_t decide_in_ms)
     loop_destroy(loop);
 }
 
-/* One decision entry per task for each that won, whatever the interleaving. */
+/* One decision entry per task for each winner, in any interleaving. */
 static void check_audit(struct racer *racers)
 {
     int64_t won = 0;

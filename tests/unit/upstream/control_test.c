@@ -147,7 +147,7 @@ START_TEST(a_paused_call_takes_no_more_than_one_read)
     peer_send_text(&peer, head);
     size_t taken = send_what_is_taken(&peer, LENGTH);
     ck_assert_int_eq(record.heads, 1);
-    ck_assert_uint_lt(taken, 32 << 20); /* what the two sockets hold */
+    ck_assert_uint_lt(taken, 32 << 20); /* the content of the two sockets */
     ck_assert_uint_le(record.body.length, 65536);
     ck_assert_int_eq(record.pieces, _i == 0);
     upstream_call_resume(record.call);

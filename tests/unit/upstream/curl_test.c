@@ -1,4 +1,4 @@
-/* What only the client by libcurl promises: how it takes heads that our own would refuse. */
+/* Promises of the client by libcurl alone: heads that our own client would refuse. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "suite.h"
 #include "taskgate/core/clock.h"
 
-/* libcurl 7.88 would append a folded first line to the last header of the handle's transfer
- * before, whose memory is gone. Without one before, it refuses the response. */
+/* libcurl 7.88 would append a folded first line to the last header of the handle's previous
+ * transfer, which is freed memory. Without a previous transfer it refuses the response. */
 START_TEST(a_folded_first_line_touches_nothing_of_the_transfer_before)
 {
     struct scene scene;
@@ -100,8 +100,8 @@ static void post_to_tls(struct scene *scene, const struct tls_origin *origin, in
     ck_assert_int_eq(tls_origin_answers(origin), answers);
 }
 
-/* _i: the first answer comes once, twice. A server of TLS 1.3 sends tickets that nobody asked for,
- * too. */
+/* _i: the first answer comes once, twice. A server of TLS 1.3 also sends tickets without a
+ * request. */
 START_TEST(a_tls_connection_is_kept_unless_something_is_unread)
 {
     struct scene scene;

@@ -1,5 +1,5 @@
-/* A running call that changes hands: what is still needed of its first owner, who is told, and
- * how long upstream may be silent from then on. */
+/* A running call with a new owner: the memory that it still needs of its first owner, the receiver
+ * of its events, and the permitted silence of upstream from then on. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * A raw HTTP server for tests, in the same thread as the client: a listening socket whose
+ * A raw HTTP server for tests, in the same thread as the client: a listening socket. Its
  * connections are peers that the test scripts by hand.
  */
 #pragma once

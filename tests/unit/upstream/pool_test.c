@@ -1,4 +1,4 @@
-/* What only our own client promises: strict frames on the wire, and how it keeps connections. */
+/* Promises of our own client alone: strict frames on the wire, and kept connections. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void expect_closed(struct peer *peer)
 
 static const struct {
     const char *answer;
-    const char *body; /* what may be shown of it; NULL: not even a head */
+    const char *body; /* the part that may be shown; NULL: not even a head */
 } malformed[] = {
     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", NULL},
     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nevil", NULL},
@@ -98,7 +98,7 @@ START_TEST(only_a_connection_in_order_is_kept)
 }
 END_TEST
 
-/* _i: by its end, by bytes that nobody asked for. */
+/* _i: by its end, by bytes without a request. */
 START_TEST(an_idle_connection_goes_as_soon_as_the_server_stirs)
 {
     struct scene scene;
@@ -122,7 +122,7 @@ START_TEST(an_idle_connection_goes_as_soon_as_the_server_stirs)
 }
 END_TEST
 
-/* The loop has had no time to see what has come: a look before the request goes out does. */
+/* The loop had no time to read these bytes: a check before the request goes out finds them. */
 START_TEST(a_stale_connection_takes_no_request)
 {
     struct scene scene;
@@ -286,7 +286,7 @@ static struct http1_address loopback(uint16_t port)
     return address;
 }
 
-/* A host whose first address refuses or hangs, and whose second, if any, answers. */
+/* A host with a first address that refuses or hangs, and perhaps a second one that answers. */
 static void call_somewhere(struct http1_client *client, struct record *record, uint16_t first,
                            uint16_t second)
 {

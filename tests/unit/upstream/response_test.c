@@ -8,7 +8,7 @@
 #include "suite.h"
 #include "taskgate/core/buffer.h"
 
-/* What came of a response: its head, its body, and how it ended. */
+/* The parsed response: its head, its body, and its end. */
 struct outcome {
     int heads;
     int status;
@@ -17,7 +17,7 @@ struct outcome {
     bool keeps_alive;
 };
 
-/* Feeds `bytes` in pieces of `piece`, as a connection does: what is not used comes again. */
+/* Feeds `bytes` in pieces of `piece`, as a connection does: unused bytes come again. */
 static void read_in_pieces(struct outcome *outcome, struct str bytes, size_t piece,
                            bool then_closed)
 {

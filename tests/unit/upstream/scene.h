@@ -1,5 +1,5 @@
 /*
- * A client under test, a raw origin for it to call, and records of what came of the calls.
+ * A client under test, a raw origin for it to call, and records of the calls' results.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct scene {
     struct origin origin;
 };
 
-/* A call and what came of it. */
+/* A call and its result. */
 struct record {
     struct scene *scene;
     struct upstream_call *call; /* NULL when it is over */
@@ -47,7 +47,7 @@ void call_with(struct scene *scene, struct record *record, struct upstream_reque
 void post_to(struct scene *scene, struct record *record);
 void await_end(struct record *record, enum upstream_result result);
 void expect_text(const struct buffer *buffer, const char *text);
-/* Frees what the record holds. */
+/* Frees the content of the record. */
 void forget(struct record *record);
 /* For in_head or in_body: pauses the call once. */
 void pause_once(struct record *record);

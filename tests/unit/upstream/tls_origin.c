@@ -18,7 +18,7 @@ struct tls_origin {
     pthread_t thread;
     const char *answer;     /* to each request; NULL: none */
     const char *afterwards; /* said after the first answer; NULL: nothing */
-    atomic_int answers;     /* said, with what came afterwards */
+    atomic_int answers;     /* sent, with the later bytes */
     int connections;        /* how many are served, one after the other */
     int received;
 };

@@ -1,6 +1,7 @@
 /*
  * Calls to an MCP server, against raw peers that answer, stall, break and vanish. Run once per
- * implementation, as the environment has it; what only one of them promises, with that one.
+ * implementation, named by the environment. Promises of one implementation are tested with that
+ * one.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // Every requirement in the order in which it is checked: {name, source, check(run), needs?, seedOnly?}.
 //
-// `check` returns a detail or nothing (PASS), or throws what verdict.mjs offers. What is in `needs` has to have passed before,
-// else the requirement is skipped: one fault is one FAIL. `seedOnly`: the published specification does not ask for it.
+// `check` returns a detail or nothing (PASS), or throws an error of verdict.mjs. The requirements in `needs` must have passed before,
+// else this one is skipped: one fault is one FAIL. `seedOnly`: the published specification does not ask for it.
 import { lifecycle } from './lifecycle.mjs';
 import { messages } from './messages.mjs';
 import { taskLife } from './task_life.mjs';

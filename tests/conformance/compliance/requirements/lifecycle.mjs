@@ -1,4 +1,4 @@
-// The handshake, and what every message and session is held to.
+// The handshake, and the requirements on every message and session.
 import { implementation, initializeResult } from '../shapes.mjs';
 import { PROTOCOL } from '../run.mjs';
 import { demand, demandCode, errorOf, fail, isObject, outcome, resultOf, shown, skip } from '../verdict.mjs';

@@ -1,4 +1,4 @@
-// What holds of every message and every task of the run; these requirements come last.
+// Requirements on every message and every task of the run; they come last.
 import { STATUSES } from '../run.mjs';
 import { demand, errorOf, isObject, resultOf, shown, skip } from '../verdict.mjs';
 

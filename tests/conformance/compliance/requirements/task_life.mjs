@@ -1,4 +1,4 @@
-// The life of a task: asking, listing, waiting, cancelling, its end, and who may see it.
+// The life of a task: get, list, wait, cancel, its end, and the clients that may see it.
 import { callToolResult, listTasksResult, task as taskShape } from '../shapes.mjs';
 import { isTerminal, RELATED_TASK } from '../run.mjs';
 import { demand, demandCode, errorOf, fail, isObject, outcome, resultOf, shown, skip } from '../verdict.mjs';

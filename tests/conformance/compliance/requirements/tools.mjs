@@ -1,4 +1,4 @@
-// Tools: the list, what it says about tasks, and calls without one.
+// Tools: the list, its facts about tasks, and calls without a task.
 import { callToolResult, contentBlock, jsonSchema, listToolsResult, tool as toolShape } from '../shapes.mjs';
 import { SUPPORT } from '../run.mjs';
 import { demand, demandCode, errorOf, isObject, resultOf, shown, skip } from '../verdict.mjs';

@@ -104,8 +104,8 @@ static unsigned next_random(unsigned *state)
     return *state >> 16;
 }
 
-/* What both read: "^" only first and "$" only last, for within a pattern regexec() has its own
- * ideas of them. */
+/* Patterns that both read alike: "^" only first and "$" only last, because regexec() reads them
+ * differently within a pattern. */
 START_TEST(random_patterns_agree_with_those_of_the_library)
 {
     static const char *const pieces[] = {"a", "b", ".", "(",    ")",   "|",

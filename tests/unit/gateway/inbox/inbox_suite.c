@@ -1,4 +1,4 @@
-/* What is kept for clients that know no tasks, and which of their calls join. */
+/* Events for clients that know no tasks, and repeated calls that join. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The table of questions: found by whom they are for, closed once, bounded. */
+/* The table of questions: found by receiver, closed once, bounded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

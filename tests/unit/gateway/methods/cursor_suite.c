@@ -1,4 +1,4 @@
-/* Cursors: what is written is read back, and nothing else is. */
+/* Cursors: a written cursor is read back, and no other text is. */
 #include <string.h>
 
 #include "methods/cursor.h"

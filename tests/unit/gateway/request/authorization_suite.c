@@ -5,7 +5,7 @@
 #include "suites.h"
 
 static const struct {
-    const char *value, *spelled; /* what is digested */
+    const char *value, *spelled; /* the digested text */
 } rows[] = {
     {"Bearer abC", "bearer abC"},
     {"bEARER abC", "bearer abC"},

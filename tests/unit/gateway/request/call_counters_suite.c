@@ -1,4 +1,4 @@
-/* What is counted of requests, beside what the scrape says. */
+/* The counts of requests, compared with the scrape. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ START_TEST(a_tool_of_both_outcomes_has_one_duration)
     expect("{method=\"tools/call\",tool_name=\"read\",status=\"error\"} 2\n");
     expect("thoughtgate_request_duration_ms_sum{method=\"tools/call\",tool_name=\"read\"} 30\n");
     expect("nnn\",status=\"success\"} 2\n");
-    expect("nnn\"} 18\n"); /* the sum of what the servers took */
+    expect("nnn\"} 18\n"); /* the sum of the servers' times */
     metrics_finish();
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* What of a request an approval covers. */
+/* The parts of a request that an approval covers. */
 #include <string.h>
 
 #include "request/request_parts.h"

@@ -1,4 +1,4 @@
-/* What is known of sessions, and who is accepted in them. */
+/* Known facts about sessions, and the tokens accepted in them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

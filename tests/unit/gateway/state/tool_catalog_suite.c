@@ -1,4 +1,4 @@
-/* What is known of tools and of those who have them. */
+/* Known facts about tools and their owners. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static struct snapshot *snapshot_of(const char *rules)
 
 #define RULES "  rules:\n    - {match: \"delete_*\", action: approve}\n"
 
-/* What one owner is told: a page, or a list, of `count` tools. */
+/* One owner gets a page, or a list, of `count` tools. */
 struct telling {
     struct str owner;
     bool is_first, is_last;
@@ -156,7 +156,7 @@ START_TEST(a_tool_that_a_whole_list_lacks_is_known_but_not_counted)
     expect_count("forbidden", "3");
     put_letters(catalog, snapshot, first, "r");
     expect_count("forbidden", "3");
-    put_letters(catalog, snapshot, strangers_last, "r"); /* who began no list */
+    put_letters(catalog, snapshot, strangers_last, "r"); /* an owner that began no list */
     expect_count("forbidden", "3");
     put_letters(catalog, snapshot, last, "x");
     expect_count("forbidden", "2");
@@ -259,7 +259,7 @@ START_TEST(who_was_told_nothing_has_the_strictest_that_is_known)
     put_for(catalog, snapshot, STR("a"), mild);
     struct catalog_tool tool = look_up(catalog, stranger, wipe);
     ck_assert(tool.word == CATALOG_OTHERS && tool.known && !tool.has_list && !tool.is_current);
-    ck_assert_str_eq(tool.digest, ""); /* no approval hangs on what another is told */
+    ck_assert_str_eq(tool.digest, ""); /* no approval depends on another owner's list */
     ck_assert_uint_eq(tool.hints.truth, mild.hints.truth);
     put_for(catalog, snapshot, STR("b"), silent); /* says neither that it reads only … */
     tool = look_up(catalog, stranger, wipe);
@@ -375,7 +375,7 @@ START_TEST(owners_beyond_the_limit_make_room_the_longest_unseen_first)
     ck_assert(look_up(catalog, STR("d"), STR("x")).known);
     put_letters(catalog, snapshot, WHOLE(STR("e")), "r");
     put_letters(catalog, snapshot, WHOLE(STR("f")), "r");
-    ck_assert(!look_up(catalog, STR("d"), STR("x")).known); /* gone with the last who was told */
+    ck_assert(!look_up(catalog, STR("d"), STR("x")).known); /* gone with its last owner */
     expect_count("forbidden", "1");
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
@@ -539,7 +539,7 @@ START_TEST(what_was_found_is_looked_up_anew_after_each_change)
     struct str a = STR("a"), b = STR("b"), wipe = STR("wipe");
     ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_UNKNOWN);
     ck_assert(!catalog_has_seen_tasks(catalog, STR("up")));
-    put_for(catalog, snapshot, a, mild); /* an owner is told */
+    put_for(catalog, snapshot, a, mild); /* an owner gets a list */
     ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_TOLD);
     ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_OTHERS);
     ck_assert_str_eq(look_up(catalog, b, wipe).digest, "");
