@@ -50,7 +50,7 @@ void catalog_page_destroy(struct catalog_page *page)
 
 size_t catalog_page_bytes(const struct catalog_page *page)
 {
-    size_t bytes = sizeof *page + page->key.capacity + page->room * sizeof *page->tools;
+    size_t bytes = sizeof *page + page->key.capacity + page->room * sizeof(struct known_tool *);
     for (size_t i = 0; i < page->count; i++)
         bytes += known_tool_bytes(page->tools[i]);
     return bytes;
