@@ -109,11 +109,13 @@ static void add_position(struct run *run, const struct token *token, uint32_t ch
 
 static void add_positions(struct run *run, const struct glob *glob, const struct token *token)
 {
+    if (token->kind != TOKEN_LITERAL) {
+        add_position(run, token, 0);
+        return;
+    }
     struct str rest = str_slice(glob->literals.bytes + token->start, token->length);
     size_t length;
-    if (token->kind != TOKEN_LITERAL)
-        add_position(run, token, 0);
-    for (; token->kind == TOKEN_LITERAL && rest.length > 0; rest = glob_advance(rest, length))
+    for (; rest.length > 0; rest = glob_advance(rest, length))
         add_position(run, token, glob_next_character(rest, &length));
 }
 
