@@ -8,18 +8,19 @@ import { parseArgs } from 'node:util';
 import { ADMIN_TOKEN, SESSION, cpuSeconds, hasNginx, peakKb, program, rssKb, startNginx, startTaskgate, startUpstream, stop, stopAll, writeConfiguration } from './subjects.mjs';
 
 const { values: options } = parseArgs({
-  options: { smoke: { type: 'boolean' }, rounds: { type: 'string' }, milliseconds: { type: 'string' }, earlier: { type: 'string' }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  options: { smoke: { type: 'boolean' }, rounds: { type: 'string' }, milliseconds: { type: 'string' }, earlier: { type: 'string' }, rows: { type: 'string' }, json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
 });
 if (options.help) {
-  console.log(`Usage: tests/bench/run [--rounds N] [--milliseconds N] [--earlier BINARY] [--json FILE] [--smoke]
+  console.log(`Usage: tests/bench/run [--rounds N] [--milliseconds N] [--earlier BINARY] [--rows PATTERN] [--json FILE] [--smoke]
 
 Measures no proxy, nginx and taskgate in N interleaved rounds (5) on loopback, and prints medians
 with their spread. --milliseconds says how long each measurement takes at most (1500). --earlier
-measures another taskgate binary beside; --json also writes the numbers; --smoke only shows, in seconds,
-that everything works: its numbers mean nothing.`);
+measures another taskgate binary beside; --rows measures only rows of calls and lists whose name
+matches; --json also writes the numbers; --smoke only shows, in seconds, that everything works: its numbers mean nothing.`);
   process.exit(0);
 }
 const smoke = options.smoke === true;
+const wanted = new RegExp(options.rows ?? '');
 const rounds = Number(options.rounds ?? (smoke ? 1 : 5));
 const MS = Number(options.milliseconds ?? (smoke ? 150 : 1500)); // at most, for each measurement
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-bench-'));
@@ -63,6 +64,7 @@ function record(row, subject, numbers) {
 }
 
 async function measure(row, subject, connections, file, requests = 10_000_000) {
+  if (!wanted.test(row)) return;
   const before = cpuSeconds(subject.pids);
   const seen = await load(subject.port, connections, Math.min(requests, 400_000), file);
   const cpu = cpuSeconds(subject.pids) - before;
@@ -309,8 +311,9 @@ try {
   for (let round = 1; round <= rounds; round++) {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
     await forwardRows(round % 2 ? subjects : [...subjects].reverse());
-    await longRows(subjects);
     await listRows(sets);
+    if (options.rows) continue;
+    await longRows(subjects);
     const gateways = subjects.filter((subject) => subject.adminPort && isPlain(subject));
     for (const gateway of gateways) await taskRows(gateway, gateway === gateways[0]);
     await processRow(upstream, { rules: 1000 });
