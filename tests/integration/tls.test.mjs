@@ -62,7 +62,8 @@ describe('what is spoken', () => {
       const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' };
       assert.equal(await connect(t, port, old), 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
       for (const ciphers of ['AES128-SHA', 'AES128-GCM-SHA256', 'ECDHE-ECDSA-AES128-SHA']) {
-        assert.equal(await connect(t, port, { ciphers, maxVersion: 'TLSv1.2' }), 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', ciphers);
+        // OpenSSL has had more than one name for this alert.
+        assert.match(String(await connect(t, port, { ciphers, maxVersion: 'TLSv1.2' })), /^ERR_SSL_SSL(V3|\/TLS)_ALERT_HANDSHAKE_FAILURE$/, ciphers);
       }
     }
     assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'version' }), 1);
