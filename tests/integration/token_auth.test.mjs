@@ -129,7 +129,7 @@ test('a missing scope is 403 and names all that are needed', async (t) => {
 });
 
 test('a refreshed token keeps its tasks; another subject sees nothing, even with the session', async (t) => {
-  const { gateway, admin, token, connect } = await stage(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { sessions: true, tools: [tool('delete_user')] } });
+  const { gateway, upstream, admin, token, connect } = await stage(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { sessions: true, tools: [tool('delete_user')] } });
   const alice = await connect({ name: 'Alice' });
   const { taskId } = await alice.createTask('delete_user');
   assert.equal((await admin.task(taskId)).principal, 'alice (Alice, says the issuer)');
@@ -139,8 +139,11 @@ test('a refreshed token keeps its tasks; another subject sees nothing, even with
   assert.equal((await bob.error('tasks/get', { taskId })).code, -32602);
   const thief = rawClient(t, gateway.url, { token: token({ sub: 'bob' }) });
   Object.assign(thief, { session: alice.session, initialized: true });
-  assert.equal((await thief.error('tasks/get', { taskId })).code, -32602);
-  assert.equal((await thief.error('tasks/cancel', { taskId })).code, -32602);
+  const before = upstream.requests.length;
+  const stolen = { ...bearer(token({ sub: 'bob' })), 'mcp-session-id': alice.session };
+  for (const method of ['POST', 'GET', 'DELETE']) assert.equal((await ask(gateway, stolen, { method })).status, 404, method);
+  for (const method of ['tasks/get', 'tasks/cancel']) assert.equal((await thief.send(method, { taskId })).status, 404, method);
+  assert.equal(upstream.requests.length, before, 'nothing of the thief reaches the session');
   alice.headers.authorization = `Bearer ${token({ name: 'Alice' })}`;
   assert.equal((await alice.result('tasks/get', { taskId })).status, 'input_required');
   await admin.approve(taskId);

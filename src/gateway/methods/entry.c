@@ -335,6 +335,33 @@ static void handle(struct call *call)
         answer_wrong_verb(call, "GET, POST, DELETE");
 }
 
+/* Its server sees no token of the client (`upstream: drop`), so only the gateway can tell that a
+ * session is not this subject's. An unknown one gets the 404 on which clients begin anew. */
+static void check_session(struct call *call)
+{
+    if (call->facts.known) {
+        handle(call);
+        return;
+    }
+    struct buffer text;
+    buffer_init(&text);
+    log_warn("Request refused: the session is not known as this subject's",
+             LOG_TEXT("source", call->source->id));
+    jsonrpc_write_error(&text, STR_EMPTY, JSONRPC_INVALID_REQUEST, STR("Session not found"), NULL);
+    call_answer_status(call, 404, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+static void handle_verified(struct call *call)
+{
+    if (http_header(call->exchange, "mcp-session-id").length == 0) {
+        handle(call);
+        return;
+    }
+    call_identify(call);
+    call_with_facts(call, check_session);
+}
+
 static void handle_metadata(struct call *call)
 {
     if (!str_equal(http_method(call->exchange), STR("GET"))) {
@@ -384,7 +411,7 @@ void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
     if (metadata)
         handle_metadata(call);
     else if (source->auth.issuer)
-        token_check_then(call, handle);
+        token_check_then(call, handle_verified);
     else
         handle(call);
 }
