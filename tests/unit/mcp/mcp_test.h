@@ -13,6 +13,7 @@ Suite *elicitation_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
+Suite *mirrored_header_suite(void);
 Suite *reply_check_suite(void);
 Suite *sse_suite(void);
 
