@@ -25,6 +25,7 @@
 #define LAST_WORDS_BYTES 256
 
 struct handshake {
+    void (*done)(h2o_socket_t *socket); /* the socket speaks HTTP from here on */
     struct loop_timer deadline;
     bool is_late;
     struct tls_bound bound;
@@ -38,11 +39,12 @@ static void on_deadline(void *context);
 static void on_progress(const SSL *ssl, int where, int result);
 static void on_done(h2o_socket_t *socket, const char *error);
 
-void handshake_begin(struct connection *connection)
+void handshake_begin(struct connection *connection, void (*done)(h2o_socket_t *socket))
 {
     SSL_CTX *context = tls_server_native(connection->tls);
     struct handshake *handshake = memory_alloc(sizeof(*handshake));
     connection->handshake = handshake;
+    handshake->done = done;
     connection_peer(connection); /* while it is there to be asked */
     loop_timer_init(&handshake->deadline, connection->server->loop, on_deadline, connection);
     loop_timer_start(&handshake->deadline, HANDSHAKE_MS);
@@ -239,8 +241,9 @@ static void on_done(h2o_socket_t *socket, const char *error)
     }
     BIO_set_callback_ex(SSL_get_wbio(connection->ssl), NULL);
     count(connection, SSL_session_reused(connection->ssl) ? "resumed" : "full");
+    void (*done)(h2o_socket_t * socket) = connection->handshake->done;
     handshake_stop(connection);
-    connection_serve(socket);
+    done(socket);
 }
 
 /* ---- who the client is ---- */

@@ -26,6 +26,10 @@ struct handshake_log {
     int64_t left_out; /* of those since */
 };
 
+struct http_server;
+/* Takes an accepted socket, and may close it. */
+typedef void (*accepted_callback)(struct http_server *server, h2o_socket_t *socket);
+
 struct http_server {
     uint32_t magic; /* HTTP_SERVER_MAGIC */
     struct loop *loop;
@@ -35,8 +39,9 @@ struct http_server {
     h2o_context_t h2o;
     h2o_accept_ctx_t accept;
 
-    h2o_socket_t *listener; /* NULL while draining */
-    bool accepting;         /* the listener is being read */
+    h2o_socket_t *listener;     /* NULL while draining */
+    accepted_callback accepted; /* the listener's, for each new socket */
+    bool accepting;             /* the listener is being read */
     uint16_t port;
     struct loop_timer accept_again; /* after a failure for want of descriptors or memory */
 
@@ -101,6 +106,7 @@ struct connection {
     int linger_fd; /* -1, or a duplicate that outlives `socket`: see linger.c */
     struct loop_watch *linger_watch;
     struct loop_timer linger_end;
+    loop_callback linger_ended;
 };
 #define CONNECTION_MAGIC 0x48534302
 
@@ -149,71 +155,19 @@ static inline struct http_exchange *http_exchange_from(void *context)
 
 _Static_assert(HTTP_NAME_COUNT <= 32, "`repeated` has a bit for each name");
 
-/* ---- listener.c ---- */
-bool listener_open(struct http_server *server, struct error *error);
-void listener_close(struct http_server *server);
-/* Accepts or does not, as the number of connections allows. */
-void listener_update(struct http_server *server);
+/* The files below call only those above them. */
 
-/* ---- connection.c ---- */
-bool departures_open(struct http_server *server, struct error *error);
-void departures_close(struct http_server *server);
-/* Takes an accepted socket into the server. */
-void connection_add(struct http_server *server, h2o_socket_t *socket);
-void connection_remove(struct connection *connection);
-struct connection *connection_of(h2o_req_t *request);
-struct str connection_peer(struct connection *connection);
-/* While a request is held h2o does not read, and would have the kernel told so, and the
- * contrary after the response. Between these two the socket is watched all the same, and only
- * what comes too early costs a word to the kernel. */
-void connection_hold(struct connection *connection);
-void connection_let_go(struct connection *connection);
-/* Closes the connection of `request` now, whatever it is doing. */
-void connection_cut(h2o_req_t *request);
+/* ---- address.c ---- */
+/* Whether the local end of the socket is a loopback address. */
+bool address_is_loopback(int fd);
+/* The local port, or 0. */
+uint16_t address_port(int fd);
+/* The other end's address; leaves `text` alone when the socket has none. */
+void address_write_peer(int fd, char text[INET6_ADDRSTRLEN]);
 
-/* The socket speaks HTTP from here on; what was read from it already is looked at. */
-void connection_serve(h2o_socket_t *socket);
-/* Ends idle connections, and the others once they have answered. */
-void connection_retire_all(struct http_server *server);
-
-/* ---- handshake.c ---- */
-/* Before the first that goes by it; NULL is allowed. */
-void handshake_watch(struct tls_server *tls);
-/* Ends in connection_serve(), or with the connection closed. */
-void handshake_begin(struct connection *connection);
-/* Forgets what is under way; the socket is the caller's to close. */
-void handshake_stop(struct connection *connection);
-/* NULL when the client has shown none. */
-const char *handshake_certificate(struct connection *connection);
-
-/* ---- linger.c ---- */
-/* Keeps the connection of `request` readable for a moment after h2o has closed it. */
-void linger_prepare(struct connection *connection);
-/* Starts when h2o has closed; false when it was not prepared. */
-bool linger_start(struct connection *connection);
-void linger_stop(struct connection *connection);
-
-/* ---- intake.c ---- */
-void intake_open(struct http_server *server);
-/* Has what is read from here on counted, while a request is being received. */
-void intake_wrap(struct connection *connection);
-/* The same at the end of the round. */
-void intake_wrap_later(struct connection *connection);
-/* The request is complete, or will never be. */
-void intake_leave(struct connection *connection);
-
-/* ---- exchange.c ---- */
-/* The h2o handler of every request: makes the exchange and calls the owner's handler. */
-void exchange_register(struct http_server *server, h2o_pathconf_t *path);
-/* From here on nothing is taken from the owner or told to it. */
-void exchange_end(struct http_exchange *exchange);
-/* The client is gone: tells the owner, once; the connection is still to be cut. */
-void exchange_tell_gone(struct http_exchange *exchange);
-
-/* ---- response.c ---- */
-void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
-/* Ends a response that is not begun or is between two writes, as incomplete. */
-void response_send_error(h2o_req_t *request);
+/* ---- status.c ---- */
+const char *status_reason(int status);
+bool status_has_body(int status);
 
 /* ---- head.c ---- */
 /* The response's head in the request's pool, to go out before the first bytes of the body; empty
@@ -223,15 +177,78 @@ h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *request);
 bool head_watch(const struct http_server *server, h2o_req_t *request);
 void head_watched(struct http_server *server, h2o_req_t *request);
 
+/* ---- connection.c ---- */
+struct connection *connection_of(h2o_req_t *request);
+struct str connection_peer(struct connection *connection);
+/* h2o does not read while a request is held. It would tell the kernel so, and tell it the
+ * contrary after the response. So the socket is watched between these two calls all the same, and
+ * the kernel is told only when something comes too early. */
+void connection_hold(struct connection *connection);
+void connection_let_go(struct connection *connection);
+/* Closes the connection of `request` now, whatever it is doing. */
+void connection_cut(h2o_req_t *request);
+
+/* ---- linger.c ---- */
+/* Keeps the connection of `request` readable for a moment after h2o has closed it. */
+void linger_prepare(struct connection *connection);
+/* Starts when h2o has closed. `ended` gets the connection once it is over, and removes it. false:
+ * it was not prepared, and `ended` is never called. */
+bool linger_start(struct connection *connection, loop_callback ended);
+void linger_stop(struct connection *connection);
+
+/* ---- intake.c ---- */
+void intake_open(struct http_server *server);
+/* Counts what is read from here on, while a request is being received. */
+void intake_wrap(struct connection *connection);
+/* The same at the end of the round. */
+void intake_wrap_later(struct connection *connection);
+/* The request is complete, or will never be. */
+void intake_leave(struct connection *connection);
+
+/* ---- handshake.c ---- */
+/* To be called before the first handshake with `tls`; NULL is allowed. */
+void handshake_watch(struct tls_server *tls);
+/* Ends with a call of `done`, or with the connection closed. */
+void handshake_begin(struct connection *connection, void (*done)(h2o_socket_t *socket));
+/* Forgets what is under way; the socket is the caller's to close. */
+void handshake_stop(struct connection *connection);
+/* NULL when the client has shown none. */
+const char *handshake_certificate(struct connection *connection);
+
+/* ---- exchange.c ---- */
+/* From here on nothing is taken from the owner or told to it. */
+void exchange_end(struct http_exchange *exchange);
+/* The client is gone: tells the owner, once; the connection is still to be cut. */
+void exchange_tell_gone(struct http_exchange *exchange);
+
+/* ---- response.c ---- */
+void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
+
 /* ---- refusal.c ---- */
 /* On the path of what never becomes a request. */
 void refusal_register(h2o_pathconf_t *path);
 /* The same words for what h2o has let through. */
 void refusal_respond(struct http_exchange *exchange, int status);
 
-/* ---- status.c ---- */
-const char *status_reason(int status);
-bool status_has_body(int status);
+/* ---- request_handler.c ---- */
+/* The h2o handler of every request: makes the exchange and calls the owner's handler. */
+void request_handler_register(struct http_server *server, h2o_pathconf_t *path);
 
-/* ---- server.c ---- */
-void server_connection_closed(struct http_server *server);
+/* ---- departures.c ---- */
+bool departures_open(struct http_server *server, struct error *error);
+void departures_close(struct http_server *server);
+/* `fd` is the socket of the connection. */
+bool departures_watch(struct connection *connection, int fd);
+
+/* ---- listener.c ---- */
+bool listener_open(struct http_server *server, accepted_callback accepted, struct error *error);
+void listener_close(struct http_server *server);
+/* Accepts or does not, as the number of connections allows. */
+void listener_update(struct http_server *server);
+
+/* ---- connection_life.c ---- */
+/* Takes an accepted socket into the server. */
+void connection_add(struct http_server *server, h2o_socket_t *socket);
+void connection_remove(struct connection *connection);
+/* Ends idle connections, and the others once they have answered. */
+void connection_retire_all(struct http_server *server);

@@ -22,11 +22,6 @@ void linger_prepare(struct connection *connection)
         connection->linger_fd = fcntl(h2o_socket_get_fd(connection->socket), F_DUPFD_CLOEXEC, 0);
 }
 
-static void on_linger_end(void *context)
-{
-    connection_remove(connection_from(context));
-}
-
 static void on_linger_readable(void *context)
 {
     struct connection *connection = connection_from(context);
@@ -37,12 +32,12 @@ static void on_linger_readable(void *context)
         if (count > 0)
             continue;
         if (count == 0 || (errno != EAGAIN && errno != EINTR))
-            connection_remove(connection);
+            connection->linger_ended(connection);
         return;
     }
 }
 
-bool linger_start(struct connection *connection)
+bool linger_start(struct connection *connection, loop_callback ended)
 {
     struct http_server *server = connection->server;
 
@@ -53,7 +48,8 @@ bool linger_start(struct connection *connection)
         loop_watch_create(server->loop, connection->linger_fd, on_linger_readable, connection);
     if (connection->linger_watch == NULL)
         return false;
-    loop_timer_init(&connection->linger_end, server->loop, on_linger_end, connection);
+    connection->linger_ended = ended;
+    loop_timer_init(&connection->linger_end, server->loop, ended, connection);
     loop_timer_start(&connection->linger_end, LINGER_MS);
     return true;
 }

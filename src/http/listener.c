@@ -53,21 +53,7 @@ static int open_descriptor(const struct addrinfo *address, bool reuse_port)
     return fd;
 }
 
-static uint16_t bound_port(int fd)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        struct sockaddr_storage space;
-    } address = {.space = {0}};
-    socklen_t length = sizeof(address);
-    if (getsockname(fd, &address.any, &length) != 0)
-        return 0;
-    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
-}
-
-bool listener_open(struct http_server *server, struct error *error)
+bool listener_open(struct http_server *server, accepted_callback accepted, struct error *error)
 {
     const struct http_server_options *options = &server->options;
     char host[INET6_ADDRSTRLEN + 1];
@@ -91,7 +77,8 @@ bool listener_open(struct http_server *server, struct error *error)
     if (fd == -1)
         return error_set(error, "cannot listen on %s port %s: %s", host, port, strerror(reason));
 
-    server->port = bound_port(fd);
+    server->accepted = accepted;
+    server->port = address_port(fd);
     server->listener = h2o_evloop_socket_create(server->h2o.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     server->listener->data = server;
     loop_timer_init(&server->accept_again, server->loop, on_accept_again, server);
@@ -133,7 +120,8 @@ static void on_readable(h2o_socket_t *listener, const char *error)
     for (int i = 0; i < ACCEPTS_PER_ROUND && server->accepting; i++) {
         h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
         if (socket != NULL) {
-            connection_add(server, socket);
+            server->accepted(server, socket);
+            listener_update(server);
             continue;
         }
         if (errno == ECONNABORTED || errno == EINTR)

@@ -284,20 +284,3 @@ void http_stream_abort(struct http_exchange *exchange)
     exchange_end(exchange);
     connection_cut(request);
 }
-
-/* ---- the end of a response that cannot be completed ---- */
-
-void response_send_error(h2o_req_t *request)
-{
-    static h2o_generator_t nothing = {NULL, NULL};
-
-    if (request->_generator == NULL) {
-        /* Nothing was begun: what h2o needs to begin now does not go out. */
-        h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
-        shutdown(h2o_socket_get_fd(socket), SHUT_RDWR);
-        request->res.status = 500;
-        request->res.content_length = 0;
-        h2o_start_response(request, &nothing);
-    }
-    h2o_send(request, NULL, 0, H2O_SEND_STATE_ERROR);
-}

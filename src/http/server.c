@@ -31,7 +31,7 @@ static void configure(struct http_server *server)
     server->config.http1.upgrade_to_http2 = 0; /* HTTP/2 is off: CVE-2023-44487 */
     h2o_hostconf_t *host =
         h2o_config_register_host(&server->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
-    exchange_register(server, h2o_config_register_path(host, "/", 0));
+    request_handler_register(server, h2o_config_register_path(host, "/", 0));
     h2o_create_logger(&host->fallback_path, sizeof(h2o_logger_t))->log_access = on_refused;
     refusal_register(&host->fallback_path);
 
@@ -54,7 +54,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     intake_open(server);
     loop_timer_init(&server->report_drained, loop, on_report_drained, server);
     configure(server);
-    if (!departures_open(server, error) || !listener_open(server, error)) {
+    if (!departures_open(server, error) || !listener_open(server, connection_add, error)) {
         http_server_destroy(server);
         return NULL;
     }
@@ -123,15 +123,6 @@ void http_server_drain(struct http_server *server, loop_callback idle, void *con
     drain_handshakes(server);
     if (server->connection_count == 0)
         loop_timer_start(&server->report_drained, 0);
-}
-
-void server_connection_closed(struct http_server *server)
-{
-    if (server->destroying)
-        return;
-    if (server->drained != NULL && server->connection_count == 0)
-        loop_timer_start(&server->report_drained, 0);
-    listener_update(server);
 }
 
 static void on_report_drained(void *context)

@@ -12,7 +12,7 @@
 
 #define CONNECT_MS 5000
 #define SILENCE_MS 10000
-#define ATTEMPT_MS 20000 /* in all, for one who answers byte by byte */
+#define ATTEMPT_MS 20000 /* in all, for an endpoint that answers byte by byte */
 #define MAX_ANSWER_BYTES ((size_t)64 * 1024)
 #define HTTP_GONE 410
 
@@ -55,6 +55,7 @@ void delivery_start(struct target *target, const struct store_delivery *due)
 {
     struct delivery *delivery = memory_alloc(sizeof *delivery);
     const char *event = config_notify_event_name((enum config_notify_event)due->event);
+    MAGIC_SET(delivery, DELIVERY_MAGIC);
     delivery->target = target;
     delivery->sequence = due->sequence;
     delivery->attempts = due->attempts;
@@ -76,6 +77,7 @@ void delivery_destroy(struct delivery *delivery)
     delivery->target->delivery_count--;
     buffer_finish(&delivery->body);
     free(delivery->text);
+    MAGIC_CLEAR(delivery);
     free(delivery);
 }
 
@@ -91,17 +93,17 @@ void delivery_cancel(struct delivery *delivery)
 
 static void on_settled(void *context, const struct store_reply *reply)
 {
-    struct delivery *delivery = context;
+    struct delivery *delivery = delivery_from(context);
     struct target *target = delivery->target;
     if (target->notifier->is_closed)
         return;
-    /* Not sent again while the store does not know how it went. */
+    /* It is not sent again until the store knows the outcome. */
     if (reply->status == STORE_FAILED && target->config) {
         loop_timer_start(&delivery->timer, STORE_RETRY_MS);
         return;
     }
     delivery_destroy(delivery);
-    target_settled(target);
+    target->settled(target);
 }
 
 static void settle(struct delivery *delivery)
@@ -152,7 +154,7 @@ static void judge(struct delivery *delivery, const char *detail)
         plan_retry(delivery);
 }
 
-/* One line when a target begins to fail and one when it is well again, not one for each try. */
+/* Logs one line when a target begins to fail and one when it works again, not one for each try. */
 static void note_health(struct delivery *delivery)
 {
     struct target *target = delivery->target;
@@ -194,7 +196,7 @@ static void finish_attempt(struct delivery *delivery, const char *detail)
 
 static void on_head(void *context, int status, const struct http_header *headers, size_t count)
 {
-    struct delivery *delivery = context;
+    struct delivery *delivery = delivery_from(context);
     (void)headers, (void)count;
     delivery->status = status;
 }
@@ -205,10 +207,10 @@ static void end_early(struct delivery *delivery, const char *detail)
     finish_attempt(delivery, detail);
 }
 
-/* The status says it all; of the rest only so much is read as keeps the connection usable. */
+/* The body is read only to keep the connection usable, and only up to a limit. */
 static void on_body(void *context, struct str bytes)
 {
-    struct delivery *delivery = context;
+    struct delivery *delivery = delivery_from(context);
     delivery->answered += bytes.length;
     if (delivery->answered > MAX_ANSWER_BYTES)
         end_early(delivery, "");
@@ -217,12 +219,12 @@ static void on_body(void *context, struct str bytes)
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
     (void)result;
-    finish_attempt(context, detail);
+    finish_attempt(delivery_from(context), detail);
 }
 
 static void on_timer(void *context)
 {
-    struct delivery *delivery = context;
+    struct delivery *delivery = delivery_from(context);
     if (delivery->call)
         end_early(delivery, "no answer within the time limit");
     else

@@ -1,5 +1,7 @@
-/* Whom to tell, and the looks into the outbox: at each change, when something falls due, and
- * when a delivery has made room. */
+/*
+ * The targets, and the looks into the outbox: at each change, when something falls due, and when
+ * a delivery has made room.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,26 +12,16 @@
 #include "taskgate/core/metrics.h"
 
 #define IDLE_CONNECTIONS 16
-/* A look at least so often, whatever the wall clock does meanwhile. */
+/* The longest time between two looks, whatever the wall clock does meanwhile. */
 #define LONGEST_WAIT_MS 60000
+
+static void look(struct target *target);
 
 /* ---- targets ---- */
 
 static void on_target_due(void *context)
 {
-    target_look(context);
-}
-
-static struct target *add_target(struct notifier *notifier, const char *key, const char *url)
-{
-    struct target *target = memory_alloc(sizeof *target);
-    target->notifier = notifier;
-    memcpy(target->key, key, sizeof target->key);
-    target->origin = message_origin(str_from(url));
-    list_init(&target->deliveries);
-    list_append(&notifier->targets, &target->node);
-    loop_timer_init(&target->due, notifier->loop, on_target_due, target);
-    return target;
+    look(target_from(context));
 }
 
 static void destroy_target(struct target *target)
@@ -39,7 +31,31 @@ static void destroy_target(struct target *target)
         delivery_destroy(LIST_ENTRY(node, struct delivery, node));
     list_remove(&target->node);
     free(target->origin);
+    MAGIC_CLEAR(target);
     free(target);
+}
+
+/* After a delivery has left the list, or an answer has come. Frees a target that is gone. */
+static void settle(struct target *target)
+{
+    if (target->config)
+        look(target);
+    else if (!target->is_looking && target->delivery_count == 0)
+        destroy_target(target);
+}
+
+static struct target *add_target(struct notifier *notifier, const char *key, const char *url)
+{
+    struct target *target = memory_alloc(sizeof *target);
+    MAGIC_SET(target, TARGET_MAGIC);
+    target->notifier = notifier;
+    target->settled = settle;
+    memcpy(target->key, key, sizeof target->key);
+    target->origin = message_origin(str_from(url));
+    list_init(&target->deliveries);
+    list_append(&notifier->targets, &target->node);
+    loop_timer_init(&target->due, notifier->loop, on_target_due, target);
+    return target;
 }
 
 static struct target *find_target(struct notifier *notifier, const char *key)
@@ -50,14 +66,6 @@ static struct target *find_target(struct notifier *notifier, const char *key)
             return target;
     }
     return NULL;
-}
-
-void target_settled(struct target *target)
-{
-    if (target->config)
-        target_look(target);
-    else if (!target->is_looking && target->delivery_count == 0)
-        destroy_target(target);
 }
 
 /* ---- looking ---- */
@@ -89,12 +97,12 @@ static void look_again_in(struct target *target, int64_t delay_ms)
 
 static void on_due(void *context, const struct store_reply *reply)
 {
-    struct target *target = context;
+    struct target *target = target_from(context);
     if (target->notifier->is_closed)
         return;
     target->is_looking = false;
     if (!target->config) {
-        target_settled(target);
+        settle(target);
     } else if (reply->status != STORE_OK) {
         look_again_in(target, STORE_RETRY_MS);
     } else {
@@ -102,22 +110,22 @@ static void on_due(void *context, const struct store_reply *reply)
             look_again_in(target, reply->next_due_ms - clock_now_ms());
         start_due(target, reply);
         if (target->must_look)
-            target_look(target);
+            look(target);
     }
 }
 
-void target_look(struct target *target)
+static void look(struct target *target)
 {
     struct notifier *notifier = target->notifier;
-    /* Before the store knows whom to tell it holds nothing for them, or what another's was. A
-     * full house looks again when somebody leaves. */
+    /* Before the store knows the targets it holds nothing for them, or the notices of earlier
+     * ones. A full target looks again when a delivery leaves. */
     if (!target->config || notifier->is_configuring || target->delivery_count == TARGET_DELIVERIES)
         return;
     target->must_look = target->is_looking;
     if (target->is_looking)
         return;
     target->is_looking = true;
-    /* As many as there may be: those under way are among them. */
+    /* The deliveries under way are among the answer's. */
     store_outbox_due(notifier->store, str_from(target->key), TARGET_DELIVERIES,
                      (struct store_call){notifier->loop, on_due, target});
 }
@@ -125,12 +133,12 @@ void target_look(struct target *target)
 static void look_everywhere(struct notifier *notifier)
 {
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
-        target_look(LIST_ENTRY(node, struct target, node));
+        look(LIST_ENTRY(node, struct target, node));
 }
 
 static void on_change(void *context, struct task *task, bool created)
 {
-    struct notifier *notifier = context;
+    struct notifier *notifier = notifier_from(context);
     (void)task, (void)created;
     if (!notifier->is_closed)
         look_everywhere(notifier);
@@ -149,7 +157,7 @@ static void note_dropped(int64_t count)
 
 static void on_configured(void *context, const struct store_reply *reply)
 {
-    struct notifier *notifier = context;
+    struct notifier *notifier = notifier_from(context);
     if (notifier->is_closed)
         return;
     notifier->is_configuring = false;
@@ -187,7 +195,7 @@ static void tell_store(struct notifier *notifier)
 
 static void on_configure_again(void *context)
 {
-    tell_store(context);
+    tell_store(notifier_from(context));
 }
 
 static void let_go(struct target *target)
@@ -195,7 +203,7 @@ static void let_go(struct target *target)
     LIST_FOR_EACH_SAFE (node, next, &target->deliveries)
         delivery_cancel(LIST_ENTRY(node, struct delivery, node));
     loop_timer_stop(&target->due);
-    target_settled(target);
+    settle(target);
 }
 
 void notifier_configure(struct notifier *notifier, struct config *config)
@@ -226,6 +234,7 @@ void notifier_configure(struct notifier *notifier, struct config *config)
 struct notifier *notifier_create(struct loop *loop, struct store *store, struct error *error)
 {
     struct notifier *notifier = memory_alloc(sizeof *notifier);
+    MAGIC_SET(notifier, NOTIFIER_MAGIC);
     notifier->loop = loop;
     notifier->store = store;
     notifier->client = upstream_client_create(loop, IDLE_CONNECTIONS, error);
@@ -261,5 +270,6 @@ void notifier_destroy(struct notifier *notifier)
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
         destroy_target(LIST_ENTRY(node, struct target, node));
     config_unref(notifier->config);
+    MAGIC_CLEAR(notifier);
     free(notifier);
 }

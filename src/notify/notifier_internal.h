@@ -1,15 +1,16 @@
 /*
- * Shared by the files of the notifier.
+ * Shared by the files of the notifier. Each calls only those below it:
  *
- *     notifier.c  whom to tell, and what is due for each
+ *     notifier.c  the targets, and the deliveries that are due for each
  *     delivery.c  one delivery: sent, judged, settled in the store
- *     message.c   what is sent
+ *     message.c   the bytes that are sent
  */
 #pragma once
 
 #include "message.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -19,6 +20,7 @@
 #define STORE_RETRY_MS 1000
 
 struct notifier {
+    uint32_t magic; /* NOTIFIER_MAGIC */
     struct loop *loop;
     struct store *store;
     struct config *config; /* NULL before the first */
@@ -29,8 +31,15 @@ struct notifier {
     bool is_stale;       /* and must be asked once more */
     bool is_closed;
 };
+#define NOTIFIER_MAGIC 0x4e4f4e01
+
+static inline struct notifier *notifier_from(void *context)
+{
+    return MAGIC_CAST(struct notifier, NOTIFIER_MAGIC, context);
+}
 
 struct target {
+    uint32_t magic;   /* TARGET_MAGIC */
     struct list node; /* in notifier->targets */
     struct notifier *notifier;
     char key[DIGEST_HEX_BYTES];
@@ -42,12 +51,21 @@ struct target {
     bool is_looking;       /* the store has been asked and not yet answered */
     bool must_look;        /* and must be asked once more */
     bool is_failing;       /* the last attempt failed */
+    /* Set by notifier.c. To be called once a delivery has left the list; may free the target. */
+    void (*settled)(struct target *target);
 };
+#define TARGET_MAGIC 0x4e4f5402
+
+static inline struct target *target_from(void *context)
+{
+    return MAGIC_CAST(struct target, TARGET_MAGIC, context);
+}
 
 /* How an attempt went. */
 enum outcome { OUTCOME_DELIVERED, OUTCOME_RETRIED, OUTCOME_GIVEN_UP, OUTCOME_DROPPED };
 
 struct delivery {
+    uint32_t magic;   /* DELIVERY_MAGIC */
     struct list node; /* in target->deliveries */
     struct target *target;
     int64_t sequence, attempts, at_ms;
@@ -61,12 +79,12 @@ struct delivery {
     int64_t due_ms; /* OUTCOME_RETRIED */
     char reason[160];
 };
+#define DELIVERY_MAGIC 0x4e4f4403
 
-/* ---- notifier.c ---- */
-/* Asks for what is due, now or when the present question is answered. */
-void target_look(struct target *target);
-/* Once a delivery has left the list, or an answer has come. Frees a target that is gone. */
-void target_settled(struct target *target);
+static inline struct delivery *delivery_from(void *context)
+{
+    return MAGIC_CAST(struct delivery, DELIVERY_MAGIC, context);
+}
 
 /* ---- delivery.c ---- */
 /* Sends what the store gave; copies what it needs. */

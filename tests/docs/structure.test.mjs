@@ -39,13 +39,17 @@ test('a circle is found, and so is the arrow that follows from two others', (t) 
   assert.doesNotMatch(drawn, /top --> low/);
 });
 
-for (const room of ['core', 'loop', 'json', 'task', 'store', 'upstream']) {
+const WITHOUT_CIRCLES = [
+  'core', 'loop', 'tls', 'http', 'json', 'config', 'task', 'store', 'mcp', 'upstream', 'notify', 'server', 'cli',
+  'gateway', 'gateway/decision', 'gateway/mcp_client', 'gateway/compat',
+];
+for (const room of WITHOUT_CIRCLES) {
   test(`no files of src/${room} call each other in a circle`, () => {
     assert.deepEqual(callCircles(room), []);
   });
 }
 
-test('a circle of calls is found; a static name, a comment and a text are no calls', (t) => {
+test('a circle of calls is found; a static name, a type, a comment and a text are no calls', (t) => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-structure-'));
   t.after(() => fs.rmSync(root, { recursive: true }));
   const write = (name, text) => (fs.mkdirSync(path.join(root, 'src/room'), { recursive: true }), fs.writeFileSync(path.join(root, 'src/room', name), text));
@@ -57,4 +61,6 @@ test('a circle of calls is found; a static name, a comment and a text are no cal
   assert.deepEqual(callCircles('room', root), [['a.c', 'b.c', 'c.c']]);
   write('c.c', 'void c_run(void)\n{\n    use(b_rows);\n}\n');
   assert.deepEqual(callCircles('room', root), [['b.c', 'c.c']]);
+  write('c.c', 'void c_run(void)\n{\n    struct b_rows rows;\n}\n');
+  assert.deepEqual(callCircles('room', root), []);
 });

@@ -1,0 +1,160 @@
+/*
+ * The life of a connection: accepted, served, closed, and gone once it has lingered.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "http_internal.h"
+
+#include <h2o/http1.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/* A client that has vanished without a word is found after about a minute, one that takes
+ * nothing of what is sent to it after as long: h2o has no write timeout. */
+#define USER_TIMEOUT_MS 60000
+#define KEEPALIVE_IDLE_S 30
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_PROBES 3
+
+/* ---- the end ---- */
+
+static void count_connection(const struct http_server *server, double change)
+{
+    if (server->options.transport != NULL)
+        metrics_add(METRIC_CONNECTIONS_ACTIVE, change,
+                    METRIC_LABELS(str_from(server->options.transport)));
+}
+
+/* One less: the drain may be complete, and there is room for the next client. */
+static void report_closed(struct http_server *server)
+{
+    if (server->destroying)
+        return;
+    if (server->drained != NULL && server->connection_count == 0)
+        loop_timer_start(&server->report_drained, 0);
+    listener_update(server);
+}
+
+void connection_remove(struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    linger_stop(connection);
+    list_remove(&connection->departed);
+    list_remove(&connection->node);
+    tls_server_unref(connection->tls);
+    free(connection->certificate);
+    MAGIC_CLEAR(connection);
+    free(connection);
+    server->connection_count--;
+    count_connection(server, -1);
+    report_closed(server);
+}
+
+static void on_linger_end(void *context)
+{
+    connection_remove(connection_from(context));
+}
+
+static void on_socket_closed(void *context)
+{
+    struct connection *connection = connection_from(context);
+    connection->socket = NULL;
+    connection->ssl = NULL;
+    handshake_stop(connection);
+    intake_leave(connection);
+    list_remove(&connection->resting);
+    if (connection->is_open != NULL)
+        *connection->is_open = false;
+    if (!linger_start(connection, on_linger_end))
+        connection_remove(connection);
+}
+
+void connection_retire_all(struct http_server *server)
+{
+    LIST_FOR_EACH_SAFE (node, next, &server->connections) {
+        struct connection *connection = LIST_ENTRY(node, struct connection, node);
+        connection->is_retired = true;
+        if (connection->socket == NULL)
+            continue;
+        if (connection->exchange != NULL)
+            connection->exchange->request->http1_is_persistent = 0;
+        else if (connection->socket->input->size == 0)
+            shutdown(h2o_socket_get_fd(connection->socket), SHUT_RD);
+    }
+}
+
+/* ---- the beginning ---- */
+
+static void set_socket_options(int fd)
+{
+    static const struct {
+        int level;
+        int name;
+        int value;
+    } settings[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
+    };
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value, sizeof(int));
+}
+
+/* The words that came with the end of a handshake are kept from h2o until its reading is wrapped:
+ * it would answer them at once, and the connection might be gone. */
+static void serve(h2o_socket_t *socket)
+{
+    struct connection *connection = connection_from(socket->on_close.data);
+    struct http_server *server = connection->server;
+    h2o_buffer_t *early = socket->input;
+    h2o_buffer_init(&socket->input, &h2o_socket_buffer_prototype);
+    h2o_http1_accept(&server->accept, socket, *h2o_get_timestamp(&server->h2o, NULL, NULL));
+    h2o_buffer_dispose(&socket->input);
+    socket->input = early;
+    bool is_open = true;
+    connection->is_open = &is_open;
+    intake_wrap(connection); /* which may drop it */
+    if (!is_open)
+        return;
+    connection->is_open = NULL;
+    if (early->size > 0)
+        socket->_cb.read(socket, NULL);
+}
+
+void connection_add(struct http_server *server, h2o_socket_t *socket)
+{
+    int fd = h2o_socket_get_fd(socket);
+    struct connection *connection = memory_alloc(sizeof(*connection));
+    MAGIC_SET(connection, CONNECTION_MAGIC);
+    connection->server = server;
+    connection->socket = socket;
+    connection->is_loopback = address_is_loopback(fd);
+    connection->linger_fd = -1;
+    list_init(&connection->departed);
+    list_init(&connection->resting);
+    list_append(&server->connections, &connection->node);
+    server->connection_count++;
+    count_connection(server, 1);
+    socket->on_close.cb = on_socket_closed;
+    socket->on_close.data = connection;
+    set_socket_options(fd);
+
+    if (!departures_watch(connection, fd)) {
+        /* Without it a waiting client that leaves would hold its call for ever. */
+        h2o_socket_close(socket);
+        return;
+    }
+    if (server->options.tls == NULL) {
+        serve(socket);
+        return;
+    }
+    connection->tls = tls_server_ref(server->options.tls);
+    handshake_begin(connection, serve);
+}

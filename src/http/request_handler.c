@@ -1,0 +1,93 @@
+/*
+ * h2o's handler of every request: makes the exchange and gives it to the owner's handler.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "http_internal.h"
+
+struct handler {
+    h2o_handler_t super;
+    struct http_server *server;
+};
+
+/* h2o is done with the request: it was answered, or the connection broke. */
+static void on_request_disposed(void *memory)
+{
+    struct http_exchange *exchange = http_exchange_from(memory);
+    if (!exchange->ended)
+        exchange_tell_gone(exchange);
+    connection_let_go(exchange->connection);
+    intake_wrap_later(exchange->connection);
+    buffer_finish(&exchange->waiting);
+    buffer_finish(&exchange->sending);
+    MAGIC_CLEAR(exchange);
+}
+
+/* Once for each header; nobody compares its name again. h2o takes no more of them than that. */
+static void intern_names(struct http_exchange *exchange)
+{
+    const h2o_headers_t *headers = &exchange->request->headers;
+    size_t count = headers->size < H2O_MAX_HEADERS ? headers->size : H2O_MAX_HEADERS;
+    for (size_t i = 0; i < count; i++) {
+        enum http_name name = http_name_find(
+            str_slice(headers->entries[i].name->base, headers->entries[i].name->len));
+        exchange->known[i] = (uint8_t)name;
+        if (exchange->first[name] == 0)
+            exchange->first[name] = (uint8_t)(i + 1);
+        else
+            exchange->repeated |= UINT32_C(1) << name;
+    }
+}
+
+static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)
+{
+    struct http_exchange *exchange =
+        h2o_mem_alloc_shared(&request->pool, sizeof(*exchange), on_request_disposed);
+    memset(exchange, 0, offsetof(struct http_exchange, known));
+    MAGIC_SET(exchange, HTTP_EXCHANGE_MAGIC);
+    exchange->generator.proceed = response_proceed;
+    exchange->request = request;
+    exchange->connection = connection;
+    exchange->received_ms = loop_now_ms(connection->server->loop);
+    exchange->length_left = -1;
+    connection->exchange = exchange;
+    if (connection->is_retired)
+        request->http1_is_persistent = 0;
+    intake_leave(connection);
+    intern_names(exchange);
+    connection_hold(connection);
+    return exchange;
+}
+
+static int on_request(h2o_handler_t *super, h2o_req_t *request)
+{
+    const struct http_server *server = ((struct handler *)super)->server;
+    struct connection *connection = connection_of(request);
+    struct http_exchange *exchange = exchange_create(connection, request);
+
+    /* h2o refuses a chunked body of exactly its limit, so that ours is one byte below it. */
+    if (request->entity.len > server->options.max_body_bytes) {
+        refusal_respond(exchange, 413);
+        return 0;
+    }
+    /* A client that left before its request was read is not reported again: one whose
+     * request is not answered at once is gone. Whether it was, the exchange may no longer be
+     * there to tell. */
+    bool is_held = connection->client_left;
+    if (is_held)
+        exchange->is_held = &is_held;
+    server->options.handler(exchange, server->options.context);
+    if (is_held) {
+        exchange_tell_gone(exchange);
+        connection_cut(request);
+    }
+    return 0;
+}
+
+void request_handler_register(struct http_server *server, h2o_pathconf_t *path)
+{
+    struct handler *handler = (struct handler *)h2o_create_handler(path, sizeof(*handler));
+    handler->super.on_req = on_request;
+    handler->server = server;
+}
