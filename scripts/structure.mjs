@@ -114,6 +114,33 @@ export function callCircles(room, root = HERE) {
   return circlesAmong(arrows);
 }
 
+const COMMENT = /\/\*[^]*?\*\//g;
+const STRUCT = /^struct (\w+) \{([^]*?)^\}/gm;
+const OUTLIVES = /struct (?:loop_timer|loop_round_end|list) |pthread_t /;
+const CAST = /^ +(?:const )?struct (\w+) \*\w+ =\s+context;/gm;
+
+/**
+ * Casts of a callback's context that check no magic number, though the object outlives the callback's errand: a
+ * header defines it, or it has a timer, a thread, or a place in a list. Values of src/core have no life of their own.
+ */
+export function uncheckedCasts(room, root = HERE) {
+  const folder = path.join(root, 'src', room);
+  const textOf = (file) => fs.readFileSync(file, 'utf8').replace(COMMENT, '');
+  const here = filesBelow(folder);
+  const inHeaders = new Set(
+    [...here, ...filesBelow(path.join(root, 'src')), ...filesBelow(path.join(root, 'include'))]
+      .filter((file) => file.endsWith('.h') && !file.includes('/core/'))
+      .flatMap((file) => [...textOf(file).matchAll(STRUCT)].map(([, name]) => name)),
+  );
+  return here.filter((file) => file.endsWith('.c')).flatMap((file) => {
+    const text = textOf(file);
+    const own = new Map([...text.matchAll(STRUCT)].map(([, name, body]) => [name, body]));
+    const outlives = (name) => (own.has(name) ? OUTLIVES.test(own.get(name)) : inHeaders.has(name));
+    const casts = [...text.matchAll(CAST)].map(([, name]) => name).filter(outlives);
+    return casts.map((name) => `${path.relative(root, file)}: struct ${name}`);
+  });
+}
+
 function circlesAmong(arrows) {
   const reachable = new Map([...arrows.keys()].map((name) => [name, below(arrows, name)]));
   const found = new Map();

@@ -294,7 +294,7 @@ void control_wants_result(struct gateway_worker *worker, struct task *task)
 
 static void on_resumed(void *context, const struct store_reply *reply)
 {
-    struct gateway_worker *worker = context;
+    struct gateway_worker *worker = gateway_worker_from(context);
     if (reply->status == STORE_OK)
         execution_offer_own(worker, reply->task, false);
 }
@@ -303,7 +303,7 @@ static void resume_from(struct gateway_worker *worker, int64_t before_sequence);
 
 static void on_approved(void *context, const struct store_reply *reply)
 {
-    struct gateway_worker *worker = context;
+    struct gateway_worker *worker = gateway_worker_from(context);
     for (size_t i = 0; reply->status == STORE_OK && i < reply->task_count; i++) {
         if (str_starts_with(str_from(reply->tasks[i]->owner), STR(TASK_BINDING_ADMIN)))
             store_task_get(worker->gateway->store, str_from(reply->tasks[i]->id),

@@ -37,7 +37,7 @@
 /* Clients are told, and a server that is back may have other tools now. */
 static void on_server_changed(void *context, struct str source, enum catalog_change change)
 {
-    struct gateway *gateway = context;
+    struct gateway *gateway = gateway_from(context);
     if (change == CATALOG_RECONNECTED)
         tools_fetch_soon(gateway);
     inbox_note_server(gateway, source, change);
@@ -68,6 +68,7 @@ static const struct input_events input_events = {
 struct gateway *gateway_create(struct store *store)
 {
     struct gateway *gateway = memory_alloc(sizeof *gateway);
+    MAGIC_SET(gateway, GATEWAY_MAGIC);
     gateway->store = store;
     gateway->sessions = sessions_create();
     gateway->catalog = catalog_create();
@@ -108,13 +109,14 @@ void gateway_destroy(struct gateway *gateway)
     catalog_destroy(gateway->catalog);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);
+    MAGIC_CLEAR(gateway);
     free(gateway);
 }
 
 /* A task was created or has moved: whoever waits for it on this loop hears of it. */
 static void on_task(void *context, struct task *task, bool created)
 {
-    struct gateway_worker *worker = context;
+    struct gateway_worker *worker = gateway_worker_from(context);
     if (worker == worker->gateway->workers[0])
         inbox_note_task(worker->gateway, task, created);
     if (!created)
@@ -126,7 +128,7 @@ static void on_task(void *context, struct task *task, bool created)
 
 static void on_sweep(void *context)
 {
-    struct gateway_worker *worker = context;
+    struct gateway_worker *worker = gateway_worker_from(context);
     struct snapshot *snapshot = snapshot_current();
     inbox_table_sweep(worker->gateway->inbox_table, clock_monotonic_ms());
     loop_timer_start(&worker->sweep_timer, snapshot->config->pseudo.cleanup_interval_ms);
@@ -137,6 +139,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
                                              struct error *error)
 {
     struct gateway_worker *worker = memory_alloc(sizeof *worker);
+    MAGIC_SET(worker, GATEWAY_WORKER_MAGIC);
     worker->gateway = gateway;
     worker->loop = loop;
     worker->client = upstream_client_create(loop, IDLE_CONNECTIONS, error);
@@ -196,6 +199,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
     upstream_client_destroy(worker->client);
+    MAGIC_CLEAR(worker);
     buffer_finish(&worker->reachable_source);
     free(worker);
 }
@@ -228,7 +232,7 @@ void gateway_fetch_tools(struct gateway_worker *worker)
 
 void gateway_handle(struct http_exchange *exchange, void *worker)
 {
-    entry_handle(worker, exchange);
+    entry_handle(gateway_worker_from(worker), exchange);
 }
 
 void gateway_refusal(int status, struct buffer *body, void *worker)

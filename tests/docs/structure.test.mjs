@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { callCircles, circles, diagram, structureOf, withPicture } from '../../scripts/structure.mjs';
+import { callCircles, circles, diagram, structureOf, uncheckedCasts, withPicture } from '../../scripts/structure.mjs';
 import { read } from './lib/documents.mjs';
 
 const structure = structureOf();
@@ -63,4 +63,25 @@ test('a circle of calls is found; a static name, a type, a comment and a text ar
   assert.deepEqual(callCircles('room', root), [['b.c', 'c.c']]);
   write('c.c', 'void c_run(void)\n{\n    struct b_rows rows;\n}\n');
   assert.deepEqual(callCircles('room', root), []);
+});
+
+const WITH_MAGIC = ['gateway', 'http', 'loop', 'notify', 'store', 'upstream'];
+for (const room of WITH_MAGIC) {
+  test(`long-lived objects of src/${room} are cast where their magic number is checked`, () => {
+    assert.deepEqual(uncheckedCasts(room), []);
+  });
+}
+
+test('an unchecked cast is found; what a callback alone owns, and values of core, need no check', (t) => {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-structure-'));
+  t.after(() => fs.rmSync(root, { recursive: true }));
+  const write = (name, text) => (fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true }), fs.writeFileSync(path.join(root, name), text));
+  const cast = (name) => `static void on_${name}(void *context)\n{\n    struct ${name} *it = context;\n}\n`;
+  write('include/taskgate/core/buffer.h', 'struct buffer {\n    char *bytes;\n};\n');
+  write('src/room/shared.h', 'struct shared {\n    int a;\n};\n');
+  const timed = 'struct timed {\n    struct loop_timer timer;\n};\n';
+  write('src/room/a.c', `${timed}struct errand {\n    int a;\n};\n${['timed', 'errand', 'shared', 'buffer'].map(cast).join('')}`);
+  assert.deepEqual(uncheckedCasts('room', root), ['src/room/a.c: struct timed', 'src/room/a.c: struct shared']);
+  write('src/room/a.c', `${timed}${cast('timed').replace('= context', '= timed_from(context)')}`);
+  assert.deepEqual(uncheckedCasts('room', root), []);
 });

@@ -6,6 +6,7 @@
 #include "inbox/task_summary.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "tools.h"
@@ -14,12 +15,19 @@
 #define MOST_WAIT_MS 900000
 
 struct await {
+    uint32_t magic; /* AWAIT_MAGIC */
     struct call_part part;
     struct call *call;
     struct inbox_waiter *waiter; /* NULL once the wait is over */
     struct loop_timer timer;
     struct buffer triggers; /* JSON array, once it is over */
 };
+#define AWAIT_MAGIC 0x47574104
+
+static inline struct await *await_from(void *context)
+{
+    return MAGIC_CAST(struct await, AWAIT_MAGIC, context);
+}
 
 static void count_wait(const char *outcome)
 {
@@ -41,6 +49,7 @@ static void drop(struct call *call, void *object)
         count_wait("left");
     end_wait(await);
     buffer_finish(&await->triggers);
+    MAGIC_CLEAR(await);
     free(await);
 }
 
@@ -107,7 +116,7 @@ static void answer(struct call *call, const struct store_reply *reply)
 
 static void on_working(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK)
         compat_answer_text(call, STR("The task store is not available, try again in a moment"),
                            true);
@@ -126,7 +135,7 @@ static void report(struct call *call)
 
 static void on_woken(void *context)
 {
-    struct await *await = context;
+    struct await *await = await_from(context);
     struct call *call = await->call;
     if (inbox_waiter_client_ended(await->waiter)) {
         end_wait(await);
@@ -141,7 +150,7 @@ static void on_woken(void *context)
 
 static void on_timeout(void *context)
 {
-    struct await *await = context;
+    struct await *await = await_from(context);
     count_wait("timeout");
     buffer_append_text(&await->triggers, "[{\"type\":\"timeout\"}]");
     report(await->call);
@@ -177,6 +186,7 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 void pseudo_tool_await_activity(struct call *call, struct str arguments)
 {
     struct await *await = memory_alloc(sizeof *await);
+    MAGIC_SET(await, AWAIT_MAGIC);
     await->call = call;
     buffer_init(&await->triggers);
     loop_timer_init(&await->timer, call->worker->loop, on_timeout, await);

@@ -7,6 +7,7 @@
 #include "name_pattern.h"
 #include "request/call_part.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -17,6 +18,7 @@
 
 /* A walk over the pages. */
 struct listing {
+    uint32_t magic; /* LISTING_MAGIC */
     struct call_part part;
     struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
@@ -27,6 +29,12 @@ struct listing {
     struct buffer tools;       /* JSON objects with commas */
     size_t count;
 };
+#define LISTING_MAGIC 0x47574c05
+
+static inline struct listing *listing_from(void *context)
+{
+    return MAGIC_CAST(struct listing, LISTING_MAGIC, context);
+}
 
 static void drop(struct call *call, void *object)
 {
@@ -35,6 +43,7 @@ static void drop(struct call *call, void *object)
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
+    MAGIC_CLEAR(listing);
     free(listing);
 }
 
@@ -111,7 +120,7 @@ static void add_tool(struct listing *listing, const struct mcp_tool *tool)
 
 static bool judge(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
 {
-    struct listing *listing = context;
+    struct listing *listing = listing_from(context);
     struct call *call = listing->call;
     catalog_page_add(listing->page, tool, announce);
     if (policy_is_visible(call->snapshot->policy, call->source, tool->name) &&
@@ -142,7 +151,7 @@ static void rpc_call_page(struct call *call, struct str cursor);
 
 static void on_page(void *context, const struct rpc_call_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->rpc = NULL;
@@ -169,6 +178,7 @@ static void rpc_call_page(struct call *call, struct str cursor)
 void pseudo_tool_list_tools(struct call *call, struct str arguments)
 {
     struct listing *listing = memory_alloc(sizeof *listing);
+    MAGIC_SET(listing, LISTING_MAGIC);
     listing->call = call;
     listing->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     buffer_init(&listing->tools);

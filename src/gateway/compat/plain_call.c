@@ -61,7 +61,7 @@ static void on_ended(struct call *call, struct task *task)
 
 static void on_working(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange)
         plain_call_answer_pending(call, plain_call_of(call), reply);
     call_unref(call);
@@ -225,7 +225,7 @@ static void join_task(struct call *call, struct task *task)
 
 static void on_read(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (!call->exchange) {
         call_unref(call);
         return;
@@ -268,7 +268,7 @@ static bool is_same(const struct call *call, const struct plain_call *plain,
 
 static void on_found(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (!call->exchange) {
         call_unref(call);
         return;

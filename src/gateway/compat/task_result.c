@@ -112,7 +112,7 @@ static int64_t patience_ms(const struct call *call, const struct task *task)
 
 static void on_read(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct buffer id = {0};
     if (!call->exchange) {
         call_unref(call);

@@ -38,7 +38,7 @@ static void answer_list(struct call *call, const struct store_reply *reply)
 
 static void on_listed(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK)
         answer_no_store(call);
     else if (call->exchange)
@@ -92,7 +92,7 @@ static void answer_task(struct call *call, const struct task *task)
 
 static void on_got(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED)
         answer_no_store(call);
@@ -134,7 +134,7 @@ static void answer_not_cancelled(struct call *call, struct str id)
 
 static void on_cancelled(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED)
         answer_no_store(call);
@@ -148,7 +148,7 @@ static void on_cancelled(void *context, const struct store_reply *reply)
 
 static void on_to_cancel(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED) {
         answer_no_store(call);

@@ -82,7 +82,7 @@ void decision_log_write_json(struct buffer *out, const struct decision_log_entry
 
 static void on_flush(void *context)
 {
-    struct gateway_worker *worker = context;
+    struct gateway_worker *worker = gateway_worker_from(context);
     if (log_aggregate_flush(worker->aggregate))
         loop_timer_start(&worker->log_aggregate_timer, LOG_AGGREGATE_FLUSH_MS);
 }

@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
@@ -24,6 +25,7 @@ struct job {
 };
 
 struct shadow {
+    uint32_t magic; /* SHADOW_MAGIC */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t thread;
@@ -32,6 +34,12 @@ struct shadow {
     size_t queued, queued_bytes;
     struct log_aggregate *aggregate;
 };
+#define SHADOW_MAGIC 0x47575306
+
+static inline struct shadow *shadow_from(void *context)
+{
+    return MAGIC_CAST(struct shadow, SHADOW_MAGIC, context);
+}
 
 /* ---- what is said ---- */
 
@@ -179,7 +187,7 @@ static struct job *await_job(struct shadow *shadow)
 
 static void *run(void *context)
 {
-    struct shadow *shadow = context;
+    struct shadow *shadow = shadow_from(context);
     int64_t flushed_ms = clock_monotonic_ms();
     pthread_mutex_lock(&shadow->lock);
     while (!shadow->stopping) {
@@ -244,6 +252,7 @@ void shadow_compare_later(struct shadow *shadow, const struct shadow_call *call)
 struct shadow *shadow_create(void)
 {
     struct shadow *shadow = memory_alloc(sizeof *shadow);
+    MAGIC_SET(shadow, SHADOW_MAGIC);
     pthread_mutex_init(&shadow->lock, NULL);
     clock_condition_init(&shadow->wake);
     list_init(&shadow->queue);
@@ -266,5 +275,6 @@ void shadow_destroy(struct shadow *shadow)
     log_aggregate_destroy(shadow->aggregate);
     pthread_cond_destroy(&shadow->wake);
     pthread_mutex_destroy(&shadow->lock);
+    MAGIC_CLEAR(shadow);
     free(shadow);
 }

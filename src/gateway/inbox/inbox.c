@@ -95,9 +95,9 @@ struct inbox_table *inbox_table_create(void)
     return clients;
 }
 
-static void client_destroy(void *context)
+static void client_destroy(void *value)
 {
-    struct inbox *client = context;
+    struct inbox *client = value;
     inbox_waiters_end(client);
     repeated_calls_finish(client);
     inbox_ring_finish(&client->events);

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include "inbox_internal.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
 struct inbox_waiter {
+    uint32_t magic;   /* INBOX_WAITER_MAGIC */
     struct list node; /* in its client's, under the lock; alone once that has ended */
     struct inbox_table *clients;
     struct inbox *client;  /* NULL once it has ended */
@@ -16,17 +18,25 @@ struct inbox_waiter {
     loop_callback woken; /* NULL once it has run, or must not; its loop's alone */
     void *context;
 };
+#define INBOX_WAITER_MAGIC 0x47574907
+
+static inline struct inbox_waiter *inbox_waiter_from(void *context)
+{
+    return MAGIC_CAST(struct inbox_waiter, INBOX_WAITER_MAGIC, context);
+}
 
 static void unref(struct inbox_waiter *waiter)
 {
-    if (atomic_fetch_sub(&waiter->references, 1) == 1)
-        free(waiter);
+    if (atomic_fetch_sub(&waiter->references, 1) > 1)
+        return;
+    MAGIC_CLEAR(waiter);
+    free(waiter);
 }
 
 /* On its loop. */
 static void run(void *context)
 {
-    struct inbox_waiter *waiter = context;
+    struct inbox_waiter *waiter = inbox_waiter_from(context);
     loop_callback woken = waiter->woken;
     waiter->woken = NULL;
     if (woken)
@@ -79,6 +89,7 @@ enum inbox_wait inbox_waiter_begin(struct gateway *gateway, struct str key, stru
     } else {
         *waiter = memory_alloc(sizeof **waiter);
         **waiter = (struct inbox_waiter){
+            .magic = INBOX_WAITER_MAGIC,
             .clients = clients,
             .client = client,
             .loop = loop,

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "input_request.h"
+#include "taskgate/core/magic.h"
 
 struct kept_input {
+    uint32_t magic; /* KEPT_INPUT_MAGIC */
     struct input_request input;
     struct gateway_worker *worker; /* whose loop it belongs to */
     struct snapshot *snapshot;
@@ -13,6 +15,12 @@ struct kept_input {
     struct loop_timer timer;
     bool is_settled; /* its loop's */
 };
+#define KEPT_INPUT_MAGIC 0x47574b08
+
+static inline struct kept_input *kept_input_from(void *context)
+{
+    return MAGIC_CAST(struct kept_input, KEPT_INPUT_MAGIC, context);
+}
 
 /* The id under which a client got the request, JSON text. */
 void input_write_sent_id(const struct input_request *input, struct buffer *out);

@@ -102,6 +102,7 @@ static void destroy(struct kept_input *kept)
     free(kept->input.task);
     free(kept->input.upstream_id);
     free(kept->input.message);
+    MAGIC_CLEAR(kept);
     free(kept);
 }
 
@@ -240,7 +241,7 @@ struct kept_input *input_close(struct gateway *gateway, struct str key,
  * late. */
 static void on_settled(void *context)
 {
-    struct kept_input *kept = context;
+    struct kept_input *kept = kept_input_from(context);
     kept->is_settled = true;
     if (kept->task)
         events_of(kept->worker)->changed(kept->worker, kept->task);
@@ -264,7 +265,7 @@ void input_settle(struct gateway_worker *worker, struct kept_input *kept)
 /* On its own loop. The wait for an answer goes on where it was. */
 static void on_reopened(void *context)
 {
-    struct kept_input *kept = context;
+    struct kept_input *kept = kept_input_from(context);
     int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
     int64_t left_ms = kept->input.asked_ms + timeout_ms - clock_now_ms();
     loop_timer_start(&kept->timer, left_ms > REOPENED_LEAST_MS ? left_ms : REOPENED_LEAST_MS);
@@ -324,7 +325,7 @@ static void expire(struct kept_input *kept)
 
 static void on_time(void *context)
 {
-    struct kept_input *kept = context;
+    struct kept_input *kept = kept_input_from(context);
     if (kept->is_settled)
         forget(kept);
     else
@@ -352,6 +353,7 @@ static struct kept_input *keep(const struct input_origin *origin, enum input_kin
                                struct str message)
 {
     struct kept_input *kept = memory_alloc(sizeof *kept);
+    MAGIC_SET(kept, KEPT_INPUT_MAGIC);
     struct input_request *input = &kept->input;
     kept->worker = origin->worker;
     kept->snapshot = snapshot_ref(origin->snapshot);

@@ -28,7 +28,7 @@ static void answer_refusal(struct call *call, const struct rpc_call_reply *reply
 
 static void on_known_pair(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange) {
         if (reply->status == STORE_OK) {
             call->next(call);

@@ -7,6 +7,7 @@
 #include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
@@ -22,6 +23,7 @@
 #define MOST_FAILURES 3
 
 struct rpc_call {
+    uint32_t magic;   /* RPC_CALL_MAGIC */
     struct list node; /* in worker.rpc_calls */
     struct gateway_worker *worker;
     struct snapshot *snapshot;
@@ -53,6 +55,12 @@ struct rpc_call {
     bool is_resumed;  /* the resumed stream is under way, */
     bool is_refused;  /* and the server has refused it */
 };
+#define RPC_CALL_MAGIC 0x47575209
+
+static inline struct rpc_call *rpc_call_from(void *context)
+{
+    return MAGIC_CAST(struct rpc_call, RPC_CALL_MAGIC, context);
+}
 
 void rpc_call_write_request(struct buffer *body, struct buffer *id, const char *method,
                             struct str params)
@@ -84,6 +92,7 @@ static void rpc_call_destroy(struct rpc_call *rpc)
     buffer_finish(&rpc->received);
     buffer_finish(&rpc->message);
     snapshot_unref(rpc->snapshot);
+    MAGIC_CLEAR(rpc);
     free(rpc);
 }
 
@@ -199,7 +208,7 @@ static void take_events(struct rpc_call *rpc)
 
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
-    struct rpc_call *rpc = context;
+    struct rpc_call *rpc = rpc_call_from(context);
     rpc->status = status;
     headers_from_response(&rpc->headers, items, count);
     rpc->is_stream = headers_name_event_stream(&rpc->headers);
@@ -217,7 +226,7 @@ static void conclude_for_another_id(struct rpc_call *rpc)
 
 static void on_body(void *context, struct str bytes)
 {
-    struct rpc_call *rpc = context;
+    struct rpc_call *rpc = rpc_call_from(context);
     rpc->heard_ms = clock_monotonic_ms();
     if (rpc->is_refused)
         return;
@@ -265,7 +274,7 @@ static void wait_to_resume(struct rpc_call *rpc)
 
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
-    struct rpc_call *rpc = context;
+    struct rpc_call *rpc = rpc_call_from(context);
     rpc->upstream = NULL;
     if (rpc->is_stream && !rpc->is_refused)
         take_events(rpc);
@@ -285,7 +294,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 
 static void on_deadline(void *context)
 {
-    conclude(context, UPSTREAM_SILENT, "time limit");
+    conclude(rpc_call_from(context), UPSTREAM_SILENT, "time limit");
 }
 
 static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, on_end};
@@ -296,7 +305,7 @@ static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, o
 static void on_resumed_head(void *context, int status, const struct http_header *items,
                             size_t count)
 {
-    struct rpc_call *rpc = context;
+    struct rpc_call *rpc = rpc_call_from(context);
     struct headers headers;
     headers_init(&headers, false);
     headers_from_response(&headers, items, count);
@@ -312,7 +321,7 @@ static void on_resumed_head(void *context, int status, const struct http_header 
 static void open_resumed(void *context)
 {
     static const struct upstream_callbacks callbacks = {on_resumed_head, on_body, on_end};
-    struct rpc_call *rpc = context;
+    struct rpc_call *rpc = rpc_call_from(context);
     struct headers headers;
     headers_init(&headers, false);
     for (size_t i = 0; i < rpc->request_headers.count; i++) {
@@ -346,6 +355,7 @@ static struct rpc_call *create(struct gateway_worker *worker,
                                const struct rpc_call_callbacks *callbacks, void *context)
 {
     struct rpc_call *rpc = memory_alloc(sizeof *rpc);
+    MAGIC_SET(rpc, RPC_CALL_MAGIC);
     rpc->worker = worker;
     list_append(&worker->rpc_calls, &rpc->node);
     rpc->snapshot = snapshot_ref(options->snapshot);

@@ -208,7 +208,7 @@ static void rpc_call_with_own_session(struct fetch *fetch)
 
 void tools_fetch_missing(void *context)
 {
-    struct gateway_worker *worker = context;
+    struct gateway_worker *worker = gateway_worker_from(context);
     struct snapshot *snapshot = snapshot_current();
     const struct config *config = snapshot->config;
     for (size_t i = 0; i < config->source_count; i++) {
@@ -280,7 +280,7 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
 
 static void on_looked(void *context)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     catalog_looked(call->worker->gateway->catalog, str_from(call->source->id),
                    str_from(call->owner), clock_monotonic_ms());
     if (call->exchange)

@@ -70,9 +70,9 @@ struct list_cache *list_cache_create(void)
     return lists;
 }
 
-static void entry_destroy(void *context)
+static void entry_destroy(void *value)
 {
-    struct entry *entry = context;
+    struct entry *entry = value;
     list_text_unref(entry->text);
     free(entry);
 }

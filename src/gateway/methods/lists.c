@@ -29,14 +29,14 @@ static void keep(const struct call *call, struct str result)
 
 static bool judge_name(void *context, struct str name)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     return policy_is_visible(call->snapshot->policy, call->source, name);
 }
 
 /* A resource of ours is ours even where upstream has one of the same URI. */
 static bool judge_resource(void *context, struct str uri)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     return policy_is_uri_visible(call->snapshot->policy, call->source, uri) &&
            !(doc_resources_are_offered(call) && doc_resources_have(uri));
 }

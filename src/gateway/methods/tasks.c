@@ -105,7 +105,7 @@ static void answer_not_run(struct call *call, const struct task *task)
 
 static void on_get(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct task *task = call->exchange ? owned_task(call, reply) : NULL;
     if (task && take_elicitation_response(call, task)) {
         if (execution_offer(call, task, false))
@@ -135,7 +135,7 @@ void tasks_get_handle(struct call *call)
 
 static void on_result(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct task *task = NULL;
     if (call->exchange) {
         if (reply->status != STORE_FAILED && is_asked_for(call, reply->task))
@@ -177,7 +177,7 @@ void tasks_result_handle(struct call *call)
 
 static void on_cancelled(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange) {
         if (reply->status == STORE_OK)
             answer_task(call, reply->task);
@@ -193,7 +193,7 @@ static void on_cancelled(void *context, const struct store_reply *reply)
 
 static void on_cancel(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct task *task = call->exchange ? owned_task(call, reply) : NULL;
     if (task) {
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};

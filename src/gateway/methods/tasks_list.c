@@ -108,7 +108,7 @@ static void take_upstream_page(struct listing *listing, struct str result)
 
 static void on_upstream_list(void *context, const struct rpc_call_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->rpc = NULL;
@@ -156,7 +156,7 @@ static void write_task(struct call *call, const struct task *task, struct buffer
 
 static void on_listed(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK) {
         struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
                                           .retry_after = 5};

@@ -23,6 +23,7 @@ static void relay_destroy(struct relay *relay)
     headers_finish(&relay->headers);
     reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->kept);
+    MAGIC_CLEAR(relay);
     free(relay);
 }
 
@@ -78,7 +79,7 @@ void relay_end_opening(struct gateway_worker *worker)
 
 static void on_slow(void *context)
 {
-    struct relay *relay = context;
+    struct relay *relay = relay_from(context);
     relay->options.slow(relay->call);
 }
 
@@ -131,7 +132,7 @@ struct call *relay_finish(struct relay *relay)
 
 static void on_drained(void *context)
 {
-    struct relay *relay = context;
+    struct relay *relay = relay_from(context);
     upstream_call_resume(relay->upstream);
 }
 
@@ -195,7 +196,7 @@ static void let_down(struct relay *relay)
 
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
-    struct relay *relay = context;
+    struct relay *relay = relay_from(context);
     struct call *call = relay->call;
     relay->status = status;
     relay->content_length = announced_length(items, count);
@@ -287,7 +288,7 @@ static void look_at(struct relay *relay, struct str bytes)
 
 static void on_body(void *context, struct str bytes)
 {
-    struct relay *relay = context;
+    struct relay *relay = relay_from(context);
     if (relay->mode == RELAY_EVENTS) {
         take_events(relay, bytes);
         return;
@@ -343,7 +344,7 @@ static void end_stream(struct relay *relay)
 
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
-    struct relay *relay = context;
+    struct relay *relay = relay_from(context);
     struct call *call = relay->call;
     struct str source = str_from(call->source->id);
     call_counters_upstream(source, relay->status,
@@ -372,6 +373,7 @@ void relay_start(struct call *call, const struct relay_options *options)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
     struct relay *relay = memory_alloc(sizeof *relay);
+    MAGIC_SET(relay, RELAY_MAGIC);
     struct str method = http_method(call->exchange);
     struct http_header room[HEADERS_ROOM];
     struct headers headers;

@@ -3,6 +3,7 @@
 
 #include "relay.h"
 #include "request/call_part.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/mcp/reply_check.h"
 
 /* A reply whose id comes after more bytes than this goes down before its id is known. If the id is
@@ -24,6 +25,7 @@ enum relay_mode {
 };
 
 struct relay {
+    uint32_t magic; /* RELAY_MAGIC */
     struct call_part part;
     struct call *call;
     struct relay_options options;
@@ -44,6 +46,12 @@ struct relay {
     bool is_looked_at;      /* the reply's id is checked, by `reply` */
     struct loop_timer slow; /* only with options.slow_ms */
 };
+#define RELAY_MAGIC 0x4757420a
+
+static inline struct relay *relay_from(void *context)
+{
+    return MAGIC_CAST(struct relay, RELAY_MAGIC, context);
+}
 
 /* ---- relay.c ---- */
 /* The call's relay; NULL without one. */

@@ -69,7 +69,7 @@ void call_note_acceptance(struct call *call, struct str session)
 /* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     call_part_tell_gone(call);
     call_ended(call);
 }
@@ -78,6 +78,7 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
                          struct snapshot *snapshot, const struct config_source *source)
 {
     struct call *call = call_pool_take();
+    MAGIC_SET(call, CALL_MAGIC);
     call->worker = worker;
     call->exchange = exchange;
     call->references = 1;
@@ -106,6 +107,7 @@ void call_unref(struct call *call)
     free(call->made_body);
     identity_unref(call->identity);
     snapshot_unref(call->snapshot);
+    MAGIC_CLEAR(call);
     call_pool_give(call);
 }
 
@@ -278,7 +280,7 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
 
 static void on_session(void *context, const struct store_reply *reply)
 {
-    struct call *call = context;
+    struct call *call = call_from(context);
     if (call->exchange) {
         call_take_facts(call, reply);
         call->next(call);

@@ -5,6 +5,7 @@
 #include "server_budget.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/http/server.h"
 #include "taskgate/json/envelope.h"
 #include "taskgate/mcp/dialect.h"
@@ -27,6 +28,7 @@ typedef void (*call_step)(struct call *call);
 
 struct call {
     struct list node;
+    uint32_t magic; /* CALL_MAGIC */
     struct gateway_worker *worker;
     struct http_exchange *exchange;
     int references;
@@ -51,6 +53,12 @@ struct call {
     call_step next;      /* where to go on when the store, the ping or the list has come */
     const char *outcome; /* "success" or "error", for the metric */
 };
+#define CALL_MAGIC 0x47574301
+
+static inline struct call *call_from(void *context)
+{
+    return MAGIC_CAST(struct call, CALL_MAGIC, context);
+}
 
 struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
                          struct snapshot *snapshot, const struct config_source *source);

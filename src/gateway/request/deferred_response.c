@@ -5,6 +5,7 @@
 
 #include "call_part.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
 
@@ -13,6 +14,7 @@
 #define BACKLOG_BYTES ((size_t)256 * 1024)
 
 struct deferred_response {
+    uint32_t magic; /* DEFERRED_RESPONSE_MAGIC */
     struct call_part part;
     struct call *call;
     const char *what;
@@ -23,12 +25,19 @@ struct deferred_response {
     bool awaits_upstream;
     bool upstream_reports; /* upstream's own progress has been passed on this token */
 };
+#define DEFERRED_RESPONSE_MAGIC 0x4757440b
+
+static inline struct deferred_response *deferred_response_from(void *context)
+{
+    return MAGIC_CAST(struct deferred_response, DEFERRED_RESPONSE_MAGIC, context);
+}
 
 static void drop(struct call *call, void *object)
 {
     struct deferred_response *deferred = object;
     loop_timer_stop(&deferred->timer);
     free((char *)deferred->task_id.bytes);
+    MAGIC_CLEAR(deferred);
     free(deferred);
 }
 
@@ -102,7 +111,7 @@ static void show_life(struct deferred_response *deferred)
 
 static void on_sign_of_life(void *context)
 {
-    struct deferred_response *deferred = context;
+    struct deferred_response *deferred = deferred_response_from(context);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
     deferred_response_open(deferred->call);
     show_life(deferred);
@@ -140,6 +149,7 @@ void deferred_response_open_late(struct call *call)
 void deferred_response_begin(struct call *call, const char *what, struct str task_id)
 {
     struct deferred_response *deferred = memory_alloc(sizeof *deferred);
+    MAGIC_SET(deferred, DEFERRED_RESPONSE_MAGIC);
     deferred->call = call;
     deferred->what = what;
     deferred->task_id = str_slice(memory_copy_str(task_id), task_id.length);

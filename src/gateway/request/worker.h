@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/snapshot.h"
@@ -32,6 +33,7 @@ struct token_check;
 struct token_worker;
 
 struct gateway {
+    uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
     struct sessions *sessions;
     struct catalog *catalog;
@@ -54,9 +56,16 @@ struct gateway {
     atomic_bool shutting_down;
     atomic_long in_flight;
 };
+#define GATEWAY_MAGIC 0x47574702
+
+static inline struct gateway *gateway_from(void *context)
+{
+    return MAGIC_CAST(struct gateway, GATEWAY_MAGIC, context);
+}
 
 /* Everything in it belongs to its loop's thread. */
 struct gateway_worker {
+    uint32_t magic; /* GATEWAY_WORKER_MAGIC */
     struct gateway *gateway;
     struct loop *loop;
     struct upstream_client *client;
@@ -76,3 +85,9 @@ struct gateway_worker {
     struct list detached;          /* struct detached_call.node: all of them, tasks yet or not */
     struct map *detached_tasks;    /* task id -> struct detached_call: those that run */
 };
+#define GATEWAY_WORKER_MAGIC 0x47575703
+
+static inline struct gateway_worker *gateway_worker_from(void *context)
+{
+    return MAGIC_CAST(struct gateway_worker, GATEWAY_WORKER_MAGIC, context);
+}

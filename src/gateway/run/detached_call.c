@@ -44,7 +44,7 @@ void detached_call_store(struct detached_call *detached)
  * stores it. */
 static void on_reply(void *context, const struct rpc_call_reply *reply)
 {
-    struct detached_call *detached = context;
+    struct detached_call *detached = detached_call_from(context);
     detached->base.rpc = NULL;
     if (!detached->base.task) {
         callbacks_of(detached)->answered(detached, reply);
@@ -60,7 +60,7 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
 
 static void on_server_message(void *context, struct str message)
 {
-    struct detached_call *detached = context;
+    struct detached_call *detached = detached_call_from(context);
     struct server_message_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
     origin.task = detached->call ? NULL : detached->base.task;
@@ -96,7 +96,7 @@ static const struct call_part_kind detached_call_kind =
 
 static void on_patience_ended(void *context)
 {
-    struct detached_call *detached = context;
+    struct detached_call *detached = detached_call_from(context);
     if (detached_task_reserve(detached->call, detached->key))
         detached_task_create(detached, detached->call);
     else
@@ -113,12 +113,14 @@ void detached_call_stop_running(struct detached_call *detached)
 
 static void on_stored(struct invocation *invocation)
 {
-    detached_call_end((struct detached_call *)invocation);
+    detached_call_end(detached_call_from(invocation));
 }
 
 static void destroy(struct invocation *invocation)
 {
-    free(invocation);
+    struct detached_call *detached = detached_call_from(invocation);
+    MAGIC_CLEAR(detached);
+    free(detached);
 }
 
 static const struct invocation_class detached_class = {
@@ -127,6 +129,7 @@ static const struct invocation_class detached_class = {
 struct detached_call *detached_call_create(struct call *call, int64_t patience_ms)
 {
     struct detached_call *detached = memory_alloc(sizeof *detached);
+    MAGIC_SET(detached, DETACHED_CALL_MAGIC);
     struct invocation *base = &detached->base;
     invocation_init(base, &detached_class, INVOCATION_RUNNING, call->worker);
     base->snapshot = snapshot_ref(call->snapshot);

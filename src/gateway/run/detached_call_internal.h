@@ -5,6 +5,7 @@
 #include "invocation.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
+#include "taskgate/core/magic.h"
 
 /* How long a call that cannot become a task now stays as it is before the next try. */
 #define DETACHED_CALL_AGAIN_MS 1000
@@ -13,6 +14,7 @@
 
 struct detached_call {
     struct invocation base; /* first; `request_id` is the client's */
+    uint32_t magic;         /* DETACHED_CALL_MAGIC */
     struct call_part part;  /* of `call` */
     struct list node;       /* in worker.detached */
     struct call *call;      /* waits for the answer; NULL when nobody does any more */
@@ -22,6 +24,12 @@ struct detached_call {
     int64_t patience_ms;
     uint64_t number; /* of the call, for its questions */
 };
+#define DETACHED_CALL_MAGIC 0x4757450c
+
+static inline struct detached_call *detached_call_from(void *context)
+{
+    return MAGIC_CAST(struct detached_call, DETACHED_CALL_MAGIC, context);
+}
 
 /* ---- detached_call.c ---- */
 /* A call that runs; its rpc is the caller's to start. */

@@ -44,7 +44,7 @@ void detached_task_release(struct detached_call *detached)
 
 static void on_listed(void *context, const struct store_reply *reply)
 {
-    struct detached_call *detached = context;
+    struct detached_call *detached = detached_call_from(context);
     if (detached->call)
         callbacks_of(detached)->became_task(detached, reply);
     invocation_unref(&detached->base); /* the list's */
@@ -118,7 +118,7 @@ static void on_task_refused(struct detached_call *detached, enum store_status st
 
 static void on_created(void *context, const struct store_reply *reply)
 {
-    struct detached_call *detached = context;
+    struct detached_call *detached = detached_call_from(context);
     if (reply->status == STORE_OK)
         on_task_stored(detached);
     else if (invocation_where(&detached->base) != INVOCATION_ENDED)

@@ -60,12 +60,14 @@ void execution_end(struct execution *execution)
 
 static void on_stored(struct invocation *invocation)
 {
-    execution_end((struct execution *)invocation);
+    execution_end(execution_from(invocation));
 }
 
 static void destroy(struct invocation *invocation)
 {
-    free(invocation);
+    struct execution *execution = execution_from(invocation);
+    MAGIC_CLEAR(execution);
+    free(execution);
 }
 
 static const struct invocation_class execution_class = {
@@ -78,6 +80,7 @@ static struct execution *obtain(struct gateway_worker *worker, const struct task
     if (execution)
         return execution;
     execution = memory_alloc(sizeof *execution);
+    MAGIC_SET(execution, EXECUTION_MAGIC);
     invocation_init(&execution->base, &execution_class, INVOCATION_OFFERED, worker);
     memcpy(execution->base.id, task->id, sizeof execution->base.id);
     map_put(worker->executions, id, execution);

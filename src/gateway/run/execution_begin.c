@@ -13,7 +13,7 @@ static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
 static void on_retry(void *context)
 {
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     struct task *task = task_ref(execution->base.task);
     execution_begin(execution, task);
     task_unref(task);
@@ -46,7 +46,7 @@ static void run(struct execution *execution, struct task *task)
 
 static void on_executing(void *context, const struct store_reply *reply)
 {
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     if (invocation_where(&execution->base) == INVOCATION_ENDED)
         ; /* the answer comes too late */
     else if (reply->status == STORE_OK)
@@ -118,7 +118,7 @@ static void take_rules_in_force(struct execution *execution)
 
 static void on_looked(void *context)
 {
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     struct invocation *base = &execution->base;
     if (invocation_where(base) == INVOCATION_CHECKING) {
         if (atomic_load(&base->worker->gateway->shutting_down)) {

@@ -3,12 +3,20 @@
 
 #include "execution.h"
 #include "invocation.h"
+#include "taskgate/core/magic.h"
 
 struct execution {
     struct invocation base;                    /* first; its request's credentials are `headers` */
+    uint32_t magic;                            /* EXECUTION_MAGIC */
     bool own_session;                          /* the gateway's own, for the control plane */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
 };
+#define EXECUTION_MAGIC 0x4757580d
+
+static inline struct execution *execution_from(void *context)
+{
+    return MAGIC_CAST(struct execution, EXECUTION_MAGIC, context);
+}
 
 /* ---- execution.c: credentials that are held, and what happens to a task ---- */
 /* Ends what is under way, and goes to OFFERED. */

@@ -12,7 +12,7 @@
 
 static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     execution->base.rpc = NULL;
     execution_send(execution); /* its answer shows whether the server took the notification */
 }
@@ -29,7 +29,7 @@ static void on_opened(void *context, const struct rpc_call_reply *reply)
 {
     static const char not_sent[] =
         "the gateway's own session could not be opened; nothing was sent";
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
     execution->base.rpc = NULL;
     if (json_member(reply->message, "result").length > 0) {

@@ -32,7 +32,7 @@ static void rpc(struct execution *execution, const char *method,
 
 static void on_result(void *context, const struct rpc_call_reply *reply)
 {
-    execution_answered(context, reply);
+    execution_answered(execution_from(context), reply);
 }
 
 static void fetch_result(struct execution *execution)
@@ -54,7 +54,7 @@ static int64_t poll_interval_ms(struct str task)
 
 static void on_status(void *context, const struct rpc_call_reply *reply)
 {
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     struct str task = json_member(reply->message, "result");
     struct str status = json_member(task, "status");
     execution->base.rpc = NULL;
@@ -70,7 +70,7 @@ static void on_poll(void *context)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_status,
                                                         .server_message = execution_server_message};
-    rpc(context, "tasks/get", &callbacks);
+    rpc(execution_from(context), "tasks/get", &callbacks);
 }
 
 bool execution_task_follow(struct execution *execution, struct str result)

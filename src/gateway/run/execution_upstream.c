@@ -11,7 +11,7 @@
 
 void execution_server_message(void *context, struct str message)
 {
-    struct execution *execution = context;
+    struct execution *execution = execution_from(context);
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_task(execution->base.task, key);
     struct server_message_origin origin = invocation_origin(&execution->base);
@@ -42,7 +42,7 @@ void execution_ask(struct execution *execution, struct str body, struct str id,
 
 static void on_reply(void *context, const struct rpc_call_reply *reply)
 {
-    execution_answered(context, reply);
+    execution_answered(execution_from(context), reply);
 }
 
 void execution_set_silence(struct execution *execution)

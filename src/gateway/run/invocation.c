@@ -15,6 +15,7 @@ static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 void invocation_init(struct invocation *invocation, const struct invocation_class *class,
                      enum invocation_state state, struct gateway_worker *worker)
 {
+    MAGIC_SET(invocation, INVOCATION_MAGIC);
     invocation->class = class;
     invocation->state = state;
     invocation->worker = worker;
@@ -37,6 +38,7 @@ void invocation_unref(struct invocation *invocation)
     snapshot_unref(invocation->snapshot);
     task_unref(invocation->task);
     free(invocation->server_task);
+    MAGIC_CLEAR(invocation);
     invocation->class->destroy(invocation);
 }
 
@@ -92,7 +94,7 @@ static void store_outcome(struct invocation *invocation);
 
 static void on_stored(void *context, const struct store_reply *reply)
 {
-    struct invocation *invocation = context;
+    struct invocation *invocation = invocation_from(context);
     if (reply->status == STORE_FAILED && invocation_where(invocation) != INVOCATION_ENDED) {
         /* The answer exists only in memory. It is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet",
@@ -106,7 +108,7 @@ static void on_stored(void *context, const struct store_reply *reply)
 
 static void on_retry(void *context)
 {
-    store_outcome(context);
+    store_outcome(invocation_from(context));
 }
 
 static void store_outcome(struct invocation *invocation)

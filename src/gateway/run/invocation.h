@@ -14,6 +14,7 @@
 #include "request/headers.h"
 #include "request/server_budget.h"
 #include "server_messages.h"
+#include "taskgate/core/magic.h"
 
 #define INVOCATION_STATE(state, name) INVOCATION_##state,
 enum invocation_state { INVOCATION_STATES(INVOCATION_STATE) };
@@ -33,6 +34,7 @@ struct invocation_class {
 
 struct invocation {
     const struct invocation_class *class;
+    uint32_t magic;              /* INVOCATION_MAGIC */
     enum invocation_state state; /* written by invocation_move() alone */
     int references;              /* its maker's until it has ended, and each message under way */
     struct gateway_worker *worker;
@@ -51,6 +53,12 @@ struct invocation {
     struct loop_timer timer; /* the next look, poll or try to store; of a detached call at first the
                                 end of its client's patience */
 };
+#define INVOCATION_MAGIC 0x4757560e
+
+static inline struct invocation *invocation_from(void *context)
+{
+    return MAGIC_CAST(struct invocation, INVOCATION_MAGIC, context);
+}
 
 /* ---- invocation.c ---- */
 /* Zeroed memory becomes an invocation with one reference. */

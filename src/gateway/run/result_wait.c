@@ -6,9 +6,11 @@
 #include "input/input_request.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
 struct result_wait {
+    uint32_t magic; /* RESULT_WAIT_MAGIC */
     struct call_part part;
     struct list node; /* in the worker's list for this task */
     struct call *call;
@@ -17,6 +19,12 @@ struct result_wait {
     struct loop_timer patience;
     uint64_t claimant; /* its number once it carries questions */
 };
+#define RESULT_WAIT_MAGIC 0x4757570f
+
+static inline struct result_wait *result_wait_from(void *context)
+{
+    return MAGIC_CAST(struct result_wait, RESULT_WAIT_MAGIC, context);
+}
 
 static void drop(struct call *call, void *object)
 {
@@ -31,6 +39,7 @@ static void drop(struct call *call, void *object)
     }
     free((char *)wait->task_id.bytes);
     input_release(worker, wait->claimant);
+    MAGIC_CLEAR(wait);
     free(wait);
 }
 
@@ -60,7 +69,7 @@ void result_wait_open(struct call *call)
 
 static void on_out_of_patience(void *context)
 {
-    struct result_wait *wait = context;
+    struct result_wait *wait = result_wait_from(context);
     wait->options.timed_out(wait->call);
 }
 
@@ -69,6 +78,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
 {
     struct gateway_worker *worker = call->worker;
     struct result_wait *wait = memory_alloc(sizeof *wait);
+    MAGIC_SET(wait, RESULT_WAIT_MAGIC);
     struct list *others = map_get(worker->waiters, task_id);
     if (!others) {
         others = memory_alloc(sizeof *others);

@@ -41,9 +41,9 @@ static char *drop(struct holder *holder, struct held_session *session)
     return name;
 }
 
-static void holder_destroy(void *context)
+static void holder_destroy(void *value)
 {
-    struct holder *holder = context;
+    struct holder *holder = value;
     LIST_FOR_EACH_SAFE (node, next, &holder->sessions) {
         free(drop(holder, LIST_ENTRY(node, struct held_session, node)));
     }

@@ -47,9 +47,9 @@ struct sessions *sessions_create(void)
     return sessions;
 }
 
-static void entry_destroy(void *context)
+static void entry_destroy(void *value)
 {
-    struct entry *entry = context;
+    struct entry *entry = value;
     free(entry->key);
     free(entry);
 }
