@@ -2,10 +2,9 @@
 #include <assert.h>
 
 #include "related_task.h"
-#include "status_text.h"
+#include "task_error.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
-#include "taskgate/policy/gate.h"
 
 /* A result that is not an object has no place for _meta, so it stays unchanged. */
 static void write_stored_result(struct buffer *out, struct str id, struct str result,
@@ -21,42 +20,14 @@ static void write_stored_result(struct buffer *out, struct str id, struct str re
     buffer_finish(&related);
 }
 
-static enum jsonrpc_error error_of(const struct task *task)
-{
-    switch (task->state) {
-    case TASK_REJECTED:
-        return JSONRPC_APPROVAL_REJECTED;
-    case TASK_EXPIRED:
-        return dialect_is_undecided(task) ? JSONRPC_APPROVAL_TIMEOUT : JSONRPC_TASK_EXPIRED;
-    case TASK_CANCELLED:
-        return JSONRPC_TASK_CANCELLED;
-    default:
-        return task->failure == TASK_FAILURE_OUTCOME_UNKNOWN ? JSONRPC_OUTCOME_UNKNOWN
-                                                             : JSONRPC_INTERNAL;
-    }
-}
-
 /* The error of a task that ended without upstream's word. */
 static void write_own_error(struct buffer *out, struct str id, const struct task *task)
 {
-    enum jsonrpc_error error = error_of(task);
-    struct buffer message;
-    buffer_init(&message);
-    if (error == JSONRPC_APPROVAL_REJECTED)
-        dialect_append_rejection(&message, task);
-    else if (error == JSONRPC_APPROVAL_TIMEOUT)
-        dialect_append_timeout(&message, task);
-    else if (error == JSONRPC_INTERNAL)
-        dialect_status_message(task, &message);
-    const bool is_approval = error == JSONRPC_APPROVAL_REJECTED ||
-                             error == JSONRPC_APPROVAL_TIMEOUT || error == JSONRPC_TASK_EXPIRED;
-    jsonrpc_write_error(
-        out, id, error, buffer_str(&message),
-        &(struct jsonrpc_error_data){
-            .tool = str_from(task->tool),
-            .reason = str_from(task->reason),
-            .gate = str_from(is_approval ? policy_gate_name(POLICY_GATE_APPROVAL) : NULL)});
-    buffer_finish(&message);
+    struct buffer error;
+    buffer_init(&error);
+    dialect_write_own_error(&error, task, false);
+    jsonrpc_write_error_text(out, id, buffer_str(&error));
+    buffer_finish(&error);
 }
 
 void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task)

@@ -43,6 +43,20 @@ int64_t task_purge_ms(const struct task *task)
     return ttl_end_ms > grace_end_ms ? ttl_end_ms : grace_end_ms;
 }
 
+int64_t task_retention_horizon_ms(const struct task *task)
+{
+    int64_t end_ms = task_purge_ms(task);
+    if (!task_state_is_terminal(task->state)) {
+        int64_t deadline_ms = task_next_deadline_ms(task);
+        end_ms = later_by(deadline_ms < INT64_MAX ? deadline_ms : task->updated_ms,
+                          task->promoted ? task->expired_retention_ms : GRACE_MS);
+    }
+    int64_t horizon_ms = end_ms - task->created_ms;
+    if (horizon_ms < task->ttl_ms)
+        horizon_ms = task->ttl_ms;
+    return horizon_ms > 0 ? horizon_ms : 1;
+}
+
 int64_t task_poll_interval_ms(int64_t remaining_ms)
 {
     static const struct {

@@ -179,5 +179,8 @@ bool task_due(const struct task *task, int64_t now_ms, struct task_change *chang
 int64_t task_next_deadline_ms(const struct task *task);
 /* When the row may be deleted; INT64_MAX before the end. */
 int64_t task_purge_ms(const struct task *task);
+/* From its creation on, how long a task can be read at least, as far as is known now: it grows when
+ * the task ends late. Never 0. */
+int64_t task_retention_horizon_ms(const struct task *task);
 /* Suggested pollInterval by the time that is left (reference §4.2). */
 int64_t task_poll_interval_ms(int64_t remaining_ms);

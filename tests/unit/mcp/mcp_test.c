@@ -74,11 +74,13 @@ int main(void)
     SRunner *runner = srunner_create(method_suite());
     srunner_add_suite(runner, jsonrpc_suite());
     srunner_add_suite(runner, mirrored_header_suite());
+    srunner_add_suite(runner, parameter_headers_suite());
     srunner_add_suite(runner, reply_check_suite());
     srunner_add_suite(runner, sse_suite());
     srunner_add_suite(runner, capabilities_suite());
     srunner_add_suite(runner, lists_suite());
     srunner_add_suite(runner, dialect_suite());
+    srunner_add_suite(runner, dialect_modern_suite());
     srunner_add_suite(runner, clients_suite());
     srunner_add_suite(runner, elicitation_suite());
     srunner_run_all(runner, CK_NORMAL);

@@ -8,12 +8,14 @@
 
 Suite *capabilities_suite(void);
 Suite *clients_suite(void);
+Suite *dialect_modern_suite(void);
 Suite *dialect_suite(void);
 Suite *elicitation_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
 Suite *mirrored_header_suite(void);
+Suite *parameter_headers_suite(void);
 Suite *reply_check_suite(void);
 Suite *sse_suite(void);
 

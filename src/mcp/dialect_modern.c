@@ -1,0 +1,179 @@
+/* A task's shapes in the modern era (SEP-2663). */
+#include "taskgate/mcp/dialect_modern.h"
+
+#include <inttypes.h>
+
+#include "status_text.h"
+#include "task_error.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect.h"
+
+#define POLL_MS 1000
+/* A person who has not decided within a minute is not waiting at the screen. */
+#define UNDECIDED_POLL_MS 5000
+#define UNDECIDED_AFTER_MS 60000
+
+/* What a status brings with it. */
+enum extra { EXTRA_NONE, EXTRA_REQUESTS, EXTRA_RESULT, EXTRA_ERROR };
+struct face {
+    const char *status;
+    enum extra extra;
+};
+
+static const struct face faces[TASK_STATE_COUNT] = {
+    [TASK_PENDING] = {"working", EXTRA_NONE},   [TASK_APPROVED] = {"working", EXTRA_NONE},
+    [TASK_EXECUTING] = {"working", EXTRA_NONE}, [TASK_COMPLETED] = {"completed", EXTRA_RESULT},
+    [TASK_FAILED] = {"failed", EXTRA_ERROR},    [TASK_CANCELLED] = {"cancelled", EXTRA_NONE},
+    [TASK_REJECTED] = {"failed", EXTRA_ERROR},  [TASK_EXPIRED] = {"failed", EXTRA_ERROR},
+};
+
+static struct str outcome_of(const struct task *task)
+{
+    return str_slice(task->outcome_text, task->outcome_length);
+}
+
+/* The table's row, but for a server that waits, a result with isError, and a stored result that is
+ * no object and so cannot be shown as one. */
+static struct face face_of(const struct task *task, const struct dialect_modern_view *view)
+{
+    const bool has_result =
+        task->outcome == TASK_OUTCOME_RESULT && json_type(outcome_of(task)) == JSON_OBJECT;
+    if (task->state == TASK_EXECUTING && view->input_requests.length > 0)
+        return (struct face){"input_required", EXTRA_REQUESTS};
+    if (task->state == TASK_FAILED && has_result)
+        return faces[TASK_COMPLETED];
+    if (task->state == TASK_COMPLETED && !has_result)
+        return faces[TASK_FAILED];
+    return faces[task->state];
+}
+
+const char *dialect_modern_status(const struct task *task, const struct dialect_modern_view *view)
+{
+    return face_of(task, view).status;
+}
+
+static void append_time(struct buffer *out, const char *key, int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_BYTES];
+    buffer_append_format(out, ",\"%s\":\"%s\"", key, clock_format(wall_ms, text));
+}
+
+/* A pending task says who decides, and until when. */
+static void append_message(struct buffer *out, const struct task *task, enum extra extra)
+{
+    char text[CLOCK_TEXT_BYTES];
+    struct buffer message;
+    buffer_init(&message);
+    if (extra == EXTRA_REQUESTS)
+        buffer_append_text(&message, "Waiting for the client's answer");
+    else
+        dialect_status_message(task, &message);
+    if (task->state == TASK_PENDING && *task->workflow)
+        buffer_append_format(&message, ": workflow %s decides", task->workflow);
+    if (task->state == TASK_PENDING && task->decide_by_ms > 0)
+        buffer_append_format(&message, " until %s", clock_format(task->decide_by_ms, text));
+    if (message.length) {
+        buffer_append_text(out, ",\"statusMessage\":");
+        buffer_append_json_string(out, buffer_str(&message));
+    }
+    buffer_finish(&message);
+}
+
+static int64_t poll_interval_of(const struct task *task, const struct dialect_modern_view *view)
+{
+    bool is_slow =
+        task->state == TASK_PENDING && view->now_ms - task->created_ms >= UNDECIDED_AFTER_MS;
+    return is_slow ? UNDECIDED_POLL_MS : POLL_MS;
+}
+
+static void append_members(struct buffer *out, const struct task *task,
+                           const struct dialect_modern_view *view, struct face face)
+{
+    bool changed_since = task->state == TASK_EXECUTING && view->changed_ms > task->updated_ms;
+    buffer_append_format(out, "\"taskId\":\"%s\",\"status\":\"%s\"", task->id, face.status);
+    append_message(out, task, face.extra);
+    append_time(out, "createdAt", task->created_ms);
+    append_time(out, "lastUpdatedAt", changed_since ? view->changed_ms : task->updated_ms);
+    buffer_append_format(out, ",\"ttlMs\":%" PRId64 ",\"pollIntervalMs\":%" PRId64,
+                         task_retention_horizon_ms(task), poll_interval_of(task, view));
+}
+
+/* The clients of the extension fail on a result without `resultType`. */
+static void append_result(struct buffer *out, struct str result)
+{
+    if (json_member(result, "resultType").length)
+        buffer_append(out, result);
+    else
+        json_write_with_member(out, result, "resultType", STR("\"complete\""));
+}
+
+static void append_error(struct buffer *out, const struct task *task)
+{
+    if (task->state == TASK_FAILED && task->outcome == TASK_OUTCOME_ERROR && task->outcome_length)
+        buffer_append(out, outcome_of(task));
+    else
+        dialect_write_own_error(out, task, true);
+}
+
+static void append_extra(struct buffer *out, const struct task *task,
+                         const struct dialect_modern_view *view, enum extra extra)
+{
+    switch (extra) {
+    case EXTRA_NONE:
+        break;
+    case EXTRA_REQUESTS:
+        buffer_append_text(out, ",\"inputRequests\":");
+        buffer_append(out, view->input_requests);
+        break;
+    case EXTRA_RESULT:
+        buffer_append_text(out, ",\"result\":");
+        append_result(out, outcome_of(task));
+        break;
+    case EXTRA_ERROR:
+        buffer_append_text(out, ",\"error\":");
+        append_error(out, task);
+        break;
+    }
+}
+
+void dialect_modern_write_create_result(struct buffer *out, const struct task *task,
+                                        const struct dialect_modern_view *view)
+{
+    buffer_append_text(out, "{\"resultType\":\"task\",");
+    append_members(out, task, view, (struct face){"working", EXTRA_NONE});
+    buffer_append_char(out, '}');
+}
+
+static void append_detailed(struct buffer *out, const struct task *task,
+                            const struct dialect_modern_view *view)
+{
+    struct face face = face_of(task, view);
+    append_members(out, task, view, face);
+    append_extra(out, task, view, face.extra);
+}
+
+void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
+                                     const struct dialect_modern_view *view)
+{
+    buffer_append_text(out, "{\"resultType\":\"complete\",");
+    append_detailed(out, task, view);
+    buffer_append_char(out, '}');
+}
+
+void dialect_modern_write_notification(struct buffer *out, const struct task *task,
+                                       const struct dialect_modern_view *view,
+                                       struct str subscription_id)
+{
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":{");
+    append_detailed(out, task, view);
+    buffer_append_text(out, ",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
+    buffer_append(out, subscription_id);
+    buffer_append_text(out, "}}}");
+}
+
+bool dialect_modern_declares_tasks(struct str client_capabilities)
+{
+    return json_type(json_path(client_capabilities, "extensions", MODERN_TASKS_EXTENSION)) ==
+           JSON_OBJECT;
+}
