@@ -77,6 +77,12 @@ void admin_set_tls(struct admin *admin, struct tls_server *tls)
     http_server_set_tls(admin->server, tls);
 }
 
+void admin_reloaded(struct admin *admin)
+{
+    events_renew_all(admin);
+    results_renew_all(admin);
+}
+
 void admin_set_config_error(struct admin *admin, const char *message)
 {
     free(admin->config_error);

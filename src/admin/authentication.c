@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_certificate.h"
 #include "cookies.h"
 #include "provider.h"
 #include "sessions.h"
@@ -14,10 +15,12 @@ static void answer(authentication_callback callback, void *context, struct opera
                    enum reply_error error, const char *message)
 {
     if (who && who->roles == 0) {
+        bool is_by_certificate = who->via == OPERATOR_VIA_CERTIFICATE;
         operator_unref(who);
         who = NULL;
         error = REPLY_FORBIDDEN;
-        message = "you are in no group that has a role here";
+        message = is_by_certificate ? "your entry in admin.people has no roles"
+                                    : "you are in no group that has a role here";
     }
     callback(context, &(struct authentication){who, error, message});
 }
@@ -26,6 +29,19 @@ static void refuse(authentication_callback callback, void *context)
 {
     answer(callback, context, NULL, REPLY_UNAUTHORIZED,
            "a valid token is needed, as \"Authorization: Bearer …\"");
+}
+
+/* ---- a certificate ---- */
+
+static void find_by_certificate(const struct request *request, authentication_callback callback,
+                                void *context)
+{
+    struct operator_identity *who =
+        client_certificate_find(request->exchange, request->snapshot->config);
+    if (who)
+        answer(callback, context, who, 0, NULL);
+    else
+        refuse(callback, context);
 }
 
 /* ---- a token of the issuer ---- */
@@ -80,6 +96,7 @@ static void find_by_token(const struct request *request, struct str token,
 struct lookup {
     authentication_callback callback;
     void *context;
+    struct operator_identity *holder; /* of the connection's certificate, or NULL */
 };
 
 static void on_session(void *context, enum session_result result, struct operator_identity *who)
@@ -89,11 +106,12 @@ static void on_session(void *context, enum session_result result, struct operato
     if (result == SESSION_UNAVAILABLE)
         answer(lookup.callback, lookup.context, NULL, REPLY_UNAVAILABLE,
                "the database does not answer, see the log");
-    else if (who)
-        answer(lookup.callback, lookup.context, who, 0, NULL);
+    else if (who || lookup.holder)
+        answer(lookup.callback, lookup.context, who ? who : operator_ref(lookup.holder), 0, NULL);
     else
         answer(lookup.callback, lookup.context, NULL, REPLY_UNAUTHORIZED,
                "the session is over; sign in again");
+    operator_unref(lookup.holder);
 }
 
 /* ---- which of them ---- */
@@ -127,8 +145,12 @@ void authentication_find(const struct request *request, authentication_callback 
     } else if (headers == 0 &&
                cookie_read(request->exchange, request->snapshot->config, COOKIE_SESSION, &cookie)) {
         struct lookup *lookup = memory_alloc(sizeof *lookup);
-        *lookup = (struct lookup){callback, context};
+        *lookup =
+            (struct lookup){callback, context,
+                            client_certificate_find(request->exchange, request->snapshot->config)};
         sessions_find(request->admin, cookie, on_session, lookup);
+    } else if (headers == 0) {
+        find_by_certificate(request, callback, context);
     } else {
         refuse(callback, context);
     }

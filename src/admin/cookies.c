@@ -5,6 +5,8 @@
 
 #include "taskgate/core/random.h"
 
+#include "site.h"
+
 /* A browser takes a cookie of this prefix from the host itself alone, by https. */
 #define HOST_PREFIX "__Host-"
 
@@ -12,11 +14,6 @@ static const char *const names[] = {
     [COOKIE_SESSION] = "taskgate",
     [COOKIE_ATTEMPT] = "taskgate-sign-in",
 };
-
-static bool is_by_https(const struct config *config)
-{
-    return str_starts_with(str_from(config->public_url), STR("https://"));
-}
 
 void cookie_make_value(char value[COOKIE_VALUE_BYTES])
 {
@@ -57,7 +54,7 @@ static size_t find(struct str header, struct str wanted, struct str *value)
 
 static void write_name(struct buffer *out, const struct config *config, enum cookie cookie)
 {
-    if (is_by_https(config))
+    if (site_is_https(config))
         buffer_append_text(out, HOST_PREFIX);
     buffer_append_text(out, names[cookie]);
 }
@@ -83,5 +80,5 @@ void cookie_write(struct buffer *out, const struct config *config, enum cookie c
 {
     write_name(out, config, cookie);
     buffer_append_format(out, "=%s; Path=/; Max-Age=%" PRId64 "; HttpOnly; SameSite=Lax%s", value,
-                         max_age_s, is_by_https(config) ? "; Secure" : "");
+                         max_age_s, site_is_https(config) ? "; Secure" : "");
 }

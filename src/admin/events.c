@@ -11,6 +11,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
 
+#include "client_certificate.h"
 #include "feed.h"
 #include "reply.h"
 #include "task_json.h"
@@ -64,12 +65,22 @@ static void write_event(struct stream *stream, const struct feed_event *event,
     buffer_finish(&text);
 }
 
-/* Sends new changes. Ends the stream of a reader that lost its right or falls behind: a reload that
- * removes a person ends their open streams, too. Returns false after that. */
+/* Whether the reader may still read: the person, by the same credentials, on this connection. */
+static bool renew(struct stream *stream, const struct config *config)
+{
+    struct operator_identity *now = operator_renew(stream->admin, stream->who);
+    operator_unref(stream->who);
+    stream->who = now;
+    return now && operator_may(now, ROLE_VIEWER) &&
+           client_certificate_suffices(stream->exchange, config);
+}
+
+/* Sends new changes. Ends the stream of a reader that lost its right or falls behind. Returns false
+ * after that. */
 static bool catch_up(struct stream *stream)
 {
     struct snapshot *snapshot = snapshot_current();
-    bool goes_on = snapshot && operator_still_may(stream->admin, stream->who, ROLE_VIEWER);
+    bool goes_on = snapshot && renew(stream, snapshot->config);
     const struct feed_event *event;
     while (goes_on && (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
         write_event(stream, event, snapshot->config);
@@ -87,11 +98,13 @@ static void feed_changed(struct feed_listener *listener)
     catch_up(LIST_ENTRY(listener, struct stream, listener));
 }
 
+/* Not later than the reader's credentials end. */
 static void start_keep_alive(struct stream *stream)
 {
     uint16_t random;
     random_bytes(&random, sizeof random);
-    loop_timer_start(&stream->keep_alive, KEEP_ALIVE_MIN_MS + random % KEEP_ALIVE_SPREAD_MS);
+    int64_t delay_ms = KEEP_ALIVE_MIN_MS + random % KEEP_ALIVE_SPREAD_MS;
+    loop_timer_start(&stream->keep_alive, operator_delay_ms(stream->who, delay_ms));
 }
 
 static void keep_alive(void *context)
@@ -136,8 +149,15 @@ void events_open(const struct request *request)
     http_on_gone(request->exchange, client_gone, stream);
     http_stream_start(request->exchange, 200, headers, count, -1);
     http_stream_write(request->exchange, STR(": open\n\n"));
-    start_keep_alive(stream);
-    catch_up(stream);
+    if (catch_up(stream))
+        start_keep_alive(stream);
+}
+
+void events_renew_all(struct admin *admin)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
+        catch_up(LIST_ENTRY(node, struct stream, node));
+    }
 }
 
 void events_end_of(struct admin *admin, const char *sha256)

@@ -44,10 +44,6 @@ typedef void (*request_handler)(const struct request *request);
 /* ---- router.c ---- */
 void router_handle(struct http_exchange *exchange, void *admin);
 
-/* Whether a page of admin.public_url has sent the request, and no other: what a browser lets
- * another page send has no X-Taskgate: 1, or another Origin. */
-bool router_is_from_own_page(const struct request *request);
-
 /* ---- one handler per route, each in the file of its name ---- */
 void probes_health(const struct request *request);
 void probes_ready(const struct request *request);

@@ -8,6 +8,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 #include "taskgate/json/members.h"
+#include "taskgate/tls/server.h"
 
 #include "internal.h"
 
@@ -151,6 +152,31 @@ struct operator_identity *operator_of_identity(const struct config *config,
     return who;
 }
 
+/* ---- the person behind a certificate ---- */
+
+static const struct config_person *find_holder(const struct config *config, struct str subject)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        const char *certificate = config->people[i].certificate;
+        if (certificate && str_equal(str_from(certificate), subject))
+            return &config->people[i];
+    }
+    return NULL;
+}
+
+struct operator_identity *operator_of_certificate(const struct config *config, struct str subject,
+                                                  int64_t until_ms)
+{
+    const struct config_person *person = find_holder(config, subject);
+    if (!config->admin_tls.client_ca || !person)
+        return NULL;
+    struct operator_identity *who = create(person->certificate, person, person->roles);
+    who->via = OPERATOR_VIA_CERTIFICATE;
+    who->port = tls_server_ref(config->admin_tls.server);
+    who->until_ms = until_ms;
+    return who;
+}
+
 struct operator_identity *operator_ref(struct operator_identity *who)
 {
     who->references++;
@@ -169,6 +195,7 @@ void operator_unref(struct operator_identity *who)
     free(who->issuer);
     free(who->subject);
     identity_unref(who->identity);
+    tls_server_unref(who->port);
     free(who);
 }
 
@@ -204,24 +231,58 @@ bool operator_owns(const struct operator_identity *who, const struct task *task)
            is_own_subject(who, task);
 }
 
-static struct operator_identity *look_again(const struct admin *admin, const struct config *config,
-                                            const struct operator_identity *who)
+/* ---- again, after a reload ---- */
+
+static struct operator_identity *renew_certificate(const struct config *config,
+                                                   const struct operator_identity *who)
 {
-    if (clock_now_ms() >= who->until_ms)
+    /* The authority that vouched for it may no longer count. */
+    if (!tls_server_admit_alike(who->port, config->admin_tls.server))
         return NULL;
-    return who->identity ? operator_of_identity(config, who->identity)
-                         : operator_of_token(admin, config, who->sha256);
+    return operator_of_certificate(config, str_from(who->name), who->until_ms);
 }
 
-bool operator_still_may(const struct admin *admin, const struct operator_identity *who,
-                        unsigned roles)
+static struct operator_identity *renew_identity(const struct config *config,
+                                                const struct operator_identity *who)
+{
+    struct operator_identity *now = operator_of_identity(config, who->identity);
+    int64_t allowed_ms = who->begun_ms + config->oidc.max_age_ms;
+    if (!now)
+        return NULL;
+    now->is_session = who->is_session;
+    now->begun_ms = who->begun_ms;
+    if (now->is_session && allowed_ms < now->until_ms)
+        now->until_ms = allowed_ms;
+    memcpy(now->sha256, who->sha256, sizeof now->sha256);
+    return now;
+}
+
+struct operator_identity *operator_renew(const struct admin *admin,
+                                         const struct operator_identity *who)
 {
     struct snapshot *snapshot = snapshot_current();
-    struct operator_identity *now = snapshot ? look_again(admin, snapshot->config, who) : NULL;
-    bool may = now && operator_may(now, roles) && strcmp(now->person, who->person) == 0;
-    operator_unref(now);
+    const struct config *config = snapshot ? snapshot->config : NULL;
+    struct operator_identity *now = NULL;
+    if (config && who->via == OPERATOR_VIA_CERTIFICATE)
+        now = renew_certificate(config, who);
+    else if (config && who->identity)
+        now = renew_identity(config, who);
+    else if (config)
+        now = operator_of_token(admin, config, who->sha256);
+    if (now && (clock_now_ms() >= now->until_ms || strcmp(now->person, who->person) != 0)) {
+        operator_unref(now);
+        now = NULL;
+    }
     snapshot_unref(snapshot);
-    return may;
+    return now;
+}
+
+int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms)
+{
+    int64_t left_ms = who->until_ms - clock_now_ms();
+    if (left_ms >= delay_ms)
+        return delay_ms;
+    return left_ms > 0 ? left_ms : 0;
 }
 
 /* ---- as JSON ---- */
@@ -236,7 +297,9 @@ static void add_item(struct buffer *out, const char *text)
 void operator_write(struct buffer *out, const struct operator_identity *who)
 {
     static const enum config_role roles[] = {ROLE_VIEWER, ROLE_APPROVER, ROLE_CALLER, ROLE_AUDITOR};
-    static const char *const via[] = {[OPERATOR_VIA_TOKEN] = "token", [OPERATOR_VIA_OIDC] = "oidc"};
+    static const char *const via[] = {[OPERATOR_VIA_TOKEN] = "token",
+                                      [OPERATOR_VIA_OIDC] = "oidc",
+                                      [OPERATOR_VIA_CERTIFICATE] = "certificate"};
     buffer_append_char(out, '{');
     json_add_text(out, "name", who->name);
     json_add_text(out, "person", who->person);

@@ -13,19 +13,21 @@
 
 struct admin;
 
-enum operator_via { OPERATOR_VIA_TOKEN, OPERATOR_VIA_OIDC };
+enum operator_via { OPERATOR_VIA_TOKEN, OPERATOR_VIA_OIDC, OPERATOR_VIA_CERTIFICATE };
 
 struct operator_identity {
-    char *name;   /* of the token, or the issuer's word */
+    char *name;   /* of the token, the issuer's word, or the subject of the certificate */
     char *person; /* of admin.people, else the token's name or the subject */
     /* Of the person as their issuer knows them; NULL where the configuration does not say. */
     char *issuer, *subject;
     struct config_strings groups; /* of the person, the token and the issuer, each once */
     unsigned roles;               /* ROLE_… bits as configured */
     enum operator_via via;
-    char sha256[65];           /* of the token or of the session's cookie */
+    char sha256[65];           /* of the token or of the session's cookie; "" of a certificate */
     struct identity *identity; /* that an issuer has told, or NULL */
+    struct tls_server *port;   /* the settings that let the certificate in, or NULL */
     bool is_session;           /* known by a cookie */
+    int64_t begun_ms;          /* wall clock; of a session */
     int64_t until_ms;          /* wall clock; INT64_MAX: without end */
     int references;
 };
@@ -38,6 +40,10 @@ struct operator_identity *operator_of_token(const struct admin *admin, const str
  * the issuer is not the one of the configuration. */
 struct operator_identity *operator_of_identity(const struct config *config,
                                                struct identity *identity);
+/* The person of admin.people who has the certificate with this subject (RFC 4514), which holds
+ * until `until_ms`. NULL when it is nobody's. `roles` are those of the entry, and may be 0. */
+struct operator_identity *operator_of_certificate(const struct config *config, struct str subject,
+                                                  int64_t until_ms);
 struct operator_identity *operator_ref(struct operator_identity *who);
 void operator_unref(struct operator_identity *who); /* NULL is allowed */
 
@@ -47,9 +53,12 @@ bool operator_may(const struct operator_identity *who, unsigned roles);
 bool operator_sees_own_only(const struct operator_identity *who);
 /* Whether the person made the call, with any token. */
 bool operator_owns(const struct operator_identity *who, const struct task *task);
-/* Whether the credentials are still good under the configuration in force, for the same person,
- * with one of these roles. Long streams and waits ask again. */
-bool operator_still_may(const struct admin *admin, const struct operator_identity *who,
-                        unsigned roles);
+/* The same person by the same credentials, under the configuration in force: their roles and groups
+ * as they are now. NULL when the credentials are no longer good, or are somebody else's. One
+ * reference, the caller's. Long streams and waits ask again. */
+struct operator_identity *operator_renew(const struct admin *admin,
+                                         const struct operator_identity *who);
+/* `delay_ms`, or less if the credentials end before; 0 when they have. */
+int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms);
 /* The answer of GET /api/v1/whoami. */
 void operator_write(struct buffer *out, const struct operator_identity *who);

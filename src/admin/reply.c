@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
-#include "taskgate/http/guard.h"
 
 #define RETRY_AFTER_S "60"
 
@@ -65,10 +64,11 @@ void reply_text(struct http_exchange *exchange, int status, const char *content_
     respond(exchange, status, content_type, body, (struct http_header){STR_EMPTY, STR_EMPTY});
 }
 
-void reply_page(struct http_exchange *exchange, const char *content_type, struct str body)
+void reply_page(struct http_exchange *exchange, const char *content_type, struct str body,
+                bool is_https_only)
 {
     struct http_header extra = {STR_EMPTY, STR_EMPTY};
-    if (http_is_tls(exchange) && !http_guard_is_loopback_name(http_authority(exchange)))
+    if (is_https_only)
         extra = (struct http_header){STR("strict-transport-security"), STR("max-age=31536000")};
     respond(exchange, 200, content_type, body, extra);
 }

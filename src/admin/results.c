@@ -11,6 +11,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 
+#include "client_certificate.h"
 #include "feed.h"
 #include "query.h"
 #include "reply.h"
@@ -28,6 +29,7 @@ struct wait {
     int64_t wait_ms;
     int64_t seen;          /* number of the last event */
     enum task_state state; /* as last heard */
+    bool is_own;           /* the call is their own */
     bool is_reading;
 };
 
@@ -87,20 +89,41 @@ static void answer_ended(struct wait *wait, const struct task *task)
 
 /* ---- while it waits ---- */
 
-/* Goes on with the task as it is now; false when the wait has ended with it. A reload that takes
- * somebody away ends their open waits, too. */
+/* Whether they may still see the task: by the same credentials, on this connection. */
+static bool renew(struct wait *wait)
+{
+    struct snapshot *snapshot = snapshot_current();
+    struct operator_identity *now = operator_renew(wait->admin, wait->who);
+    bool may_see =
+        now && snapshot && client_certificate_suffices(wait->exchange, snapshot->config) &&
+        (operator_may(now, ROLE_VIEWER) || (operator_may(now, ROLE_CALLER) && wait->is_own));
+    if (now) {
+        operator_unref(wait->who);
+        wait->who = now;
+    }
+    snapshot_unref(snapshot);
+    return may_see;
+}
+
+static void refuse_gone(struct wait *wait)
+{
+    refuse(wait, REPLY_UNAUTHORIZED, "you may no longer see this task; sign in again");
+}
+
+/* Goes on with the task as it is now; false when the wait has ended with it. */
 static bool take(struct wait *wait, struct task *task)
 {
-    bool is_owner = wait->admin->worker && operator_owns(wait->who, task);
     wait->state = task->state;
-    if (task_state_is_terminal(task->state)) {
-        if (operator_still_may(wait->admin, wait->who, wait->who->roles))
-            answer_ended(wait, task);
-        else
-            refuse(wait, REPLY_UNAUTHORIZED, "the token is no longer valid");
+    wait->is_own = operator_owns(wait->who, task);
+    if (!renew(wait)) {
+        refuse_gone(wait);
         return false;
     }
-    if (is_owner && task->state == TASK_APPROVED)
+    if (task_state_is_terminal(task->state)) {
+        answer_ended(wait, task);
+        return false;
+    }
+    if (wait->admin->worker && wait->is_own && task->state == TASK_APPROVED)
         control_wants_result(wait->admin->worker, task);
     return true;
 }
@@ -118,7 +141,11 @@ static void feed_changed(struct feed_listener *listener)
 
 static void time_is_up(void *context)
 {
-    answer_open(context);
+    struct wait *wait = context;
+    if (renew(wait))
+        answer_open(wait);
+    else
+        refuse_gone(wait);
 }
 
 /* ---- from the request to the wait ---- */
@@ -132,7 +159,7 @@ static void begin(struct wait *wait)
     /* On this loop the store's answer and its news come in order: none is missed. */
     wait->seen = feed_last_number(wait->admin->feed);
     feed_listen(wait->admin->feed, &wait->listener);
-    loop_timer_start(&wait->timer, wait->wait_ms);
+    loop_timer_start(&wait->timer, operator_delay_ms(wait->who, wait->wait_ms));
 }
 
 static void on_read(void *context, const struct store_reply *reply)
@@ -190,6 +217,15 @@ void results_get(const struct request *request)
     loop_timer_init(&wait->timer, admin->loop, time_is_up, wait);
     http_on_gone(request->exchange, client_gone, wait);
     store_task_get(admin->store, request->id, (struct store_call){admin->loop, on_read, wait});
+}
+
+void results_renew_all(struct admin *admin)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->waits) {
+        struct wait *wait = LIST_ENTRY(node, struct wait, node);
+        if (!wait->is_reading && !renew(wait))
+            refuse_gone(wait);
+    }
 }
 
 void results_end_of(struct admin *admin, const char *sha256)

@@ -3,6 +3,8 @@
 
 #include "internal.h"
 
+/* Ends the waits of everybody who may no longer see the task, after a reload. */
+void results_renew_all(struct admin *admin);
 /* Of whoever has shown the token or cookie with this digest. */
 void results_end_of(struct admin *admin, const char *sha256);
 /* Answers everyone with the state as it is: the process ends. */

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
-#include "taskgate/http/guard.h"
 
 #include "authentication.h"
+#include "client_certificate.h"
 #include "reply.h"
+#include "site.h"
 
 /* The roles for a route; a token with only `caller` sees its own tasks. */
 enum need {
@@ -107,80 +108,6 @@ static bool has_token_in_query(struct str query)
     return false;
 }
 
-/* Probes have no certificate. */
-static bool any_client(const struct route *route)
-{
-    return route && (route->handle == probes_health || route->handle == probes_ready);
-}
-
-/* OpenSSL lets a client without a certificate in, and none with a certificate of somebody else. */
-static bool check_certificate(const struct request *request, const struct route *route)
-{
-    if (!request->snapshot->config->admin_tls.client_ca || any_client(route) ||
-        http_client_certificate(request->exchange).bytes != NULL)
-        return true;
-    reply_error(request->exchange, REPLY_FORBIDDEN,
-                "a client certificate is needed here; admin.tls.client_ca says of whom", NULL);
-    return false;
-}
-
-/* "https://gate.example" of a public_url that may go on with a path. */
-static struct str public_origin(const struct config *config)
-{
-    struct str url = str_from(config->public_url), scheme, rest, authority, path;
-    if (!str_cut(url, ':', &scheme, &rest))
-        return STR_EMPTY;
-    str_cut(str_slice(rest.bytes + 2, rest.length - 2), '/', &authority, &path);
-    return str_slice(url.bytes, (size_t)(authority.bytes + authority.length - url.bytes));
-}
-
-static bool is_public_host(const struct http_exchange *exchange, const struct config *config)
-{
-    struct str origin = public_origin(config), scheme, rest;
-    return str_cut(origin, ':', &scheme, &rest) &&
-           str_equal_ignore_case(http_authority(exchange),
-                                 str_slice(rest.bytes + 2, rest.length - 2));
-}
-
-static bool is_good_origin(const struct http_exchange *exchange, const struct config *config)
-{
-    struct str origin = http_header(exchange, "origin"), own = public_origin(config);
-    return (own.length > 0 && str_equal_ignore_case(origin, own)) ||
-           http_guard_allows_origin(exchange, config->admin_allowed_origins.items,
-                                    config->admin_allowed_origins.count);
-}
-
-bool router_is_from_own_page(const struct request *request)
-{
-    const struct config *config = request->snapshot->config;
-    struct str own = public_origin(config);
-    return str_equal(http_header(request->exchange, "x-taskgate"), STR("1")) && own.length > 0 &&
-           str_equal_ignore_case(http_header(request->exchange, "origin"), own);
-}
-
-static bool check_site(const struct request *request, const struct route *route)
-{
-    const struct config *config = request->snapshot->config;
-    bool exempt = route && route->any_host;
-    if (!exempt && !is_public_host(request->exchange, config) &&
-        !http_guard_allows_host(request->exchange, config->admin_allowed_hosts.items,
-                                config->admin_allowed_hosts.count)) {
-        reply_error(request->exchange, REPLY_FORBIDDEN,
-                    "this Host is not served here; use a loopback name, or list it in "
-                    "admin.allowed_hosts",
-                    NULL);
-        return false;
-    }
-    if (!is_good_origin(request->exchange, config)) {
-        reply_error(request->exchange, REPLY_FORBIDDEN,
-                    "this Origin may not use the admin endpoint; list it in "
-                    "admin.allowed_origins",
-                    NULL);
-        return false;
-    }
-    return true;
-}
-
 static const char *what_is_missing(enum need need)
 {
     if (need == NEED_CALLER)
@@ -188,6 +115,12 @@ static const char *what_is_missing(enum need need)
     if (need == NEED_APPROVER || need == NEED_APPROVER_OR_CALLER)
         return "this token may not decide: it lacks the role approver";
     return "this token may not read: it lacks the role viewer";
+}
+
+/* Probes have no certificate. */
+static bool any_client(const struct route *route)
+{
+    return route && (route->handle == probes_health || route->handle == probes_ready);
 }
 
 /* ---- who asks ---- */
@@ -212,12 +145,17 @@ static void end_admission(struct admission *admission)
     free(admission);
 }
 
-/* A browser adds the cookie to requests of any page; these two it lets our own pages say alone. */
-static bool is_of_our_page(const struct request *request)
+/* A browser adds its cookie and its certificate to requests of any page. Programs have no cookie,
+ * and may use a certificate as they are. */
+static bool is_wanted(const struct request *request)
 {
     struct str method = http_method(request->exchange);
-    return str_equal(method, STR("GET")) || str_equal(method, STR("HEAD")) ||
-           router_is_from_own_page(request);
+    if (str_equal(method, STR("GET")) || str_equal(method, STR("HEAD")))
+        return true;
+    if (request->who->is_session)
+        return site_is_own_page(request);
+    return request->who->via != OPERATOR_VIA_CERTIFICATE || site_is_own_page(request) ||
+           !site_is_browser(request->exchange);
 }
 
 static void on_found(void *context, const struct authentication *result)
@@ -231,9 +169,9 @@ static void on_found(void *context, const struct authentication *result)
             reply_error(request->exchange, result->error, result->message, NULL);
         else if (request->admin->closed)
             reply_error(request->exchange, REPLY_UNAVAILABLE, "the process ends", NULL);
-        else if (result->who->is_session && !is_of_our_page(request))
+        else if (!is_wanted(request))
             reply_error(request->exchange, REPLY_FORBIDDEN,
-                        "a request by cookie that changes something needs X-Taskgate: 1 and the "
+                        "a browser's request that changes something needs X-Taskgate: 1 and the "
                         "Origin of admin.public_url",
                         NULL);
         else if (!operator_may(request->who, (unsigned)admission->route->need))
@@ -266,7 +204,13 @@ static void admit(const struct request *request, const struct route *route)
 static void route_request(struct request *request)
 {
     const struct route *route = find_route(http_path(request->exchange), &request->id);
-    if (!check_certificate(request, route) || !check_site(request, route))
+    const struct config *config = request->snapshot->config;
+    if (!any_client(route) && !client_certificate_suffices(request->exchange, config)) {
+        reply_error(request->exchange, REPLY_FORBIDDEN,
+                    "a client certificate is needed here; admin.tls.client_ca says of whom", NULL);
+        return;
+    }
+    if (!site_check(request, route && route->any_host))
         return;
     if (!route)
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);

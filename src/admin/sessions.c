@@ -65,6 +65,7 @@ static struct operator_identity *operator_of(const struct config *config,
         return NULL;
     }
     who->is_session = true;
+    who->begun_ms = sign_in->created_ms;
     memcpy(who->sha256, sign_in->digest, sizeof who->sha256);
     return who;
 }

@@ -14,6 +14,7 @@
 #include "query.h"
 #include "reply.h"
 #include "sessions.h"
+#include "site.h"
 
 struct leave {
     struct admin *admin;
@@ -117,7 +118,7 @@ void sign_out(const struct request *request)
     struct str cookie;
     bool has_cookie =
         cookie_read(request->exchange, request->snapshot->config, COOKIE_SESSION, &cookie);
-    if (!router_is_from_own_page(request)) {
+    if (!site_is_own_page(request)) {
         reply_error(request->exchange, REPLY_FORBIDDEN,
                     "signing out needs X-Taskgate: 1 and the Origin of admin.public_url", NULL);
         return;

@@ -49,6 +49,21 @@ bool check_name(struct str text, struct error *error)
     return check_not_empty(text, error);
 }
 
+bool check_certificate_subject(struct str text, struct error *error)
+{
+    if (!check_name(text, error))
+        return false;
+    if (text.bytes[0] == '/')
+        return error_set(error, "begins with a slash; write it as CN=alice,O=Example");
+    if (!memchr(text.bytes, '=', text.length))
+        return error_set(error, "is not the subject of a certificate, such as CN=alice");
+    for (size_t i = 1; i + 1 < text.length; i++) {
+        if (text.bytes[i] == ',' && text.bytes[i - 1] != '\\' && text.bytes[i + 1] == ' ')
+            return error_set(error, "has a blank after a comma; write it as CN=alice,O=Example");
+    }
+    return true;
+}
+
 bool check_glob(struct str text, struct error *error)
 {
     if (text.length == 0)

@@ -273,7 +273,7 @@ const struct key config_keys[] = {
     {"admin.people[]", "issuer", KEY_TEXT, AT(config_person, issuer), .check = check_issuer, .help = "Issuer of the subject. Without it: `admin.oidc.issuer`."},
     {"admin.people[]", "email", KEY_TEXT, AT(config_person, email), .check = check_name, .help = "E-mail address of the person. It counts when the issuer has verified it."},
     {"admin.people[]", "slack", KEY_TEXT, AT(config_person, slack), .check = check_name, .help = "Slack id of the person. The key has no effect yet."},
-    {"admin.people[]", "certificate", KEY_TEXT, AT(config_person, certificate), .check = check_name, .help = "Subject of the person's client certificate. The key has no effect yet."},
+    {"admin.people[]", "certificate", KEY_TEXT, AT(config_person, certificate), .check = check_certificate_subject, .help = "Subject of the person's client certificate, as RFC 4514 writes it: `CN=alice,O=Example`. With it the person needs no token. Needs `admin.tls.client_ca`."},
     {"admin.people[]", "roles", KEY_CHOICES, AT(config_person, roles), .choices = &roles, .help = "The rights of the person who shows the certificate."},
     {"admin.tokens[]", "name", KEY_TEXT, AT(config_token, name), .is_required = true, .check = check_not_empty, .help = "Name of the token. Without `person` decisions are recorded under it."},
     {"admin.tokens[]", "person", KEY_TEXT, AT(config_token, person), .check = check_not_empty, .help = "The holder, by a name in `admin.people`. Decisions are recorded under it."},

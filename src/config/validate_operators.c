@@ -56,6 +56,21 @@ static void check_alone(const struct draft *draft, const struct node *node, size
     free(path);
 }
 
+static void check_certificate_of(const struct draft *draft, const struct node *node,
+                                 const char *path, const struct config_person *person)
+{
+    if (person->certificate && !draft->config->admin_tls.client_ca)
+        report_warning(&draft->report, node_get(node, "certificate"), path,
+                       "add admin.tls.client_ca",
+                       "no client is asked for a certificate, the key has no effect");
+    else if (person->certificate && person->roles == 0)
+        report_warning(&draft->report, node_get(node, "certificate"), path, "add roles",
+                       "with the certificate alone the person may do nothing");
+    if (!person->certificate && person->roles != 0)
+        report_warning(&draft->report, node_get(node, "roles"), path, NULL,
+                       "the roles are those of a certificate, which is missing");
+}
+
 static void validate_person(const struct draft *draft, const struct node *node, size_t index)
 {
     const struct config_person *person = &draft->config->people[index];
@@ -64,9 +79,7 @@ static void validate_person(const struct draft *draft, const struct node *node, 
     if (person->slack)
         report_warning(&draft->report, node_get(node, "slack"), path, NULL,
                        "Slack is not supported yet, the key has no effect");
-    if (person->certificate)
-        report_warning(&draft->report, node_get(node, "certificate"), path, NULL,
-                       "client certificates are not supported yet, the key has no effect");
+    check_certificate_of(draft, node, path, person);
     if (are_equal(person->name, OWN_TOKEN_NAME))
         report_warning(&draft->report, node_get(node, "name"), path, "choose another name",
                        "decisions by THOUGHTGATE_ADMIN_TOKEN are recorded under this name, too");

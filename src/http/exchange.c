@@ -88,6 +88,11 @@ struct str http_client_certificate(const struct http_exchange *exchange)
     return subject ? str_from(subject) : STR_EMPTY;
 }
 
+int64_t http_client_certificate_until_ms(const struct http_exchange *exchange)
+{
+    return handshake_certificate_until_ms(exchange->connection);
+}
+
 struct str http_header(const struct http_exchange *exchange, const char *name)
 {
     const h2o_headers_t *headers = &exchange->request->headers;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "http_internal.h"
 #include "taskgate/core/clock.h"
@@ -248,7 +249,7 @@ static void on_done(h2o_socket_t *socket, const char *error)
 
 /* ---- who the client is ---- */
 
-static char *write_subject(X509 *certificate)
+static char *write_subject(const X509 *certificate)
 {
     BIO *bio = BIO_new(BIO_s_mem());
     char *bytes = NULL;
@@ -262,13 +263,30 @@ static char *write_subject(X509 *certificate)
     return subject;
 }
 
-const char *handshake_certificate(struct connection *connection)
+static const X509 *find_certificate(const struct connection *connection)
 {
     /* With others let in, the authority that vouched for it may no longer count. */
     if (connection->ssl == NULL || connection->is_retired)
         return NULL;
-    X509 *certificate = SSL_get0_peer_certificate(connection->ssl);
-    if (certificate == NULL || SSL_get_verify_result(connection->ssl) != X509_V_OK)
+    const X509 *certificate = SSL_get0_peer_certificate(connection->ssl);
+    bool is_good = certificate != NULL && SSL_get_verify_result(connection->ssl) == X509_V_OK;
+    return is_good ? certificate : NULL;
+}
+
+int64_t handshake_certificate_until_ms(const struct connection *connection)
+{
+    const X509 *certificate = find_certificate(connection);
+    struct tm end;
+    if (certificate == NULL || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
+        return 0;
+    return (int64_t)timegm(&end) * 1000;
+}
+
+const char *handshake_certificate(struct connection *connection)
+{
+    const X509 *certificate = find_certificate(connection);
+    /* OpenSSL has looked at the clock in the handshake alone. */
+    if (certificate == NULL || handshake_certificate_until_ms(connection) <= clock_now_ms())
         return NULL;
     if (connection->certificate == NULL)
         connection->certificate = write_subject(certificate);

@@ -214,6 +214,8 @@ void handshake_begin(struct connection *connection, void (*done)(h2o_socket_t *s
 void handshake_stop(struct connection *connection);
 /* NULL when the client has shown none. */
 const char *handshake_certificate(struct connection *connection);
+/* When the client's certificate ceases to hold, on the wall clock; 0 without one. */
+int64_t handshake_certificate_until_ms(const struct connection *connection);
 
 /* ---- exchange.c ---- */
 /* From here on nothing is taken from the owner or told to it. */

@@ -93,6 +93,7 @@ static void on_reload_news(void *context)
         struct snapshot *snapshot = snapshot_current();
         notifier_configure(news->server->notifier, snapshot->config);
         admin_set_tls(news->server->admin, snapshot->config->admin_tls.server);
+        admin_reloaded(news->server->admin);
         show_certificates(snapshot->config);
         snapshot_unref(snapshot);
     }

@@ -40,8 +40,8 @@ test('a circle is found, and so is the arrow that follows from two others', (t) 
 });
 
 const WITHOUT_CIRCLES = [
-  'core', 'loop', 'tls', 'http', 'json', 'config', 'task', 'store', 'mcp', 'upstream', 'notify', 'server', 'cli',
-  'gateway', 'gateway/decision', 'gateway/mcp_client', 'gateway/compat',
+  'core', 'loop', 'tls', 'http', 'json', 'config', 'task', 'store', 'mcp', 'upstream', 'notify', 'admin', 'server',
+  'cli', 'gateway', 'gateway/decision', 'gateway/mcp_client', 'gateway/compat',
 ];
 for (const room of WITHOUT_CIRCLES) {
   test(`no files of src/${room} call each other in a circle`, () => {

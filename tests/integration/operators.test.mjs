@@ -1,5 +1,7 @@
 // Operators by name: the holders of tokens, their rights, and the records of them.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
 import { BINARY, workflow } from './lib/gateway.mjs';
@@ -24,6 +26,15 @@ async function reload(gateway, options) {
   gateway.writeConfig(options);
   gateway.hangUp();
   await gateway.logged(() => count() > before);
+}
+
+/** GET with a token whose answer is held back: resolves once the gateway has it, to {answer: a promise of {status, json}}. */
+async function held(gateway, token, route) {
+  const request = http.get(gateway.adminUrl + route, { agent: false, headers: { authorization: `Bearer ${token}` } });
+  const answer = once(request, 'response').then(async ([response]) => ({ status: response.statusCode, json: JSON.parse(Buffer.concat(await response.toArray()).toString()) }));
+  await once(request, 'finish');
+  await gateway.admin.get('/health'); // which comes behind it on the same loop
+  return { answer };
 }
 
 test('whoami: name, person, groups of both, roles as written, and what showed it', async (t) => {
@@ -86,12 +97,14 @@ test('a person who is taken out is void after the reload, open streams and waits
   const alice = admin.as(ENV.ALICE);
   const events = await alice.events();
   const result = alice.get(`/api/v1/tasks/${taskId}/result?wait=1m`);
+  const began = performance.now();
   await reload(gateway, people({ people: [PEOPLE[1]], tokens: TOKENS.filter((token) => token.person !== 'alice') }));
   assert.equal((await alice.get('/api/v1/whoami')).status, 401);
   assert.equal((await alice.decide('approve', taskId)).status, 401);
-  await admin.as(ENV.BOB).reject(taskId);
   assert.equal((await result).status, 401);
-  await events.end();
+  assert.equal(await events.end(), 'end');
+  assert.ok(performance.now() - began < 8_000, 'with the reload, before the first keep-alive');
+  assert.equal((await admin.task(taskId)).state, 'pending');
   assert.ok(!events.events.some((event) => event.event === 'task'), 'nothing is told to whoever is gone');
 });
 
@@ -104,6 +117,24 @@ test('a token that becomes another person’s ends the streams of the first', as
   await events.end();
   assert.ok(!events.events.some((event) => event.event === 'task'), 'alice is told nothing more');
   assert.equal((await admin.as(ENV.ALICE).get('/api/v1/whoami')).json.person, 'bob');
+});
+
+test('a role that changes ends what it allowed at the reload, and nothing else', async (t) => {
+  const { gateway, admin } = await stage(t);
+  const own = (await admin.as(ENV.BOB).post('/api/v1/calls', { tool: 'delete_user', arguments: {} })).json.id;
+  const other = (await admin.as(ENV.ALICE_CI).post('/api/v1/calls', { tool: 'delete_user', arguments: {} })).json.id;
+  const bob = admin.as(ENV.BOB);
+  const [events, auditors] = [await bob.events(), await admin.as(ENV.LEDGER).events()];
+  const [mine, theirs] = await Promise.all([own, other].map((id) => held(gateway, ENV.BOB, `/api/v1/tasks/${id}/result?wait=1m`)));
+  const began = performance.now();
+  await reload(gateway, people({ people: PEOPLE, tokens: TOKENS.map((token) => (token.name === 'bob-cli' ? { ...token, roles: ['caller'] } : token)) }));
+  assert.equal(await events.end(), 'end', 'a caller reads no stream');
+  assert.equal((await theirs.answer).status, 401, 'a caller sees own calls alone');
+  assert.ok(performance.now() - began < 8_000, 'with the reload, before the first keep-alive');
+  await admin.reject(own);
+  const result = await mine.answer;
+  assert.deepEqual([result.status, result.json.state], [200, 'rejected'], 'the wait for the own call went on');
+  await auditors.next((event) => event.event === 'task' && JSON.parse(event.data).id === own);
 });
 
 test('the command line prefers TASKGATE_TOKEN, and whoami says who that is', async (t) => {

@@ -146,6 +146,25 @@ test('a person who is taken out, or a group that loses its role, is void after t
   assert.equal((await ask('/api/v1/whoami')).status, 403);
 });
 
+test('open streams and waits of a session end with the reload that voids it, or shortens it', async (t) => {
+  const { gateway, config, signIn, browser, connect, ask } = await stage(t);
+  await signIn('alice');
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const streamOf = async () => (await open(`${gateway.adminUrl}/api/v1/events`, { headers: { cookie: browser.header(gateway.adminUrl) } })).sse();
+  const [first, result] = [await streamOf(), ask(`/api/v1/tasks/${taskId}/result?wait=1m`)];
+  await reload(gateway, { admin: { ...config.admin, oidc: { ...config.admin.oidc, roles: { caller: ['dba'] } } } });
+  assert.equal(await first.end(5_000), 'end');
+  assert.equal((await result).status, 401);
+  await reload(gateway, config);
+  const second = await streamOf();
+  await reload(gateway, { admin: { ...config.admin, people: [{ name: 'carol', email: 'alice@example.org' }] } });
+  assert.equal(await second.end(5_000), 'end');
+  await reload(gateway, config);
+  const third = await streamOf();
+  await reload(gateway, { admin: { ...config.admin, oidc: undefined } });
+  assert.equal(await third.end(5_000), 'end');
+});
+
 test('requests by cookie that change something come from our own page alone', async (t) => {
   const { gateway, ask, signIn, own, connect } = await stage(t);
   await signIn('alice');

@@ -99,20 +99,23 @@ describe('what is spoken', () => {
     assert.match(lines[0].reason, /http request/);
   });
 
-  test('HSTS on the page of a public name, but not of a loopback name, nor over plain HTTP', async (t) => {
+  test('HSTS on the page when public_url is https, and only then; not under the name localhost', async (t) => {
     const { server } = gatewayCertificates(temporaryFolder(t));
-    const admin = { allowed_hosts: ['gate.example'] };
-    const hsts = async (gateway, host) => {
-      const page = await exchange(`${gateway.adminUrl}/`, { headers: { host }, tls: { checkServerIdentity: () => undefined } });
-      assert.equal(page.status, 200);
-      return page.headers['strict-transport-security'];
+    const hsts = async (gateway, host, path = '/') => {
+      const page = await exchange(`${gateway.adminUrl}${path}`, { headers: { host }, tls: { checkServerIdentity: () => undefined } });
+      return [page.status, page.headers['strict-transport-security']];
     };
-    const { gateway } = await scene(t, { config: { admin: { ...admin, tls: tlsBlock(server) } } });
-    assert.equal(await hsts(gateway, 'gate.example'), 'max-age=31536000');
-    assert.equal(await hsts(gateway, `localhost:${gateway.adminPort}`), undefined);
-    assert.equal(gateway.url.startsWith('http:'), true, 'the proxy port is as it was');
-    const { gateway: plain } = await scene(t, { config: { admin } });
-    assert.equal(await hsts(plain, 'gate.example'), undefined);
+    const tls = tlsBlock(server);
+    const { gateway } = await scene(t, { config: { admin: { public_url: 'https://gate.example', tls } } });
+    for (const path of ['/', '/page.js']) assert.deepEqual(await hsts(gateway, 'gate.example', path), [200, 'max-age=31536000'], path);
+    for (const host of ['localhost', `LocalHost:${gateway.adminPort}`]) assert.deepEqual(await hsts(gateway, host), [200, undefined], host);
+    assert.deepEqual(await hsts(gateway, 'gate.example', '/api/v1/tasks'), [401, undefined], 'the page alone');
+    const { gateway: behindProxy } = await scene(t, { config: { admin: { public_url: 'https://gate.example' } } });
+    assert.deepEqual(await hsts(behindProxy, 'gate.example'), [200, 'max-age=31536000'], 'which speaks TLS for it');
+    for (const admin of [{ tls }, { tls, public_url: 'http://127.0.0.1:7469' }, {}]) {
+      const { gateway: other } = await scene(t, { config: { admin: { ...admin, allowed_hosts: ['gate.example'] } } });
+      assert.deepEqual(await hsts(other, 'gate.example'), [200, undefined], JSON.stringify(admin));
+    }
   });
 });
 

@@ -43,6 +43,9 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
 uint16_t admin_port(const struct admin *admin);
 /* As http_server_set_tls(). On the loop. */
 void admin_set_tls(struct admin *admin, struct tls_server *tls);
+/* After a reload: ends the streams and waits of everybody who lost the right to them. On the loop.
+ */
+void admin_reloaded(struct admin *admin);
 /* The error of the last reload, for /ready: NULL after a good one. Copied. On the loop. */
 void admin_set_config_error(struct admin *admin, const char *message);
 /* From now on /ready is 503 and event streams end; everything else is still answered, so that

@@ -83,6 +83,8 @@ bool http_is_tls(const struct http_exchange *exchange);
 /* The subject of the client's certificate, which the port's `client_ca` vouches for, as RFC 4514
  * writes it ("CN=alice,O=Example"); bytes == NULL without one. */
 struct str http_client_certificate(const struct http_exchange *exchange);
+/* When that certificate ceases to hold, in milliseconds since 1970; 0 without one. */
+int64_t http_client_certificate_until_ms(const struct http_exchange *exchange);
 /* First header of that name (lower case), or an empty str with bytes == NULL. Host,
  * Content-Length and the transfer headers are not among them. */
 struct str http_header(const struct http_exchange *exchange, const char *name);

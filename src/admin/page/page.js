@@ -98,6 +98,7 @@ function showWho(who) {
   putText(line, name);
   line.title = [`Roles: ${who.roles.join(', ')}`, who.groups.length > 0 ? `Groups: ${who.groups.join(', ')}` : ''].filter(Boolean).join('\n');
   line.hidden = false;
+  byId('sign-out').hidden = who.via === 'certificate'; // which the browser goes on to show
   byId('may-not-decide').hidden = who.roles.includes('approver');
   mayDecide = who.roles.includes('approver');
   for (const card of cards.values()) card.allow(mayDecide);
@@ -267,8 +268,8 @@ async function start() {
   showSignIn();
   try {
     byId('provider').hidden = !(await hasSignIn());
-    if (byId('provider').hidden || token.get()) return;
-    await whoami();
+    if (token.get()) return;
+    await whoami(); // by a session, or by the browser's certificate
     signIn();
   } catch (error) {
     // Nobody is signed in.
