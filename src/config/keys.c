@@ -19,6 +19,10 @@ CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWL
         {"blocklist", EXPOSE_BLOCKLIST});
 CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
 CHOICES(identities, "an identity", {"authorization", false}, {"session", true});
+CHOICES(eras, "an era of the protocol", {"auto", CONFIG_ERA_AUTO}, {"legacy", CONFIG_ERA_LEGACY},
+        {"modern", CONFIG_ERA_MODERN}, {"both", CONFIG_ERA_LEGACY | CONFIG_ERA_MODERN});
+CHOICES(bridges, "a bridge", {"off", BRIDGE_OFF}, {"legacy", BRIDGE_LEGACY},
+        {"modern", BRIDGE_MODERN}, {"both", BRIDGE_LEGACY | BRIDGE_MODERN});
 CHOICES(connections, "a sharing of connections", {"shared", false}, {"per_owner", true});
 CHOICES(auth_upstreams, "a way of the token", {"drop", AUTH_UPSTREAM_DROP},
         {"pass", AUTH_UPSTREAM_PASS});
@@ -115,6 +119,10 @@ const struct key config_keys[] = {
      .help = "The owner of a task: the holder of the `Authorization` header, or always the session."},
     {"sources[]", "connections", KEY_CHOICE, AT(config_source, connections_per_owner), .choices = &connections, .default_text = "shared",
      .help = "With `shared` all clients' calls use the same connections to the server. With `per_owner` a connection carries the calls of one owner alone (see `identity`)."},
+    {"sources[]", "era", KEY_CHOICE, AT(config_source, eras), .choices = &eras, .default_text = "auto",
+     .help = "The protocol that the server speaks: `legacy` (up to 2025-11-25), `modern` (2026-07-28) or `both`. With `auto` the gateway asks the server."},
+    {"sources[]", "bridge", KEY_CHOICE, AT(config_source, bridge), .choices = &bridges, .default_text = "off",
+     .help = "The clients that are bridged to a server that does not speak their protocol. There is no bridge yet: only `off` is accepted, and such clients get the server's own refusal."},
     {"sources[]", "expose", KEY_MAPPING, .help = "Which tools, prompts and resources clients may see."},
     {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
      .help = "Static credentials that are sent to the server, by header name."},

@@ -136,6 +136,13 @@ static void check_auth(const struct source_view *view)
     free(path);
 }
 
+/* A bridge that is asked for and not there would cut clients off in silence. */
+static void check_bridge(const struct source_view *view)
+{
+    if (view->source->bridge != BRIDGE_OFF)
+        complain_about_value(view, "bridge", "write off", "there is no bridge between eras yet");
+}
+
 void validate_sources(const struct draft *draft)
 {
     const struct node *sources = node_get(draft->root, "sources");
@@ -148,5 +155,6 @@ void validate_sources(const struct draft *draft)
         check_expose(&view);
         check_headers(&view);
         check_auth(&view);
+        check_bridge(&view);
     }
 }

@@ -115,6 +115,11 @@ enum http_name http_header_repeated(const struct http_exchange *exchange)
     return HTTP_NAME_UNSEEN;
 }
 
+bool http_header_is_repeated(const struct http_exchange *exchange, enum http_name name)
+{
+    return (exchange->repeated >> name & 1) != 0;
+}
+
 size_t http_header_count(const struct http_exchange *exchange)
 {
     size_t count = exchange->request->headers.size;
@@ -128,6 +133,25 @@ struct http_header http_header_at(const struct http_exchange *exchange, size_t i
                                 .value = from_iovec(header->value),
                                 .known = exchange->known[index],
                                 .is_clean = true};
+}
+
+void http_headers_drop(struct http_exchange *exchange, unsigned flags)
+{
+    h2o_headers_t *headers = &exchange->request->headers;
+    size_t count = http_header_count(exchange), kept = 0;
+    if (!(exchange->name_flags & flags))
+        return;
+    memset(exchange->first, 0, sizeof exchange->first);
+    exchange->repeated = 0;
+    exchange->name_flags = 0;
+    for (size_t i = 0; i < count; i++) {
+        enum http_name name = (enum http_name)exchange->known[i];
+        if (http_name_flags(name) & flags)
+            continue;
+        headers->entries[kept] = headers->entries[i];
+        exchange_note_name(exchange, kept++, name);
+    }
+    headers->size = kept;
 }
 
 int64_t http_received_ms(const struct http_exchange *exchange)

@@ -144,6 +144,7 @@ struct http_exchange {
      * there twice, a bit for each name. */
     uint8_t first[HTTP_NAME_COUNT];
     uint32_t repeated;
+    unsigned name_flags;            /* of all names together */
     uint8_t known[H2O_MAX_HEADERS]; /* last, for it is not cleared: enum http_name of each */
 };
 #define HTTP_EXCHANGE_MAGIC 0x48534503
@@ -154,6 +155,17 @@ static inline struct http_exchange *http_exchange_from(void *context)
 }
 
 _Static_assert(HTTP_NAME_COUNT <= 32, "`repeated` has a bit for each name");
+
+static inline void exchange_note_name(struct http_exchange *exchange, size_t place,
+                                      enum http_name name)
+{
+    exchange->known[place] = (uint8_t)name;
+    exchange->name_flags |= http_name_flags(name);
+    if (exchange->first[name] == 0)
+        exchange->first[name] = (uint8_t)(place + 1);
+    else
+        exchange->repeated |= UINT32_C(1) << name;
+}
 
 /* The files below call only those above them. */
 

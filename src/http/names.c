@@ -21,6 +21,7 @@ static const char *const texts[HTTP_NAME_COUNT] = {
 
 static const uint8_t flags_of[HTTP_NAME_COUNT] = {
     [HTTP_NAME_PROXY_OTHER] = HTTP_NAME_NOT_SENT_UP,
+    [HTTP_NAME_MCP_PARAM] = HTTP_NAME_MIRRORS_BODY | HTTP_NAME_END_TO_END,
 #define HTTP_NAME_ROW(symbol, text, flags) [HTTP_NAME_##symbol] = (flags),
 #include "taskgate/http/names_table.h"
 #undef HTTP_NAME_ROW
@@ -34,6 +35,8 @@ enum http_name http_name_find(struct str name)
         return HTTP_NAME_##symbol;
 #include "taskgate/http/names_table.h"
 #undef HTTP_NAME_ROW
+    if (str_starts_with(name, STR("mcp-param-")))
+        return HTTP_NAME_MCP_PARAM;
     return str_starts_with(name, STR("proxy-")) ? HTTP_NAME_PROXY_OTHER : HTTP_NAME_OTHER;
 }
 

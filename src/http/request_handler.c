@@ -29,15 +29,10 @@ static void intern_names(struct http_exchange *exchange)
 {
     const h2o_headers_t *headers = &exchange->request->headers;
     size_t count = headers->size < H2O_MAX_HEADERS ? headers->size : H2O_MAX_HEADERS;
-    for (size_t i = 0; i < count; i++) {
-        enum http_name name = http_name_find(
-            str_slice(headers->entries[i].name->base, headers->entries[i].name->len));
-        exchange->known[i] = (uint8_t)name;
-        if (exchange->first[name] == 0)
-            exchange->first[name] = (uint8_t)(i + 1);
-        else
-            exchange->repeated |= UINT32_C(1) << name;
-    }
+    for (size_t i = 0; i < count; i++)
+        exchange_note_name(exchange, i,
+                           http_name_find(str_slice(headers->entries[i].name->base,
+                                                    headers->entries[i].name->len)));
 }
 
 static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)

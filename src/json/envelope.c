@@ -47,10 +47,10 @@ static const struct level task_level = LEVEL(task_keys, "look-alike of a protoco
 
 static const struct known_key meta_keys[] = {
     TAKEN("progressToken", progress_token),
-    GUARDED("io.modelcontextprotocol/protocolVersion"),
-    GUARDED("io.modelcontextprotocol/clientInfo"),
-    GUARDED("io.modelcontextprotocol/clientCapabilities"),
-    GUARDED("io.modelcontextprotocol/logLevel"),
+    TAKEN("io.modelcontextprotocol/protocolVersion", reserved.version),
+    TAKEN("io.modelcontextprotocol/clientInfo", reserved.client_info),
+    TAKEN("io.modelcontextprotocol/clientCapabilities", reserved.client_capabilities),
+    TAKEN("io.modelcontextprotocol/logLevel", reserved.log_level),
     GUARDED("io.modelcontextprotocol/subscriptionId"),
     GUARDED("io.modelcontextprotocol/related-task"),
 };
@@ -86,9 +86,9 @@ static const struct known_key params_keys[] = {
     GUARDED("progress"),
     GUARDED("total"),
     GUARDED("message"),
-    GUARDED("notifications"),
-    GUARDED("inputResponses"),
-    GUARDED("requestState"),
+    TAKEN("notifications", notifications),
+    TAKEN("inputResponses", input_responses),
+    TAKEN("requestState", request_state),
 };
 static const struct level params_level =
     LEVEL(params_keys, "look-alike of a protocol key in params");

@@ -56,9 +56,15 @@ static void write_data(struct buffer *out, enum jsonrpc_error error,
         struct str value;
         bool is_json;
     } texts[] = {
-        {"tool", given->tool, false}, {"reason", given->reason, false},
-        {"hint", given->hint, false}, {"alternative", given->alternative, true},
-        {"gate", given->gate, false}, {"details", given->details, false},
+        {"tool", given->tool, false},
+        {"reason", given->reason, false},
+        {"hint", given->hint, false},
+        {"alternative", given->alternative, true},
+        {"gate", given->gate, false},
+        {"details", given->details, false},
+        {"requiredCapabilities", given->required_capabilities, true},
+        {"supported", given->supported, true},
+        {"requested", given->requested, true},
     };
     buffer_append_char(out, '{');
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -3,19 +3,26 @@
 
 #include <stddef.h>
 
+enum {
+    LEGACY = MCP_ERA_LEGACY,
+    MODERN = MCP_ERA_MODERN,
+    BOTH = MCP_ERA_LEGACY | MCP_ERA_MODERN,
+};
+
 static const struct mcp_method methods[] = {
-#define MCP_METHOD_ROW(name, symbol) {name, MCP_##symbol},
+#define MCP_METHOD_ROW(name, symbol, eras, mirrored)                                               \
+    {name, MCP_##symbol, eras, MCP_MIRRORED_##mirrored},
 #include "taskgate/mcp/method_table.h"
 #undef MCP_METHOD_ROW
 };
 
-static const struct mcp_method unknown = {"", MCP_UNKNOWN};
+static const struct mcp_method unknown = {"", MCP_UNKNOWN, BOTH, MCP_MIRRORED_NOTHING};
 
-const struct mcp_method *mcp_method_find(struct str name)
+const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era)
 {
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (str_equal(name, str_from(methods[i].name)))
-            return &methods[i];
+            return methods[i].eras & era ? &methods[i] : &unknown;
     }
     return &unknown;
 }

@@ -81,6 +81,12 @@ struct config_auth {
     enum config_auth_upstream upstream;
 };
 
+/* The eras of the protocol that a source's server speaks: bits; none where it is to be found out.
+ */
+enum config_era { CONFIG_ERA_AUTO = 0, CONFIG_ERA_LEGACY = 1, CONFIG_ERA_MODERN = 2 };
+/* Clients of which era are bridged to a server that does not speak it: bits. */
+enum config_bridge { BRIDGE_OFF = 0, BRIDGE_LEGACY = 1, BRIDGE_MODERN = 2 };
+
 struct config_source {
     char *id;
     char *url;         /* THOUGHTGATE_UPSTREAM already applied */
@@ -89,6 +95,8 @@ struct config_source {
     bool enabled;
     bool identity_session;      /* `identity: session`: the session owns, not Authorization */
     bool connections_per_owner; /* `connections: per_owner` */
+    unsigned eras;              /* CONFIG_ERA_… bits */
+    unsigned bridge;            /* BRIDGE_… bits */
     enum config_expose_mode expose_mode;
     struct config_strings expose;         /* globs */
     struct config_source_header *headers; /* static credentials toward upstream */

@@ -16,12 +16,16 @@ enum {
     HTTP_NAME_NOT_SENT_UP = 4, /* of a request to a server: the HTTP client's own, or unwanted */
     HTTP_NAME_SINGLE = 8,      /* servers differ in which of two they take: refused when twice */
     HTTP_NAME_END_TO_END = 16, /* what the gateway goes by: Connection does not take it away */
+    HTTP_NAME_OF_SESSION = 32, /* of MCP up to 2025-11-25: means nothing in a request after that */
+    HTTP_NAME_MIRRORS_BODY =
+        64, /* of MCP from 2026-07-28: means nothing in a request before that */
 };
 
 enum http_name {
     HTTP_NAME_UNSEEN, /* not looked up yet */
     HTTP_NAME_OTHER,
     HTTP_NAME_PROXY_OTHER, /* "proxy-" and something that has no row */
+    HTTP_NAME_MCP_PARAM,   /* "mcp-param-" and something */
 #define HTTP_NAME_ROW(symbol, text, flags) HTTP_NAME_##symbol,
 #include "taskgate/http/names_table.h"
 #undef HTTP_NAME_ROW

@@ -92,8 +92,12 @@ struct str http_header(const struct http_exchange *exchange, const char *name);
 struct str http_header_known(const struct http_exchange *exchange, enum http_name name);
 /* The first name with HTTP_NAME_SINGLE that is there twice; HTTP_NAME_UNSEEN when there is none. */
 enum http_name http_header_repeated(const struct http_exchange *exchange);
+bool http_header_is_repeated(const struct http_exchange *exchange, enum http_name name);
 size_t http_header_count(const struct http_exchange *exchange);
 struct http_header http_header_at(const struct http_exchange *exchange, size_t index);
+/* Takes the headers whose name has one of these flags (HTTP_NAME_OF_SESSION …) out of the request,
+ * as if the client had not sent them. */
+void http_headers_drop(struct http_exchange *exchange, unsigned flags);
 int64_t http_received_ms(const struct http_exchange *exchange); /* monotonic */
 
 /* ---- the client goes away ---- */

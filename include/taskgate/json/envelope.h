@@ -50,6 +50,13 @@ struct envelope {
     /* Members of params, for every method. */
     struct envelope_member name, uri, task_id, cursor, arguments, task, meta, ref;
     struct envelope_member ref_type, ref_name, ref_uri; /* members of params.ref */
+    /* More members of params, JSON text, empty when absent: of rounds in which a server asks the
+     * client, and of a subscription. */
+    struct str request_state, input_responses, notifications;
+    /* Members of params._meta with the prefix io.modelcontextprotocol/, JSON text. */
+    struct {
+        struct str version, client_info, client_capabilities, log_level;
+    } reserved;
     /* params._meta.progressToken and params.task.ttl, JSON text, empty when absent. */
     struct str progress_token, task_ttl;
     /* The first member beside jsonrpc, id, method, params, result and error, from the key's quote

@@ -1,8 +1,9 @@
 /*
- * The form of a task on the wire in the legacy era (SEP-1686, up to 2025-11-25): the seed's flat
- * shapes and the published nested ones at once, as a superset that the official SDK clients
- * accept. A later era gets a file of its own beside dialect_legacy.c. Source: seed 002 §6.6,
- * §6.7; contract "Tasks"; the demands of those clients: tests/unit/mcp/clients_test.c.
+ * What the eras of the protocol say differently to a client: a table for each era, which each call
+ * has; and the form of a task on the wire in the legacy era (SEP-1686, up to 2025-11-25): the
+ * seed's flat shapes and the published nested ones at once, as a superset that the official SDK
+ * clients accept. Source: seed 002 §6.6, §6.7; contract "Tasks"; the demands of those clients:
+ * tests/unit/mcp/clients_test.c; MCP 2026-07-28.
  *
  * Writers append to a buffer of the caller's. Any thread; nothing is owned.
  */
@@ -13,8 +14,33 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
+#include "taskgate/mcp/era.h"
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/task/task.h"
+
+/* How an error is told. */
+struct dialect_error {
+    enum jsonrpc_error error; /* the row of the table that is written */
+    int status;               /* of HTTP */
+};
+
+/* One era toward a client. Immutable. */
+struct dialect {
+    enum mcp_era era;
+    bool has_sessions;    /* and streams that can be resumed; else their headers mean nothing */
+    bool server_may_ask;  /* with requests of its own on the stream of a response */
+    bool offers_tools;    /* the gateway's own, to clients that know no tasks */
+    bool announces_tasks; /* a listed tool says how it is called: `taskSupport` */
+    struct dialect_error (*error)(enum jsonrpc_error error);
+    /* A whole JSON-RPC response with a result of the gateway's own, which is a JSON object. */
+    void (*write_result)(struct buffer *out, struct str id, struct str result);
+};
+extern const struct dialect dialect_legacy, dialect_modern;
+
+/* A whole JSON-RPC error, as jsonrpc_write_error(), with the era's code. */
+void dialect_write_error(const struct dialect *dialect, struct buffer *out, struct str id,
+                         enum jsonrpc_error error, struct str message,
+                         const struct jsonrpc_error_data *data);
 
 /* Texts of -32009 and -32010: the first three are seed 002 §6.8, literally. The last is the
  * reason for a tool that is in force_required but needs no approval. */

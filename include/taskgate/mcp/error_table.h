@@ -1,26 +1,31 @@
 /*
- * The table of JSON-RPC errors that the gateway itself answers:
- * ERROR_ROW(symbol, code, error_type, message, when). Included many times; no guard on
+ * The table of JSON-RPC errors that the gateway itself answers. Included many times; no guard on
  * purpose. Source: reference §3, contract "Proxy"; the messages of -32009 and -32010 are
- * seed 002 §6.8, literally.
+ * seed 002 §6.8, literally; -32020 to -32022 are MCP 2026-07-28, basic "Error Codes".
+ *
+ * ERROR_ROW(symbol, code, error_type, message, when).
+ * MODERN_ERROR_ROW(symbol, stands_in, status): where a modern request gets an error otherwise than
+ *     a legacy one: which row stands in for it (that revision forbids -32002), and the HTTP status.
+ *     Without a row it is the error itself, with HTTP 200.
  */
 /* clang-format off */
-#ifndef ERROR_ROW
-#error "define ERROR_ROW before including this table"
-#endif
+#ifdef ERROR_ROW
 ERROR_ROW(PARSE_ERROR, -32700, "parse_error", "Parse error", "The body is not strict JSON.")
 ERROR_ROW(INVALID_REQUEST, -32600, "invalid_request", "Invalid request", "The message is no JSON-RPC 2.0 message, is a batch, or has duplicate or case-variant keys; or a call that becomes a task has members beside `jsonrpc`, `id`, `method`, `params`.")
 ERROR_ROW(TOO_LARGE, -32600, "request_too_large", "Request too large", "The body is larger than `limits.body_bytes`; with HTTP 413.")
 ERROR_ROW(METHOD_NOT_FOUND, -32601, "method_not_found", "Method not found", "The table of methods does not have the method.")
 ERROR_ROW(INVALID_PARAMS, -32602, "invalid_params", "Invalid params", "The params, the task field or the cursor are malformed.")
+ERROR_ROW(INCOMPLETE_ENVELOPE, -32602, "incomplete_envelope", "The request lacks a part of its envelope", "A modern request (2026-07-28) lacks a required key of `params._meta`, or a key has the wrong type. With HTTP 400.")
 ERROR_ROW(TASK_NOT_FOUND, -32602, "task_not_found", "Task not found", "The task does not exist, or belongs to another owner.")
 ERROR_ROW(TASK_TERMINAL, -32602, "invalid_params", "Task has already ended", "`tasks/cancel` names a task that has ended.")
 ERROR_ROW(INTERNAL, -32603, "internal", "Internal error", "The gateway has a fault.")
+ERROR_ROW(UPSTREAM_UNREADABLE, -32603, "upstream_error", "Upstream error", "The reply of the server to a modern request could not be read.")
 ERROR_ROW(OUTCOME_UNKNOWN, -32603, "outcome_unknown", "The outcome of the call is unknown", "The process died while the call was under way. The call may have run.")
 ERROR_ROW(UPSTREAM_FAILED, -32000, "upstream_connection_failed", "Upstream connection failed", "The server refused the connection or closed it.")
 ERROR_ROW(UPSTREAM_TIMEOUT, -32001, "upstream_timeout", "UpstreamTimeout", "The server was silent for longer than the limit.")
 ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "The reply of the server could not be read.")
 ERROR_ROW(RESOURCE_NOT_FOUND, -32002, "resource_not_found", "Resource not found", "`resources/read` names a resource that is not the gateway's, and the server has no resources.")
+ERROR_ROW(RESOURCE_UNKNOWN, -32602, "resource_not_found", "Resource not found", "The same of a modern request.")
 ERROR_ROW(POLICY_DENIED, -32003, "policy_denied", "Policy denied", "The policy engine rejected the call.")
 ERROR_ROW(TASK_EXPIRED, -32005, "task_expired", "Task expired", "The call was approved, but not run in time.")
 ERROR_ROW(TASK_CANCELLED, -32006, "task_cancelled", "Task cancelled", "`tasks/result` names a cancelled task.")
@@ -34,4 +39,20 @@ ERROR_ROW(UNAVAILABLE, -32013, "service_unavailable", "Service unavailable", "Th
 ERROR_ROW(RATE_LIMITED, -32013, "rate_limited", "Too many requests or pending tasks", "A limit was reached. `retry_after` says after how many seconds to try again.")
 ERROR_ROW(RULE_DENIED, -32014, "governance_rule_denied", "Denied by a governance rule", "A rule says deny, or says approve for a request that cannot wait.")
 ERROR_ROW(NOT_EXPOSED, -32015, "tool_not_exposed", "Not exposed", "`expose` or `enabled` hides it.")
+ERROR_ROW(HEADER_MISMATCH, -32020, "header_mismatch", "A header does not say what the body says", "`MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` or an `Mcp-Param-*` header of a modern request is missing, is there twice, cannot be decoded, or differs from the body. With HTTP 400.")
+ERROR_ROW(MISSING_CAPABILITY, -32021, "missing_client_capability", "The request does not declare a capability that it needs", "A modern request needs what `data.requiredCapabilities` names. With HTTP 400.")
+ERROR_ROW(UNSUPPORTED_VERSION, -32022, "unsupported_protocol_version", "Protocol version not supported", "A modern request names a version in which this source is not served. `data.supported` lists the versions that are. With HTTP 400.")
+#endif
+
+#ifdef MODERN_ERROR_ROW
+MODERN_ERROR_ROW(PARSE_ERROR, PARSE_ERROR, 400)
+MODERN_ERROR_ROW(INVALID_REQUEST, INVALID_REQUEST, 400)
+MODERN_ERROR_ROW(METHOD_NOT_FOUND, METHOD_NOT_FOUND, 404)
+MODERN_ERROR_ROW(INCOMPLETE_ENVELOPE, INCOMPLETE_ENVELOPE, 400)
+MODERN_ERROR_ROW(UPSTREAM_ERROR, UPSTREAM_UNREADABLE, 200)
+MODERN_ERROR_ROW(RESOURCE_NOT_FOUND, RESOURCE_UNKNOWN, 200)
+MODERN_ERROR_ROW(HEADER_MISMATCH, HEADER_MISMATCH, 400)
+MODERN_ERROR_ROW(MISSING_CAPABILITY, MISSING_CAPABILITY, 400)
+MODERN_ERROR_ROW(UNSUPPORTED_VERSION, UNSUPPORTED_VERSION, 400)
+#endif
 /* clang-format on */

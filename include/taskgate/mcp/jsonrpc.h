@@ -29,7 +29,9 @@ struct jsonrpc_error_data {
     struct str alternative;        /* JSON text: what else the client can do */
     struct str gate;               /* policy_gate_name() */
     struct str details;
-    int64_t retry_after; /* seconds; 0: left out */
+    struct str required_capabilities; /* JSON object, of -32021 */
+    struct str supported, requested;  /* JSON texts, of -32022: an array, a string */
+    int64_t retry_after;              /* seconds; 0: left out */
 };
 
 /* {"code", "message", "data"}: `message` empty takes the table's; it is cut at 1 KB, between

@@ -1,10 +1,11 @@
 /*
- * The closed table of methods: what a client may send, and what the gateway does with it.
- * Source: the 2025-11-25 schema, seed 002, contract "Proxy". Any thread.
+ * The closed table of methods: what a client may send in each era, and what the gateway does with
+ * it. Source: the 2025-11-25 and 2026-07-28 schemas, seed 002, contract "Proxy". Any thread.
  */
 #pragma once
 
 #include "taskgate/core/str.h"
+#include "taskgate/mcp/era.h"
 
 /* Either side sends it when it wants no answer to a request any more. */
 #define MCP_CANCELLED "notifications/cancelled"
@@ -13,15 +14,25 @@
 
 /* MCP_RELAY, MCP_INITIALIZE … */
 enum mcp_treatment {
-#define MCP_TREATMENT_ROW(symbol, handler) MCP_##symbol,
+#define MCP_TREATMENT_ROW(symbol, ...) MCP_##symbol,
 #include "taskgate/mcp/method_table.h"
 #undef MCP_TREATMENT_ROW
+};
+
+/* The member of params that the Mcp-Name header repeats. */
+enum mcp_mirrored {
+    MCP_MIRRORED_NOTHING,
+    MCP_MIRRORED_NAME,
+    MCP_MIRRORED_URI,
+    MCP_MIRRORED_TASK_ID
 };
 
 struct mcp_method {
     const char *name;
     enum mcp_treatment treatment;
+    unsigned eras; /* bits of enum mcp_era */
+    enum mcp_mirrored mirrored;
 };
 
-/* Never NULL: an unknown method gets the MCP_UNKNOWN row. */
-const struct mcp_method *mcp_method_find(struct str name);
+/* Never NULL: a method that the era does not have gets the MCP_UNKNOWN row. */
+const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cancelled.h"
+#include "era_check.h"
 #include "input/input_request.h"
 #include "methods.h"
 #include "rate_limit.h"
@@ -96,7 +97,10 @@ static bool passes_guard(struct http_exchange *exchange, const struct config *co
 static bool is_clear(struct http_exchange *exchange)
 {
     const char *repeated = header_check_repeated_header(exchange);
-    if (!repeated)
+    bool is_message = str_equal(http_method(exchange), STR("POST"));
+    /* What is said of a version that is there twice depends on the body. */
+    if (!repeated ||
+        (is_message && http_header_repeated(exchange) == HTTP_NAME_MCP_PROTOCOL_VERSION))
         return true;
     log_warn("Request refused: a header stands there twice", LOG_TEXT("header", repeated));
     refuse(exchange, 400, "A header that must be there once is there twice.");
@@ -191,9 +195,14 @@ static bool read_envelope(struct call *call)
     return false;
 }
 
+bool (*methods_taker(const struct call *call))(struct call *call, struct str message)
+{
+    return call->dialect->server_may_ask ? input_take_from_stream : NULL;
+}
+
 void relay_plainly_handle(struct call *call)
 {
-    struct relay_options options = {.take_message = input_take_from_stream};
+    struct relay_options options = {.take_message = methods_taker(call)};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
                      str_equal(call->envelope.method, STR(MCP_CANCELLED));
     if (is_cancel)
@@ -203,16 +212,6 @@ void relay_plainly_handle(struct call *call)
         return;
     }
     relay_start(call, &options);
-}
-
-/* The modern era's probe: its clients fall back to `initialize` on this. */
-void discover_handle(struct call *call)
-{
-    struct buffer text;
-    buffer_init(&text);
-    jsonrpc_write_error(&text, call->envelope.id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
-    call_answer_status(call, 400, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 void unknown_method_handle(struct call *call)
@@ -227,12 +226,14 @@ void unknown_method_handle(struct call *call)
 
 static void dispatch(struct call *call)
 {
-    static const call_step handlers[] = {
-#define MCP_TREATMENT_ROW(symbol, handler) [MCP_##symbol] = (handler),
+    static const struct {
+        call_step legacy, modern;
+    } handlers[] = {
+#define MCP_TREATMENT_ROW(symbol, legacy, modern) [MCP_##symbol] = {legacy, modern},
 #include "taskgate/mcp/method_table.h"
 #undef MCP_TREATMENT_ROW
     };
-    call->method = mcp_method_find(call->envelope.method);
+    call->method = mcp_method_find(call->envelope.method, call->dialect->era);
     enum mcp_treatment treatment = call->method->treatment;
     call_counters_came(call->method, call->envelope.body.length);
     if (treatment != MCP_TOOLS_CALL)
@@ -241,8 +242,10 @@ static void dispatch(struct call *call)
         treatment == MCP_RELAY || treatment == MCP_UNKNOWN || treatment == MCP_TOOLS_CALL;
     if (call->envelope.kind == ENVELOPE_NOTIFICATION && !may_be_silent)
         call_answer(call, STR_EMPTY); /* nobody waits for the answer, so nothing is asked */
+    else if (call->dialect->era == MCP_ERA_MODERN)
+        handlers[treatment].modern(call);
     else
-        handlers[treatment](call);
+        handlers[treatment].legacy(call);
 }
 
 static void refuse_type(struct call *call)
@@ -255,14 +258,12 @@ static void refuse_type(struct call *call)
     buffer_finish(&body);
 }
 
-static void handle_post(struct call *call)
+static void handle_verb(struct call *call);
+
+static void handle_message(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
-    if (!header_check_is_plain_json(call->exchange)) {
-        refuse_type(call);
-    } else if (!read_envelope(call)) {
-        return;
-    } else if (atomic_load(&gateway->shutting_down)) {
+    if (atomic_load(&gateway->shutting_down)) {
         struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
     } else if (!call->source->enabled) {
@@ -274,6 +275,48 @@ static void handle_post(struct call *call)
             relay_plainly_handle(call); /* to a request of upstream's, in this session */
     } else {
         dispatch(call);
+    }
+}
+
+/* Its server sees no token of the client (`upstream: drop`), so only the gateway can tell that a
+ * session is not this subject's. An unknown one gets the 404 on which clients begin anew. */
+static void refuse_session(struct call *call)
+{
+    struct buffer text;
+    buffer_init(&text);
+    log_warn("Request refused: the session is not known as this subject's",
+             LOG_TEXT("source", call->source->id));
+    jsonrpc_write_error(&text, STR_EMPTY, JSONRPC_INVALID_REQUEST, STR("Session not found"), NULL);
+    call_answer_status(call, 404, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+static void check_session(struct call *call)
+{
+    if (!call->facts.known)
+        refuse_session(call);
+    else if (str_equal(http_method(call->exchange), STR("POST")))
+        handle_message(call);
+    else
+        handle_verb(call);
+}
+
+static bool needs_session_check(const struct call *call)
+{
+    return call->identity && http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length > 0;
+}
+
+static void handle_post(struct call *call)
+{
+    if (!header_check_is_plain_json(call->exchange)) {
+        refuse_type(call);
+    } else if (!read_envelope(call) || !era_check_passes(call)) {
+        return;
+    } else if (needs_session_check(call)) {
+        call_identify(call);
+        call_with_facts(call, check_session);
+    } else {
+        handle_message(call);
     }
 }
 
@@ -319,15 +362,13 @@ static void answer_wrong_verb(struct call *call, const char *allowed)
     http_respond(exchange, 405, &allow, 1, STR_EMPTY);
 }
 
-static void handle(struct call *call)
+static void handle_verb(struct call *call)
 {
     struct str method = http_method(call->exchange);
-    if (str_equal(method, STR("POST"))) {
-        handle_post(call);
-        return;
-    }
     call_identify(call);
-    if (str_equal(method, STR("GET")))
+    if (!era_check_passes_verb(call))
+        answer_wrong_verb(call, "POST");
+    else if (str_equal(method, STR("GET")))
         call_with_facts(call, open_stream);
     else if (str_equal(method, STR("DELETE")))
         session_end_handle(call);
@@ -335,31 +376,16 @@ static void handle(struct call *call)
         answer_wrong_verb(call, "GET, POST, DELETE");
 }
 
-/* Its server sees no token of the client (`upstream: drop`), so only the gateway can tell that a
- * session is not this subject's. An unknown one gets the 404 on which clients begin anew. */
-static void check_session(struct call *call)
+static void handle(struct call *call)
 {
-    if (call->facts.known) {
-        handle(call);
-        return;
+    if (str_equal(http_method(call->exchange), STR("POST"))) {
+        handle_post(call);
+    } else if (needs_session_check(call)) {
+        call_identify(call);
+        call_with_facts(call, check_session);
+    } else {
+        handle_verb(call);
     }
-    struct buffer text;
-    buffer_init(&text);
-    log_warn("Request refused: the session is not known as this subject's",
-             LOG_TEXT("source", call->source->id));
-    jsonrpc_write_error(&text, STR_EMPTY, JSONRPC_INVALID_REQUEST, STR("Session not found"), NULL);
-    call_answer_status(call, 404, buffer_str(&text));
-    buffer_finish(&text);
-}
-
-static void handle_verified(struct call *call)
-{
-    if (http_header(call->exchange, "mcp-session-id").length == 0) {
-        handle(call);
-        return;
-    }
-    call_identify(call);
-    call_with_facts(call, check_session);
 }
 
 static void handle_metadata(struct call *call)
@@ -411,7 +437,7 @@ void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
     if (metadata)
         handle_metadata(call);
     else if (source->auth.issuer)
-        token_check_then(call, handle_verified);
+        token_check_then(call, handle);
     else
         handle(call);
 }

@@ -17,6 +17,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/capabilities.h"
+#include "taskgate/mcp/era.h"
 
 struct handshake {
     struct call_part part;
@@ -143,9 +144,21 @@ static void inject(struct call *call, struct str result, const struct mcp_capabi
     buffer_finish(&injected);
 }
 
+/* Some servers echo whatever version they are asked for. One of the modern era has no session, and
+ * is not what the gateway speaks after `initialize`. */
+static struct str with_legacy_version(struct str result, struct buffer *changed)
+{
+    if (!mcp_era_is_modern_version(json_member(result, "protocolVersion")))
+        return result;
+    json_write_with_member(changed, result, "protocolVersion", STR("\"" MCP_VERSION_LEGACY "\""));
+    return buffer_str(changed);
+}
+
 static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
-    struct str result = reply->result;
+    struct buffer changed;
+    buffer_init(&changed);
+    struct str result = with_legacy_version(reply->result, &changed);
     struct handshake *handshake = handshake_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
@@ -167,6 +180,7 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     if (handshake->session[0] || !call->session[0])
         call_note_acceptance(call, str_from(handshake->session));
     inject(call, result, &upstream, out);
+    buffer_finish(&changed);
 }
 
 /* Reads what the client says of itself, before upstream answers. */

@@ -5,7 +5,9 @@
 #include "request/call.h"
 
 /* initialize_handle(), tools_list_handle() … */
-#define MCP_TREATMENT_ROW(symbol, handler) void handler(struct call *call);
+#define MCP_TREATMENT_ROW(symbol, legacy, modern)                                                  \
+    void legacy(struct call *call);                                                                \
+    void modern(struct call *call);
 #include "taskgate/mcp/method_table.h"
 #undef MCP_TREATMENT_ROW
 
@@ -13,6 +15,16 @@
  * the answer to any request, a list among them. */
 struct relay_reply;
 void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, struct buffer *out);
+
+/* ---- of modern requests ---- */
+/* Answers -32602 with HTTP 400, as for a request that is malformed. */
+void modern_refuse_params(struct call *call, const char *why);
+/* Whether requestState and inputResponses have the right types. False when the call is answered. */
+bool modern_has_good_rounds(struct call *call);
+
+/* For relay_options.take_message: takes requests of the server's out of the stream, in an era in
+ * which there are some. */
+bool (*methods_taker(const struct call *call))(struct call *call, struct str message);
 
 /* Puts the call to every gate, as if the client had called the tool plainly. For execute_tool,
  * once it has replaced the body. */

@@ -2,7 +2,6 @@
  * a name or URI. Nothing can wait for a human here, so approve and policy mean no (contract
  * "Proxy"). resources/unsubscribe beside them: it passes, but for what is the gateway's own. */
 #include "doc_resources.h"
-#include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
 
@@ -22,7 +21,8 @@ static bool say_not_found(struct call *call, struct str error, struct buffer *me
     struct jsonrpc_error_data data = {.details = call->envelope.uri.text};
     if (!doc_resources_replace(call, error))
         return false;
-    jsonrpc_write_error(message, call->envelope.id, JSONRPC_RESOURCE_NOT_FOUND, STR_EMPTY, &data);
+    dialect_write_error(call->dialect, message, call->envelope.id, JSONRPC_RESOURCE_NOT_FOUND,
+                        STR_EMPTY, &data);
     return true;
 }
 
@@ -78,7 +78,7 @@ static void judge(struct call *call)
         refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         return;
     }
-    struct relay_options options = {.take_message = input_take_from_stream};
+    struct relay_options options = {.take_message = methods_taker(call)};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
     relay_start(call, &options);
@@ -127,7 +127,7 @@ static bool is_reference(const struct envelope *envelope)
 /* Without a reference there is nothing to judge, and upstream will say so. */
 void completion_handle(struct call *call)
 {
-    const struct relay_options options = {.take_message = input_take_from_stream};
+    const struct relay_options options = {.take_message = methods_taker(call)};
     if (!call->envelope.ref.raw.length)
         relay_start(call, &options);
     else if (is_reference(&call->envelope))
@@ -146,6 +146,8 @@ void name_gate_handle(struct call *call)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.uri must be a string"), NULL);
     else if (!by_uri && !call->envelope.name.text.bytes)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    else if (!modern_has_good_rounds(call))
+        return;
     else if (by_uri)
         call_with_facts(call, judge_resource);
     else
@@ -154,7 +156,7 @@ void name_gate_handle(struct call *call)
 
 static void unsubscribe(struct call *call)
 {
-    const struct relay_options options = {.take_message = input_take_from_stream};
+    const struct relay_options options = {.take_message = methods_taker(call)};
     if (is_own(call))
         answer_own(call);
     else

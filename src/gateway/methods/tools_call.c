@@ -15,32 +15,13 @@
 #include "run/detached_call.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
-#include "taskgate/policy/gate.h"
+#include "tool_judgement.h"
 
 /* A longer one is not repeated in the answer. */
 #define MOST_KEY_BYTES 64
-
-static void refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
-{
-    struct jsonrpc_error_data data = {.tool = call_tool(call),
-                                      .gate = str_from(policy_gate_name(gate))};
-    call_answer_error(call, error, STR_EMPTY, &data);
-}
-
-static void count_decision(enum config_action action)
-{
-    static _Thread_local struct {
-        struct metrics_handle decisions, matches;
-    } counters[CONFIG_ACTION_COUNT];
-    struct str name = str_from(config_action_name(action));
-    metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
-                   METRIC_LABELS(policy_gate_label(POLICY_GATE_GOVERNANCE), name));
-    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
-}
 
 /* As if nobody had made the same call before. */
 static void forward_anew(struct call *call)
@@ -106,63 +87,14 @@ static void refuse_task_forbidden(struct call *call)
     refuse_task(call, JSONRPC_TASK_FORBIDDEN, "forbidden", &data);
 }
 
-/* The call as it is decided, with all that is known of it. */
-struct judgement {
-    struct policy_request request;
-    struct policy_decision decision;
-    struct catalog_tool tool;
-    struct policy_facts facts;
-};
-
-static void find_facts(struct call *call, struct judgement *judgement)
-{
-    call_find_tool(call, judgement->request.name, &judgement->tool);
-    judgement->facts = (struct policy_facts){
-        .principal = {str_from(call->owner), str_from(call->facts.client.name),
-                      str_from(call->facts.client.version)},
-        .hints = judgement->tool.hints,
-        .now_ms = clock_now_ms(),
-    };
-    if (!call->facts.server.has_tasks)
-        judgement->tool.has_own = false; /* what it says of tasks means nothing then */
-}
-
-static void tell(struct call *call, const struct judgement *judgement, bool is_hidden,
-                 bool becomes_task)
-{
-    const struct decision_log_entry entry = {
-        .snapshot = call->snapshot,
-        .request = &judgement->request,
-        .decision = is_hidden ? NULL : &judgement->decision,
-        .facts = &judgement->facts,
-        .becomes_task = becomes_task,
-    };
-    decision_log_write(call->worker, &entry);
-}
-
 /* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
  * answered. */
-static bool passes_rules(struct call *call, struct judgement *judgement)
+static bool passes_rules(struct call *call, struct tool_judgement *judgement)
 {
-    const struct policy_request *request = &judgement->request;
-    struct policy_decision *decision = &judgement->decision;
-    const struct policy *policy = call->snapshot->policy;
     struct str task = call->envelope.task.raw;
-    struct error error = {""};
     int64_t ttl_ms;
-    if (!policy_is_visible(policy, call->source, request->name)) {
-        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-        tell(call, judgement, true, false);
-        refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
+    if (!tool_judgement_passes_gates(call, judgement))
         return false;
-    }
-    policy_decide(policy, request, decision);
-    count_decision(decision->action);
-    if (decision->action == ACTION_DENY) {
-        tell(call, judgement, false, false);
-        refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
-        return false;
-    }
     if (task.length > 0 && dialect_read_ttl(task, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS,
                           STR("params.task must be an object, and its ttl a positive integer of "
@@ -170,12 +102,7 @@ static bool passes_rules(struct call *call, struct judgement *judgement)
                           NULL);
         return false;
     }
-    if (policy_refuses_arguments(request, decision, &error)) {
-        error_prefix(&error, "params.arguments");
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
-        return false;
-    }
-    return true;
+    return tool_judgement_passes_arguments(call, judgement);
 }
 
 /* Approvers are shown params. They would never see a member beside it. */
@@ -195,35 +122,35 @@ static void refuse_unknown_member(struct call *call)
     buffer_finish(&key);
 }
 
-static void become_task(struct call *call, const struct judgement *judgement, bool accelerated,
+static void become_task(struct call *call, const struct tool_judgement *judgement, bool accelerated,
                         bool is_plain)
 {
     if (call->envelope.unknown_member.length > 0) {
         refuse_unknown_member(call);
         return;
     }
-    tell(call, judgement, false, true);
+    tool_judgement_tell(call, judgement, false, true);
     if (is_plain)
         plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
     else
         task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
 }
 
-static void answer_route(struct call *call, const struct judgement *judgement,
+static void answer_route(struct call *call, const struct tool_judgement *judgement,
                          enum policy_route route)
 {
     const struct policy_decision *decision = &judgement->decision;
     switch (route) {
     case ROUTE_FORWARD:
-        tell(call, judgement, false, false);
+        tool_judgement_tell(call, judgement, false, false);
         forward(call, decision);
         break;
     case ROUTE_DENIED:
-        refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+        tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         break;
     case ROUTE_REJECTED:
-        tell(call, judgement, false, false);
-        refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+        tool_judgement_tell(call, judgement, false, false);
+        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     case ROUTE_APPROVAL:
         become_task(call, judgement, false, false);
@@ -243,34 +170,18 @@ static void answer_route(struct call *call, const struct judgement *judgement,
     }
 }
 
-static void judge_upstreams(struct call *call);
-
-/* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
- * this owner counts: that it runs as a task only, and what policies are to know. True when the
- * call goes on once the list is there. */
-static bool waits_for_list(struct call *call, const struct judgement *judgement)
-{
-    const struct policy *policy = call->snapshot->policy;
-    struct policy_decision decision;
-    bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
-    if (is_told || !policy_is_visible(policy, call->source, judgement->request.name))
-        return false;
-    policy_decide(policy, &judgement->request, &decision);
-    return decision.action != ACTION_DENY && tools_fetch_then(call, judge_upstreams);
-}
-
 /* A client that knows tasks is told that the task field is missing before any policy is asked (seed
  * 002 F-004, F-005). */
 static void judge_upstreams(struct call *call)
 {
-    struct judgement judgement = {
+    struct tool_judgement judgement = {
         .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
     const struct policy_decision *decision = &judgement.decision;
     const struct catalog_tool *tool = &judgement.tool;
     bool has_task = call->envelope.task.raw.length > 0;
     bool upstream_tasks = call->facts.server.has_tasks;
-    find_facts(call, &judgement);
-    if (waits_for_list(call, &judgement))
+    tool_judgement_find_facts(call, &judgement);
+    if (tool_judgement_waits_for_list(call, &judgement, judge_upstreams))
         return;
     if (!passes_rules(call, &judgement))
         return;
@@ -347,31 +258,22 @@ static bool may_need_task(struct call *call, struct str name)
  * up. True when the call is on its way. */
 static bool goes_straight_up(struct call *call)
 {
-    const struct policy *policy = call->snapshot->policy;
-    struct str name = call->envelope.name.text;
-    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_request request;
     struct policy_decision decision;
-    if (call->envelope.task.raw.length > 0 || !policy_is_visible(policy, call->source, name))
+    if (call->envelope.task.raw.length > 0 || !tool_judgement_is_plain(call, &request, &decision))
         return false;
-    policy_decide(policy, &request, &decision);
-    if (decision.action != ACTION_FORWARD || decision.force_required)
+    if (pseudo_tool_called(call) || may_need_task(call, request.name))
         return false;
-    if (pseudo_tool_called(call) || may_need_task(call, name))
-        return false;
-    count_decision(ACTION_FORWARD);
+    tool_judgement_count(ACTION_FORWARD);
     forward_plainly(call, &request, &decision);
     return true;
 }
 
 void tools_call_handle(struct call *call)
 {
-    if (!call->envelope.name.text.bytes) {
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
-    } else if (call->envelope.arguments.raw.length > 0 &&
-               json_type(call->envelope.arguments.raw) != JSON_OBJECT) {
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.arguments must be an object"),
-                          NULL);
-    } else if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
+    if (!tool_judgement_is_well_formed(call))
+        return;
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
         judge_silent(call);
     } else if (!goes_straight_up(call)) {
         call_identify(call);

@@ -194,6 +194,19 @@ static void let_down(struct relay *relay)
     buffer_clear(&relay->kept);
 }
 
+/* Sessions are not of a modern client's world, and a proxy on the way must not hold back what is
+ * streamed to it. */
+static void take_headers(const struct call *call, struct headers *headers,
+                         const struct http_header *items, size_t count)
+{
+    headers_from_response(headers, items, count);
+    if (call->dialect->has_sessions)
+        return;
+    headers_drop(headers, HTTP_NAME_OF_SESSION);
+    if (headers_name_event_stream(headers) && !headers_find(headers, "x-accel-buffering").bytes)
+        headers_add(headers, STR("x-accel-buffering"), STR("no"));
+}
+
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
     struct relay *relay = relay_from(context);
@@ -206,7 +219,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     struct http_header room[HEADERS_ROOM];
     struct headers headers;
     headers_init_in(&headers, room, HEADERS_ROOM);
-    headers_from_response(&headers, items, count);
+    take_headers(call, &headers, items, count);
     if (relay->options.head)
         relay->options.head(call, status, &headers);
     relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
@@ -219,10 +232,10 @@ static void on_head(void *context, int status, const struct http_header *items, 
         relay_fail(relay, RELAY_UNREADABLE);
     } else if (reads && !is_stream) {
         relay->mode = RELAY_WHOLE;
-        headers_from_response(&relay->headers, items, count);
+        take_headers(call, &relay->headers, items, count);
     } else if (relay->is_looked_at && !is_stream) {
         relay->mode = RELAY_LOOKING;
-        headers_from_response(&relay->headers, items, count);
+        take_headers(call, &relay->headers, items, count);
     } else {
         relay->mode = is_stream ? RELAY_EVENTS : RELAY_BYTES;
         start_stream(relay, &headers);

@@ -64,8 +64,8 @@ static bool rewrite_data(struct relay *relay, struct str data, struct buffer *me
         return false;
     /* Data that cannot be read cannot be filtered, but a client might read it. Batches are not read
      * either; no server has a reason to send one. */
-    jsonrpc_write_error(message, relay->call->envelope.id, relay_failure_error(RELAY_UNREADABLE),
-                        STR_EMPTY, NULL);
+    dialect_write_error(relay->call->dialect, message, relay->call->envelope.id,
+                        relay_failure_error(RELAY_UNREADABLE), STR_EMPTY, NULL);
     return true;
 }
 

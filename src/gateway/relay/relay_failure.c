@@ -63,8 +63,8 @@ void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
         struct buffer message, event;
         buffer_init(&message);
         buffer_init(&event);
-        jsonrpc_write_error(&message, call->envelope.id, relay_failure_error(failure), STR_EMPTY,
-                            NULL);
+        dialect_write_error(call->dialect, &message, call->envelope.id,
+                            relay_failure_error(failure), STR_EMPTY, NULL);
         sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
         http_stream_write(exchange, buffer_str(&event));
         buffer_finish(&event);

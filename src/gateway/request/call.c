@@ -15,6 +15,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/era.h"
 
 /* Under verified tokens a session is its owner's: the same id of somebody else is another one. */
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES])
@@ -84,6 +85,7 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
     call->references = 1;
     call->snapshot = snapshot;
     call->source = source;
+    call->dialect = &dialect_legacy;
     call->outcome = "success";
     list_init(&call->parts);
     list_append(&worker->calls, &call->node);
@@ -165,21 +167,26 @@ void call_answer_status(struct call *call, int status, struct str body)
     respond(call, status, body);
 }
 
-void call_answer(struct call *call, struct str message)
+static void answer(struct call *call, int status, struct str message)
 {
     bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
     if (deferred_response_is_stream(call)) {
         deferred_response_answer(call, message);
         return;
     }
-    respond(call, expects_one ? 200 : 202, expects_one ? message : STR_EMPTY);
+    respond(call, expects_one ? status : 202, expects_one ? message : STR_EMPTY);
+}
+
+void call_answer(struct call *call, struct str message)
+{
+    answer(call, 200, message);
 }
 
 void call_answer_result(struct call *call, struct str result)
 {
     struct buffer message;
     buffer_init(&message);
-    jsonrpc_write_result(&message, call->envelope.id, result);
+    call->dialect->write_result(&message, call->envelope.id, result);
     call_answer(call, buffer_str(&message));
     buffer_finish(&message);
 }
@@ -187,13 +194,14 @@ void call_answer_result(struct call *call, struct str result)
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data)
 {
+    const struct dialect_error told = call->dialect->error(error);
     struct buffer text;
     buffer_init(&text);
     call->outcome = "error";
-    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)),
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(told.error)),
                   str_from(call->method ? call->method->name : ""));
-    jsonrpc_write_error(&text, call->envelope.id, error, message, data);
-    call_answer(call, buffer_str(&text));
+    jsonrpc_write_error(&text, call->envelope.id, told.error, message, data);
+    answer(call, told.status, buffer_str(&text));
     buffer_finish(&text);
 }
 
@@ -232,6 +240,28 @@ static void read_version(const struct call *call, char *version, size_t size)
         snprintf(version, size, "%.*s", STR_ARGS(header));
 }
 
+static void copy_json_text(char *to, size_t size, struct str json)
+{
+    char *text = json_string_text(json, NULL);
+    copy_name(to, size, text);
+    free(text);
+}
+
+/* A modern request says itself who asks and what that client can do, each time anew. Its name is
+ * for people: no right depends on it. */
+static void read_declarations(struct call *call)
+{
+    struct client_session *client = &call->facts.client;
+    struct str declared = call->envelope.reserved.client_capabilities;
+    client->declares_tasks = mcp_era_declares_tasks(&call->envelope);
+    client->declares_elicitation = json_member(declared, "elicitation").length > 0;
+    client->declares_sampling = json_member(declared, "sampling").length > 0;
+    copy_json_text(client->name, sizeof client->name,
+                   json_member(call->envelope.reserved.client_info, "name"));
+    copy_json_text(client->version, sizeof client->version,
+                   json_member(call->envelope.reserved.client_info, "version"));
+}
+
 static void use_source_values(struct call *call)
 {
     struct mcp_capabilities last;
@@ -242,6 +272,8 @@ static void use_source_values(struct call *call)
         .server.lacks_resources = lacks_resources(call),
     };
     read_version(call, call->facts.version, sizeof call->facts.version);
+    if (!call->dialect->has_sessions)
+        read_declarations(call);
 }
 
 static struct session_facts facts_of(const struct call *call, const struct store_session *stored)

@@ -34,9 +34,10 @@ struct call {
     int references;
     struct snapshot *snapshot;
     const struct config_source *source;
-    struct str body;          /* POST only: what was parsed, and what a relay sends */
-    char *made_body;          /* owned: what `body` shows when it is not the client's own */
-    struct envelope envelope; /* POST only */
+    struct str body;               /* POST only: what was parsed, and what a relay sends */
+    char *made_body;               /* owned: what `body` shows when it is not the client's own */
+    struct envelope envelope;      /* POST only */
+    const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
     bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
@@ -81,8 +82,8 @@ void call_take_facts(struct call *call, const struct store_reply *reply);
 void call_note_acceptance(struct call *call, struct str session);
 /* Whether the request's session or token owns the task; else it must look unknown. */
 bool call_owns(const struct call *call, const struct task *task);
-/* The answers; each ends the exchange. Errors travel with HTTP 200, because clients read them only
- * there. A notification has no answer: 202. */
+/* The answers; each ends the exchange. Errors travel with the HTTP status of the call's dialect. A
+ * notification has no answer: 202. */
 void call_answer(struct call *call, struct str message);
 void call_answer_result(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,

@@ -66,6 +66,8 @@ bool client_is_shown_tools(const struct call *call)
     const struct config *config = call->snapshot->config;
     const struct config_client *client =
         config_client_find(config, str_from(call->facts.client.name));
+    if (!call->dialect->offers_tools)
+        return false;
     if (config->pseudo.mode != PSEUDO_AUTO)
         return config->pseudo.mode == PSEUDO_ALWAYS;
     if (client && client->tasks != CLIENT_TASKS_AUTO)

@@ -87,6 +87,19 @@ static void take_out(struct headers *headers, struct str name)
     headers->count = kept;
 }
 
+void headers_drop(struct headers *headers, unsigned flags)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < headers->count; i++) {
+        struct http_header *item = &headers->items[i];
+        if (!(http_name_flags(http_name_of(item)) & flags))
+            headers->items[kept++] = *item;
+        else if (headers->owns)
+            free((char *)item->name.bytes);
+    }
+    headers->count = kept;
+}
+
 void headers_set(struct headers *headers, struct str name, struct str value)
 {
     take_out(headers, name);

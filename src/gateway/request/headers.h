@@ -32,6 +32,9 @@ void headers_set(struct headers *headers, struct str name, struct str value);
 struct str headers_find(const struct headers *headers, const char *name);
 struct str headers_known(const struct headers *headers, enum http_name name);
 
+/* Takes out those whose name has one of these flags (HTTP_NAME_OF_SESSION …). */
+void headers_drop(struct headers *headers, unsigned flags);
+
 /* Whether Content-Type is text/event-stream, whatever its parameters. */
 bool headers_name_event_stream(const struct headers *headers);
 

@@ -17,14 +17,17 @@ static const struct {
     {JSONRPC_TOO_LARGE, -32600, "request_too_large"},
     {JSONRPC_METHOD_NOT_FOUND, -32601, "method_not_found"},
     {JSONRPC_INVALID_PARAMS, -32602, "invalid_params"},
+    {JSONRPC_INCOMPLETE_ENVELOPE, -32602, "incomplete_envelope"},
     {JSONRPC_TASK_NOT_FOUND, -32602, "task_not_found"},
     {JSONRPC_TASK_TERMINAL, -32602, "invalid_params"},
     {JSONRPC_INTERNAL, -32603, "internal"},
+    {JSONRPC_UPSTREAM_UNREADABLE, -32603, "upstream_error"},
     {JSONRPC_OUTCOME_UNKNOWN, -32603, "outcome_unknown"},
     {JSONRPC_UPSTREAM_FAILED, -32000, "upstream_connection_failed"},
     {JSONRPC_UPSTREAM_TIMEOUT, -32001, "upstream_timeout"},
     {JSONRPC_UPSTREAM_ERROR, -32002, "upstream_error"},
     {JSONRPC_RESOURCE_NOT_FOUND, -32002, "resource_not_found"},
+    {JSONRPC_RESOURCE_UNKNOWN, -32602, "resource_not_found"},
     {JSONRPC_POLICY_DENIED, -32003, "policy_denied"},
     {JSONRPC_TASK_EXPIRED, -32005, "task_expired"},
     {JSONRPC_TASK_CANCELLED, -32006, "task_cancelled"},
@@ -38,6 +41,9 @@ static const struct {
     {JSONRPC_RATE_LIMITED, -32013, "rate_limited"},
     {JSONRPC_RULE_DENIED, -32014, "governance_rule_denied"},
     {JSONRPC_NOT_EXPOSED, -32015, "tool_not_exposed"},
+    {JSONRPC_HEADER_MISMATCH, -32020, "header_mismatch"},
+    {JSONRPC_MISSING_CAPABILITY, -32021, "missing_client_capability"},
+    {JSONRPC_UNSUPPORTED_VERSION, -32022, "unsupported_protocol_version"},
 };
 
 START_TEST(every_error_has_its_number_and_type)

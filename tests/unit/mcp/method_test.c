@@ -48,7 +48,7 @@ static const struct {
 
 START_TEST(each_method_has_its_treatment)
 {
-    const struct mcp_method *method = mcp_method_find(str_from(rows[_i].name));
+    const struct mcp_method *method = mcp_method_find(str_from(rows[_i].name), MCP_ERA_LEGACY);
     ck_assert_msg(method->treatment == rows[_i].treatment, "%s", rows[_i].name);
     if (method->treatment != MCP_UNKNOWN)
         ck_assert_str_eq(method->name, rows[_i].name);
@@ -57,8 +57,8 @@ END_TEST
 
 START_TEST(a_nul_does_not_end_a_name)
 {
-    ck_assert_int_eq(mcp_method_find(STR("ping\0x"))->treatment, MCP_UNKNOWN);
-    ck_assert_int_eq(mcp_method_find(STR_EMPTY)->treatment, MCP_UNKNOWN);
+    ck_assert_int_eq(mcp_method_find(STR("ping\0x"), MCP_ERA_LEGACY)->treatment, MCP_UNKNOWN);
+    ck_assert_int_eq(mcp_method_find(STR_EMPTY, MCP_ERA_LEGACY)->treatment, MCP_UNKNOWN);
 }
 END_TEST
 

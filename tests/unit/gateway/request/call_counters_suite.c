@@ -19,7 +19,7 @@ static void expect(const char *line)
 /* More tools and sources than there are slots, so that they take them from each other. */
 START_TEST(each_tool_and_source_is_counted_as_its_own)
 {
-    const struct mcp_method *call = mcp_method_find(STR("tools/call"));
+    const struct mcp_method *call = mcp_method_find(STR("tools/call"), MCP_ERA_LEGACY);
     char name[32];
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 150; i++) {
@@ -29,7 +29,7 @@ START_TEST(each_tool_and_source_is_counted_as_its_own)
         }
         call_counters_answered(NULL, STR_EMPTY, "error", 1);
         call_counters_came(call, 600);
-        call_counters_came(mcp_method_find(STR("ping")), 50);
+        call_counters_came(mcp_method_find(STR("ping"), MCP_ERA_LEGACY), 50);
     }
     expect("thoughtgate_requests_total{method=\"tools/call\",tool_name=\"t8\",status=\"success\"} "
            "3\n");
@@ -46,7 +46,7 @@ END_TEST
 
 START_TEST(a_tool_of_both_outcomes_has_one_duration)
 {
-    const struct mcp_method *call = mcp_method_find(STR("tools/call"));
+    const struct mcp_method *call = mcp_method_find(STR("tools/call"), MCP_ERA_LEGACY);
     char name[300];
     memset(name, 'n', sizeof name); /* too long for a slot; a label is cut at 128 bytes */
     for (int i = 0; i < 2; i++) {

@@ -1,0 +1,57 @@
+/*
+ * The two eras of the protocol. Legacy: revisions up to 2025-11-25, which open with `initialize`.
+ * Modern: 2026-07-28, whose requests carry their version and the client's capabilities in
+ * `params._meta`. The body of a request says its era; its headers are only compared. Source: MCP
+ * 2026-07-28, basic "Requests", versioning "Backward Compatibility". Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/json/envelope.h"
+#include "taskgate/mcp/jsonrpc.h"
+#include "taskgate/mcp/mirrored_header.h"
+
+/* Bits: a source may serve both. */
+enum mcp_era { MCP_ERA_LEGACY = 1, MCP_ERA_MODERN = 2 };
+
+/* The modern revision that the gateway speaks, and the last legacy one. */
+#define MCP_VERSION_MODERN "2026-07-28"
+#define MCP_VERSION_LEGACY "2025-11-25"
+/* The name of the tasks extension (SEP-2663) among the extensions of client and server. */
+#define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
+
+enum mcp_claim {
+    MCP_CLAIM_LEGACY,
+    MCP_CLAIM_MODERN, /* the body names a version, or a header does of a notification */
+    MCP_CLAIM_HALF,   /* a header names a modern version, and the body of the request does not */
+};
+
+/* `version` is the value of MCP-Protocol-Version, or empty. No other key of `_meta` is a claim:
+ * legacy clients send some of them. */
+enum mcp_claim mcp_era_claim(const struct envelope *envelope, struct str version);
+
+/* Whether a version's JSON text is one of the modern era, be it served or not. */
+bool mcp_era_is_modern_version(struct str json);
+
+/* The headers of a modern request that repeat parts of its body. */
+struct mcp_mirrored_headers {
+    struct mirrored_header version, method, name;
+};
+
+/* Why a modern request is refused. */
+struct mcp_era_fault {
+    enum jsonrpc_error error;
+    const char *header;  /* of HEADER_MISMATCH, else NULL */
+    const char *message; /* a sentence */
+};
+
+/* A request that claims the modern era by halves: names the key that it lacks. */
+void mcp_era_refuse_half(const struct envelope *envelope, struct mcp_era_fault *fault);
+/* Whether a modern request, whose claim is in its body, is complete and agrees with its headers.
+ * Of several faults the first counts, in this order: envelope, a version that differs, a version
+ * that is not served, the other headers. */
+bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_headers *headers,
+                   struct mcp_era_fault *fault);
+/* Whether the request declares the tasks extension: with an object, as its schema has it. */
+bool mcp_era_declares_tasks(const struct envelope *envelope);

@@ -1,0 +1,137 @@
+/* Which era a request is of, and whether its source serves that one. */
+#include "era_check.h"
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/mcp/era.h"
+
+/* The revisions that a legacy server may negotiate, newest first. */
+#define LEGACY_VERSIONS "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]"
+
+static bool serves_modern(const struct call *call)
+{
+    return call->source->eras & CONFIG_ERA_MODERN;
+}
+
+static bool serves_legacy(const struct call *call)
+{
+    return call->source->eras != CONFIG_ERA_MODERN;
+}
+
+static struct mirrored_header header_of(const struct http_exchange *exchange, enum http_name name)
+{
+    struct str value = http_header_known(exchange, name);
+    if (!value.bytes)
+        return (struct mirrored_header){.count = 0};
+    return (struct mirrored_header){value, http_header_is_repeated(exchange, name) ? 2 : 1};
+}
+
+/* ---- refusals ---- */
+
+static void refuse(struct call *call, const struct mcp_era_fault *fault)
+{
+    struct jsonrpc_error_data data = {.details = str_from(fault->message)};
+    if (fault->header) {
+        struct buffer text;
+        buffer_init(&text);
+        buffer_append_format(&text, "%s %s", fault->header, fault->message);
+        metrics_count(METRIC_HEADER_MISMATCHES, str_from(fault->header));
+        log_warn("Request refused: a header does not say what the body says",
+                 LOG_TEXT("source", call->source->id), LOG_TEXT("header", fault->header),
+                 LOG_TEXT("reason", fault->message));
+        data.details = buffer_str(&text);
+        call_answer_error(call, fault->error, STR_EMPTY, &data);
+        buffer_finish(&text);
+        return;
+    }
+    if (fault->error == JSONRPC_UNSUPPORTED_VERSION) {
+        data.details = STR_EMPTY;
+        data.supported =
+            serves_modern(call) ? STR("[\"" MCP_VERSION_MODERN "\"]") : STR(LEGACY_VERSIONS);
+        data.requested = call->envelope.reserved.version;
+    }
+    call_answer_error(call, fault->error, STR_EMPTY, &data);
+}
+
+/* A client whose version stands there twice is understood in two ways, whatever its era. */
+static void refuse_repeated_version(struct call *call)
+{
+    struct http_exchange *exchange = call->exchange;
+    log_warn("Request refused: a header stands there twice",
+             LOG_TEXT("header", "mcp-protocol-version"));
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond_text(exchange, 400, "text/plain; charset=utf-8",
+                      STR("A header that must be there once is there twice.\n"));
+}
+
+/* ---- the eras ---- */
+
+static bool passes_legacy(struct call *call)
+{
+    if (http_header_is_repeated(call->exchange, HTTP_NAME_MCP_PROTOCOL_VERSION)) {
+        refuse_repeated_version(call);
+        return false;
+    }
+    /* Nobody has compared them with the body, and a load balancer might go by them. */
+    http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
+    return true;
+}
+
+/* The probe with which dual-era clients begin: on this very answer all of them become legacy. */
+static void refuse_discover(struct call *call)
+{
+    call->dialect = &dialect_legacy;
+    call->method = mcp_method_find(call->envelope.method, MCP_ERA_LEGACY);
+    http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
+}
+
+static bool passes_modern(struct call *call)
+{
+    struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
+    const struct http_exchange *exchange = call->exchange;
+    const struct mcp_mirrored_headers headers = {
+        .version = header_of(exchange, HTTP_NAME_MCP_PROTOCOL_VERSION),
+        .method = header_of(exchange, HTTP_NAME_MCP_METHOD),
+        .name = header_of(exchange, HTTP_NAME_MCP_NAME),
+    };
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
+        call_answer(call, STR_EMPTY); /* the era has none of a client's over HTTP */
+        return false;
+    }
+    if (!serves_modern(call) && str_equal(call->envelope.method, STR("server/discover"))) {
+        refuse_discover(call);
+        return true;
+    }
+    if (!serves_modern(call) || !mcp_era_check(&call->envelope, &headers, &fault)) {
+        refuse(call, &fault);
+        return false;
+    }
+    http_headers_drop(call->exchange, HTTP_NAME_OF_SESSION);
+    return true;
+}
+
+bool era_check_passes(struct call *call)
+{
+    struct str version = http_header_known(call->exchange, HTTP_NAME_MCP_PROTOCOL_VERSION);
+    struct mcp_era_fault fault;
+    switch (mcp_era_claim(&call->envelope, str_trim(version))) {
+    case MCP_CLAIM_LEGACY:
+        break;
+    case MCP_CLAIM_MODERN:
+        call->dialect = &dialect_modern;
+        return passes_modern(call);
+    case MCP_CLAIM_HALF:
+        call->dialect = &dialect_modern;
+        mcp_era_refuse_half(&call->envelope, &fault);
+        refuse(call, &fault);
+        return false;
+    }
+    return passes_legacy(call);
+}
+
+bool era_check_passes_verb(struct call *call)
+{
+    return serves_legacy(call);
+}

@@ -1,0 +1,78 @@
+/* `tools/call` of a modern client: the gates of every call, then it goes up, or is refused. Each
+ * round of a conversation with the server is a whole call, which is judged anew. `params.task`
+ * means nothing in this era. */
+#include "decision/decision_log.h"
+#include "decision/policy_check.h"
+#include "methods.h"
+#include "relay/relay.h"
+#include "state/tool_catalog.h"
+#include "taskgate/json/text.h"
+#include "tool_judgement.h"
+
+void modern_refuse_params(struct call *call, const char *why)
+{
+    struct jsonrpc_error_data data = {.details = str_from(why)};
+    struct buffer text;
+    buffer_init(&text);
+    jsonrpc_write_error(&text, call->envelope.id, JSONRPC_INVALID_PARAMS, STR_EMPTY, &data);
+    call_answer_status(call, 400, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+bool modern_has_good_rounds(struct call *call)
+{
+    const struct envelope *envelope = &call->envelope;
+    if (envelope->request_state.length > 0 && json_type(envelope->request_state) != JSON_STRING)
+        modern_refuse_params(call, "params.requestState must be a string");
+    else if (envelope->input_responses.length > 0 &&
+             json_type(envelope->input_responses) != JSON_OBJECT)
+        modern_refuse_params(call, "params.inputResponses must be an object");
+    else
+        return true;
+    return false;
+}
+
+/* A client that closes the stream has cancelled its call: nothing of it goes on. */
+static void forward(struct call *call)
+{
+    const struct relay_options options = {
+        .silence_ms = call->snapshot->config->times.sync_forward_timeout_ms};
+    relay_start(call, &options);
+}
+
+static void judge(struct call *call)
+{
+    struct tool_judgement judgement = {
+        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
+    const struct policy_decision *decision = &judgement.decision;
+    tool_judgement_find_facts(call, &judgement);
+    if (!tool_judgement_passes_gates(call, &judgement) ||
+        !tool_judgement_passes_arguments(call, &judgement))
+        return;
+    policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+    tool_judgement_tell(call, &judgement, false, false);
+    if (decision->action == ACTION_FORWARD)
+        forward(call);
+    else if (decision->action == ACTION_DENY)
+        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+    else
+        tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_APPROVAL);
+}
+
+void modern_call_handle(struct call *call)
+{
+    struct policy_request request;
+    struct policy_decision decision;
+    if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call))
+        return;
+    if (tool_judgement_is_plain(call, &request, &decision)) {
+        const struct decision_log_entry entry = {
+            .snapshot = call->snapshot, .request = &request, .decision = &decision};
+        tool_judgement_count(ACTION_FORWARD);
+        decision_log_write_unidentified(call, &entry);
+        forward(call);
+        return;
+    }
+    call_identify(call);
+    call_with_facts(call, judge);
+}

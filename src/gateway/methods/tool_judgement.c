@@ -1,0 +1,118 @@
+/* The gates of a `tools/call`, in their order. */
+#include "tool_judgement.h"
+
+#include "decision/decision_log.h"
+#include "mcp_client/tools_fetch.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
+
+bool tool_judgement_is_well_formed(struct call *call)
+{
+    struct str arguments = call->envelope.arguments.raw;
+    if (!call->envelope.name.text.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    else if (arguments.length > 0 && json_type(arguments) != JSON_OBJECT)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.arguments must be an object"),
+                          NULL);
+    else
+        return true;
+    return false;
+}
+
+void tool_judgement_refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
+{
+    struct jsonrpc_error_data data = {.tool = call_tool(call),
+                                      .gate = str_from(policy_gate_name(gate))};
+    call_answer_error(call, error, STR_EMPTY, &data);
+}
+
+void tool_judgement_count(enum config_action action)
+{
+    static _Thread_local struct {
+        struct metrics_handle decisions, matches;
+    } counters[CONFIG_ACTION_COUNT];
+    struct str name = str_from(config_action_name(action));
+    metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
+                   METRIC_LABELS(policy_gate_label(POLICY_GATE_GOVERNANCE), name));
+    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
+}
+
+bool tool_judgement_is_plain(const struct call *call, struct policy_request *request,
+                             struct policy_decision *decision)
+{
+    const struct policy *policy = call->snapshot->policy;
+    *request = (struct policy_request){call->source, call->envelope.name.text,
+                                       call->envelope.arguments.raw};
+    if (!policy_is_visible(policy, call->source, request->name))
+        return false;
+    policy_decide(policy, request, decision);
+    return decision->action == ACTION_FORWARD && !decision->force_required;
+}
+
+void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgement)
+{
+    call_find_tool(call, judgement->request.name, &judgement->tool);
+    judgement->facts = (struct policy_facts){
+        .principal = {str_from(call->owner), str_from(call->facts.client.name),
+                      str_from(call->facts.client.version)},
+        .hints = judgement->tool.hints,
+        .now_ms = clock_now_ms(),
+    };
+    if (!call->facts.server.has_tasks)
+        judgement->tool.has_own = false; /* what it says of tasks means nothing then */
+}
+
+bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgement *judgement,
+                                   call_step next)
+{
+    const struct policy *policy = call->snapshot->policy;
+    struct policy_decision decision;
+    bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
+    if (is_told || !policy_is_visible(policy, call->source, judgement->request.name))
+        return false;
+    policy_decide(policy, &judgement->request, &decision);
+    return decision.action != ACTION_DENY && tools_fetch_then(call, next);
+}
+
+void tool_judgement_tell(struct call *call, const struct tool_judgement *judgement, bool is_hidden,
+                         bool becomes_task)
+{
+    const struct decision_log_entry entry = {
+        .snapshot = call->snapshot,
+        .request = &judgement->request,
+        .decision = is_hidden ? NULL : &judgement->decision,
+        .facts = &judgement->facts,
+        .becomes_task = becomes_task,
+    };
+    decision_log_write(call->worker, &entry);
+}
+
+bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judgement)
+{
+    const struct policy_request *request = &judgement->request;
+    const struct policy *policy = call->snapshot->policy;
+    if (!policy_is_visible(policy, call->source, request->name)) {
+        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
+        tool_judgement_tell(call, judgement, true, false);
+        tool_judgement_refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
+        return false;
+    }
+    policy_decide(policy, request, &judgement->decision);
+    tool_judgement_count(judgement->decision.action);
+    if (judgement->decision.action != ACTION_DENY)
+        return true;
+    tool_judgement_tell(call, judgement, false, false);
+    tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    return false;
+}
+
+bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgement *judgement)
+{
+    struct error error = {""};
+    if (!policy_refuses_arguments(&judgement->request, &judgement->decision, &error))
+        return true;
+    error_prefix(&error, "params.arguments");
+    call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+    return false;
+}

@@ -1,0 +1,41 @@
+/*
+ * The judgement of one `tools/call`, for the handlers of both eras: the gates that need no look at
+ * how the client wants to be answered (seed 002 F-004, F-005; reference §2.1).
+ */
+#pragma once
+
+#include "request/call.h"
+#include "taskgate/policy/gate.h"
+#include "taskgate/policy/policy.h"
+
+/* The call as it is decided, with all that is known of it. */
+struct tool_judgement {
+    struct policy_request request;
+    struct policy_decision decision;
+    struct catalog_tool tool;
+    struct policy_facts facts;
+};
+
+/* Whether name and arguments have the right types. False when the call is answered. */
+bool tool_judgement_is_well_formed(struct call *call);
+/* Fills in what is known of the tool and of who asks. After call_with_facts(). */
+void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgement);
+/* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
+ * this owner counts: that it runs as a task only, and what policies are to know. True when the
+ * call goes on with `next` once the list is there. */
+bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgement *judgement,
+                                   call_step next);
+/* `expose`, then the rules. False when the call is answered. */
+bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judgement);
+/* Arguments that two readers could see differently. False when the call is answered. */
+bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgement *judgement);
+/* The record of the decision. */
+void tool_judgement_tell(struct call *call, const struct tool_judgement *judgement, bool is_hidden,
+                         bool becomes_task);
+void tool_judgement_count(enum config_action action);
+/* Answers with the error of a gate. */
+void tool_judgement_refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate);
+/* Whether its rule alone sends the call up: it is shown, nobody must be asked, and the tool need
+ * not be called as a task. Costs no look at the client. */
+bool tool_judgement_is_plain(const struct call *call, struct policy_request *request,
+                             struct policy_decision *decision);

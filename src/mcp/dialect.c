@@ -1,0 +1,61 @@
+/* The two tables of what the eras say differently. */
+#include "taskgate/mcp/dialect.h"
+
+#include "taskgate/json/text.h"
+
+/* ---- legacy ---- */
+
+/* Its clients read errors only there. */
+static struct dialect_error legacy_error(enum jsonrpc_error error)
+{
+    return (struct dialect_error){error, 200};
+}
+
+const struct dialect dialect_legacy = {
+    .era = MCP_ERA_LEGACY,
+    .has_sessions = true,
+    .server_may_ask = true,
+    .offers_tools = true,
+    .announces_tasks = true,
+    .error = legacy_error,
+    .write_result = jsonrpc_write_result,
+};
+
+/* ---- modern ---- */
+
+static struct dialect_error modern_error(enum jsonrpc_error error)
+{
+    static const struct dialect_error others[JSONRPC_ERROR_COUNT] = {
+#define MODERN_ERROR_ROW(symbol, stands_in, status)                                                \
+    [JSONRPC_##symbol] = {JSONRPC_##stands_in, status},
+#include "taskgate/mcp/error_table.h"
+#undef MODERN_ERROR_ROW
+    };
+    return others[error].status ? others[error] : (struct dialect_error){error, 200};
+}
+
+/* Each result names its type; one that has none is complete. */
+static void write_modern_result(struct buffer *out, struct str id, struct str result)
+{
+    struct buffer typed;
+    buffer_init(&typed);
+    if (json_member(result, "resultType").length > 0)
+        buffer_append(&typed, result);
+    else
+        json_write_with_member(&typed, result, "resultType", STR("\"complete\""));
+    jsonrpc_write_result(out, id, buffer_str(&typed));
+    buffer_finish(&typed);
+}
+
+const struct dialect dialect_modern = {
+    .era = MCP_ERA_MODERN,
+    .error = modern_error,
+    .write_result = write_modern_result,
+};
+
+void dialect_write_error(const struct dialect *dialect, struct buffer *out, struct str id,
+                         enum jsonrpc_error error, struct str message,
+                         const struct jsonrpc_error_data *data)
+{
+    jsonrpc_write_error(out, id, dialect->error(error).error, message, data);
+}

@@ -1,0 +1,133 @@
+/* The era of a request, and what a modern one must have. */
+#include "taskgate/mcp/era.h"
+
+#include <string.h>
+
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/method.h"
+
+/* Versions are dates, which compare as text. Anything else is not known to be modern. */
+static bool is_modern_version(struct str version)
+{
+    static const char form[] = "dddd-dd-dd";
+    if (version.length != strlen(form))
+        return false;
+    for (size_t i = 0; i < version.length; i++) {
+        char c = version.bytes[i];
+        if (form[i] == 'd' ? c < '0' || c > '9' : c != form[i])
+            return false;
+    }
+    return memcmp(version.bytes, MCP_VERSION_MODERN, version.length) >= 0;
+}
+
+bool mcp_era_is_modern_version(struct str json)
+{
+    return json_type(json) == JSON_STRING &&
+           is_modern_version(str_slice(json.bytes + 1, json.length - 2));
+}
+
+enum mcp_claim mcp_era_claim(const struct envelope *envelope, struct str version)
+{
+    if (envelope->kind == ENVELOPE_RESPONSE)
+        return MCP_CLAIM_LEGACY;
+    if (envelope->reserved.version.length > 0)
+        return MCP_CLAIM_MODERN;
+    if (!is_modern_version(version))
+        return MCP_CLAIM_LEGACY;
+    return envelope->kind == ENVELOPE_NOTIFICATION ? MCP_CLAIM_MODERN : MCP_CLAIM_HALF;
+}
+
+static bool refuse(struct mcp_era_fault *fault, enum jsonrpc_error error, const char *message)
+{
+    *fault = (struct mcp_era_fault){.error = error, .message = message};
+    return false;
+}
+
+static bool refuse_header(struct mcp_era_fault *fault, const char *header,
+                          enum mirrored_verdict verdict)
+{
+    *fault = (struct mcp_era_fault){
+        .error = JSONRPC_HEADER_MISMATCH,
+        .header = header,
+        .message = mirrored_verdict_text(verdict),
+    };
+    return false;
+}
+
+void mcp_era_refuse_half(const struct envelope *envelope, struct mcp_era_fault *fault)
+{
+    if (str_equal(envelope->method, STR("initialize")))
+        refuse_header(fault, "MCP-Protocol-Version", MIRRORED_UNEXPECTED);
+    else
+        refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
+               "params._meta lacks io.modelcontextprotocol/protocolVersion");
+}
+
+static const struct envelope_member *mirrored_member(const struct envelope *envelope)
+{
+    switch (mcp_method_find(envelope->method, MCP_ERA_MODERN)->mirrored) {
+    case MCP_MIRRORED_NAME:
+        return &envelope->name;
+    case MCP_MIRRORED_URI:
+        return &envelope->uri;
+    case MCP_MIRRORED_TASK_ID:
+        return &envelope->task_id;
+    case MCP_MIRRORED_NOTHING:
+        break;
+    }
+    return NULL;
+}
+
+/* A body without the member is the handler's to refuse, unless a header makes one up. */
+static enum mirrored_verdict compare_name(const struct envelope *envelope,
+                                          const struct mirrored_header *header)
+{
+    const struct envelope_member *member = mirrored_member(envelope);
+    if (!member)
+        return header->count > 1 ? MIRRORED_REPEATED : MIRRORED_SAME;
+    if (!member->text.bytes)
+        return header->count > 0 ? MIRRORED_UNEXPECTED : MIRRORED_SAME;
+    return mirrored_header_compare(header, member->text);
+}
+
+/* The version stands in its header as it is, never encoded. */
+static enum mirrored_verdict compare_version(const struct mirrored_header *header, struct str json)
+{
+    if (header->count > 1)
+        return MIRRORED_REPEATED;
+    return json_string_equals(json, str_trim(header->value)) ? MIRRORED_SAME : MIRRORED_DIFFERENT;
+}
+
+bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_headers *headers,
+                   struct mcp_era_fault *fault)
+{
+    struct str version = envelope->reserved.version;
+    enum mirrored_verdict verdict = MIRRORED_SAME;
+    if (json_type(version) != JSON_STRING)
+        return refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
+                      "io.modelcontextprotocol/protocolVersion in params._meta is not a string");
+    if (json_type(envelope->reserved.client_capabilities) != JSON_OBJECT)
+        return refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
+                      "params._meta lacks an object io.modelcontextprotocol/clientCapabilities");
+    if (headers->version.count > 0)
+        verdict = compare_version(&headers->version, version);
+    if (verdict != MIRRORED_SAME)
+        return refuse_header(fault, "MCP-Protocol-Version", verdict);
+    if (!json_string_equals(version, STR(MCP_VERSION_MODERN)))
+        return refuse(fault, JSONRPC_UNSUPPORTED_VERSION, "");
+    if (headers->version.count == 0)
+        return refuse_header(fault, "MCP-Protocol-Version", MIRRORED_MISSING);
+    verdict = mirrored_header_compare(&headers->method, envelope->method);
+    if (verdict != MIRRORED_SAME)
+        return refuse_header(fault, "Mcp-Method", verdict);
+    verdict = compare_name(envelope, &headers->name);
+    if (verdict != MIRRORED_SAME)
+        return refuse_header(fault, "Mcp-Name", verdict);
+    return true;
+}
+
+bool mcp_era_declares_tasks(const struct envelope *envelope)
+{
+    struct str extensions = json_member(envelope->reserved.client_capabilities, "extensions");
+    return json_type(json_member(extensions, MCP_TASKS_EXTENSION)) == JSON_OBJECT;
+}
