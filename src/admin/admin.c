@@ -11,6 +11,7 @@
 #include "events.h"
 #include "feed.h"
 #include "provider.h"
+#include "refusals.h"
 #include "results.h"
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
@@ -53,6 +54,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     memcpy(admin->extra_token_sha256, options->extra_token_sha256,
            sizeof admin->extra_token_sha256);
     admin->attempts = attempts_create();
+    admin->refusals = refusals_create();
     list_init(&admin->streams);
     list_init(&admin->waits);
     admin->provider = provider_create(loop);
@@ -60,6 +62,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     if (!admin->server) {
         provider_destroy(admin->provider);
         attempts_destroy(admin->attempts);
+        refusals_destroy(admin->refusals);
         free(admin);
         return NULL;
     }
@@ -109,6 +112,7 @@ void admin_destroy(struct admin *admin)
     http_server_destroy(admin->server);
     provider_destroy(admin->provider);
     attempts_destroy(admin->attempts);
+    refusals_destroy(admin->refusals);
     feed_destroy(admin->feed);
     free(admin->config_error);
     free(admin);

@@ -7,28 +7,47 @@
 #include "client_certificate.h"
 #include "cookies.h"
 #include "provider.h"
+#include "refusals.h"
 #include "sessions.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 
-static void answer(authentication_callback callback, void *context, struct operator_identity *who,
-                   enum reply_error error, const char *message)
+/* Counts and logs a refusal of credentials that were shown. */
+static void note(const struct request *request, const char *via, const char *reason,
+                 const char *detail)
 {
-    if (who && who->roles == 0) {
-        bool is_by_certificate = who->via == OPERATOR_VIA_CERTIFICATE;
-        operator_unref(who);
-        who = NULL;
-        error = REPLY_FORBIDDEN;
-        message = is_by_certificate ? "your entry in admin.people has no roles"
-                                    : "you are in no group that has a role here";
-    }
-    callback(context, &(struct authentication){who, error, message});
+    struct str client = request->exchange ? http_peer(request->exchange) : STR_EMPTY;
+    refusals_note(
+        request->admin->refusals,
+        &(struct refusal){.via = via, .reason = reason, .detail = detail, .client = client});
 }
 
-static void refuse(authentication_callback callback, void *context)
+static void refuse(authentication_callback callback, void *context, enum reply_error error,
+                   const char *message)
 {
-    answer(callback, context, NULL, REPLY_UNAUTHORIZED,
+    callback(context, &(struct authentication){NULL, error, message});
+}
+
+static void refuse_token(authentication_callback callback, void *context)
+{
+    refuse(callback, context, REPLY_UNAUTHORIZED,
            "a valid token is needed, as \"Authorization: Bearer …\"");
+}
+
+/* Takes the reference. */
+static void accept(const struct request *request, authentication_callback callback, void *context,
+                   struct operator_identity *who)
+{
+    bool is_by_certificate = who->via == OPERATOR_VIA_CERTIFICATE;
+    if (who->roles != 0) {
+        callback(context, &(struct authentication){who, 0, NULL});
+        return;
+    }
+    note(request, operator_via_name(who), "no_role", who->person);
+    operator_unref(who);
+    refuse(callback, context, REPLY_FORBIDDEN,
+           is_by_certificate ? "your entry in admin.people has no roles"
+                             : "you are in no group that has a role here");
 }
 
 /* ---- a certificate ---- */
@@ -38,35 +57,45 @@ static void find_by_certificate(const struct request *request, authentication_ca
 {
     struct operator_identity *who =
         client_certificate_find(request->exchange, request->snapshot->config);
-    if (who)
-        answer(callback, context, who, 0, NULL);
-    else
-        refuse(callback, context);
+    struct str subject = http_client_certificate(request->exchange);
+    if (who) {
+        accept(request, callback, context, who);
+        return;
+    }
+    if (subject.bytes)
+        note(request, "certificate", "unknown", subject.bytes);
+    refuse_token(callback, context);
 }
 
 /* ---- a token of the issuer ---- */
 
 struct check {
+    const struct request *request;
     authentication_callback callback;
     void *context;
     char sha256[65];
 };
 
-static void on_identity(void *context, enum provider_result result, struct identity *identity)
+static void on_identity(void *context, const struct provider_answer *found)
 {
     struct check *check = context;
     struct snapshot *snapshot = snapshot_current();
-    struct operator_identity *who =
-        identity && snapshot ? operator_of_identity(snapshot->config, identity) : NULL;
-    if (who)
+    struct operator_identity *who = found->identity && snapshot
+                                        ? operator_of_identity(snapshot->config, found->identity)
+                                        : NULL;
+    bool is_down = found->result == PROVIDER_UNAVAILABLE;
+    if (who) {
         memcpy(who->sha256, check->sha256, sizeof who->sha256);
-    if (result == PROVIDER_UNAVAILABLE)
-        answer(check->callback, check->context, NULL, REPLY_UNAVAILABLE,
-               "the issuer cannot be asked for its keys; see the log");
-    else if (who)
-        answer(check->callback, check->context, who, 0, NULL);
-    else
-        refuse(check->callback, check->context);
+        accept(check->request, check->callback, check->context, who);
+    } else {
+        const char *reason = is_down ? "unavailable" : found->reason ? found->reason : "issuer";
+        note(check->request, "oidc", reason, found->detail);
+        if (is_down)
+            refuse(check->callback, check->context, REPLY_UNAVAILABLE,
+                   "the issuer cannot be asked for its keys; see the log");
+        else
+            refuse_token(check->callback, check->context);
+    }
     snapshot_unref(snapshot);
     free(check);
 }
@@ -79,21 +108,23 @@ static void find_by_token(const struct request *request, struct str token,
     digest_sha256_hex(token, sha256);
     struct operator_identity *who = operator_of_token(request->admin, config, sha256);
     if (who) {
-        answer(callback, context, who, 0, NULL);
+        accept(request, callback, context, who);
     } else if (config->oidc.is_on && memchr(token.bytes, '.', token.length)) {
         struct check *check = memory_alloc(sizeof *check);
-        *check = (struct check){.callback = callback, .context = context};
+        *check = (struct check){.request = request, .callback = callback, .context = context};
         memcpy(check->sha256, sha256, sizeof check->sha256);
         provider_check_token(request->admin->provider, request->snapshot, token, on_identity,
                              check);
     } else {
-        refuse(callback, context);
+        note(request, "token", "unknown", NULL);
+        refuse_token(callback, context);
     }
 }
 
 /* ---- a cookie ---- */
 
 struct lookup {
+    const struct request *request;
     authentication_callback callback;
     void *context;
     struct operator_identity *holder; /* of the connection's certificate, or NULL */
@@ -103,15 +134,20 @@ static void on_session(void *context, enum session_result result, struct operato
 {
     struct lookup lookup = *(struct lookup *)context;
     free(context);
-    if (result == SESSION_UNAVAILABLE)
-        answer(lookup.callback, lookup.context, NULL, REPLY_UNAVAILABLE,
+    if (result == SESSION_UNAVAILABLE) {
+        operator_unref(lookup.holder);
+        refuse(lookup.callback, lookup.context, REPLY_UNAVAILABLE,
                "the database does not answer, see the log");
-    else if (who || lookup.holder)
-        answer(lookup.callback, lookup.context, who ? who : operator_ref(lookup.holder), 0, NULL);
-    else
-        answer(lookup.callback, lookup.context, NULL, REPLY_UNAUTHORIZED,
+    } else if (who) {
+        operator_unref(lookup.holder);
+        accept(lookup.request, lookup.callback, lookup.context, who);
+    } else if (lookup.holder) {
+        accept(lookup.request, lookup.callback, lookup.context, lookup.holder);
+    } else {
+        note(lookup.request, "session", "over", NULL);
+        refuse(lookup.callback, lookup.context, REPLY_UNAUTHORIZED,
                "the session is over; sign in again");
-    operator_unref(lookup.holder);
+    }
 }
 
 /* ---- which of them ---- */
@@ -146,12 +182,13 @@ void authentication_find(const struct request *request, authentication_callback 
                cookie_read(request->exchange, request->snapshot->config, COOKIE_SESSION, &cookie)) {
         struct lookup *lookup = memory_alloc(sizeof *lookup);
         *lookup =
-            (struct lookup){callback, context,
+            (struct lookup){request, callback, context,
                             client_certificate_find(request->exchange, request->snapshot->config)};
         sessions_find(request->admin, cookie, on_session, lookup);
     } else if (headers == 0) {
         find_by_certificate(request, callback, context);
     } else {
-        refuse(callback, context);
+        note(request, "token", headers > 1 ? "several" : "scheme", NULL);
+        refuse_token(callback, context);
     }
 }

@@ -21,6 +21,7 @@ struct admin {
     struct gateway_worker *worker;
     struct provider *provider;
     struct attempts *attempts;
+    struct refusals *refusals;
     char extra_token_sha256[65];
     bool (*upstream_reachable)(void *context);
     void *context;

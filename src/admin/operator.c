@@ -196,6 +196,7 @@ void operator_unref(struct operator_identity *who)
     free(who->subject);
     identity_unref(who->identity);
     tls_server_unref(who->port);
+    free(who->sealed_token);
     free(who);
 }
 
@@ -294,12 +295,17 @@ static void add_item(struct buffer *out, const char *text)
     buffer_append_json_string(out, str_from(text));
 }
 
+const char *operator_via_name(const struct operator_identity *who)
+{
+    static const char *const names[] = {[OPERATOR_VIA_TOKEN] = "token",
+                                        [OPERATOR_VIA_OIDC] = "oidc",
+                                        [OPERATOR_VIA_CERTIFICATE] = "certificate"};
+    return names[who->via];
+}
+
 void operator_write(struct buffer *out, const struct operator_identity *who)
 {
     static const enum config_role roles[] = {ROLE_VIEWER, ROLE_APPROVER, ROLE_CALLER, ROLE_AUDITOR};
-    static const char *const via[] = {[OPERATOR_VIA_TOKEN] = "token",
-                                      [OPERATOR_VIA_OIDC] = "oidc",
-                                      [OPERATOR_VIA_CERTIFICATE] = "certificate"};
     buffer_append_char(out, '{');
     json_add_text(out, "name", who->name);
     json_add_text(out, "person", who->person);
@@ -313,6 +319,6 @@ void operator_write(struct buffer *out, const struct operator_identity *who)
             add_item(out, config_role_name(roles[i]));
     }
     buffer_append_char(out, ']');
-    json_add_text(out, "via", via[who->via]);
+    json_add_text(out, "via", operator_via_name(who));
     buffer_append_char(out, '}');
 }

@@ -27,6 +27,7 @@ struct operator_identity {
     struct identity *identity; /* that an issuer has told, or NULL */
     struct tls_server *port;   /* the settings that let the certificate in, or NULL */
     bool is_session;           /* known by a cookie */
+    char *sealed_token;        /* of a session: see sessions_open_token(); or NULL */
     int64_t begun_ms;          /* wall clock; of a session */
     int64_t until_ms;          /* wall clock; INT64_MAX: without end */
     int references;
@@ -60,5 +61,7 @@ struct operator_identity *operator_renew(const struct admin *admin,
                                          const struct operator_identity *who);
 /* `delay_ms`, or less if the credentials end before; 0 when they have. */
 int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms);
+/* "token", "oidc", "certificate". */
+const char *operator_via_name(const struct operator_identity *who);
 /* The answer of GET /api/v1/whoami. */
 void operator_write(struct buffer *out, const struct operator_identity *who);

@@ -68,6 +68,7 @@ static void free_secret(char *secret)
 static void tell(struct inquiry *inquiry, enum provider_result result)
 {
     const struct issuer_metadata *metadata = inquiry->metadata;
+    bool is_good = result == PROVIDER_OK;
     struct provider_endpoints endpoints = {0};
     if (metadata)
         endpoints = (struct provider_endpoints){
@@ -76,9 +77,15 @@ static void tell(struct inquiry *inquiry, enum provider_result result)
             .names_itself = metadata->names_itself,
         };
     if (inquiry->looked)
-        inquiry->looked(inquiry->context, result, result == PROVIDER_OK ? &endpoints : NULL);
+        inquiry->looked(inquiry->context, result, is_good ? &endpoints : NULL);
     else
-        inquiry->told(inquiry->context, result, result == PROVIDER_OK ? inquiry->identity : NULL);
+        inquiry->told(inquiry->context, &(struct provider_answer){
+                                            .result = result,
+                                            .identity = is_good ? inquiry->identity : NULL,
+                                            .token = is_good ? inquiry->token : NULL,
+                                            .reason = inquiry->reason,
+                                            .detail = *inquiry->detail ? inquiry->detail : NULL,
+                                        });
 }
 
 void inquiry_finish(struct inquiry *inquiry, enum provider_result result)

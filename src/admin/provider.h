@@ -35,9 +35,15 @@ typedef void (*provider_looked)(void *context, enum provider_result result,
 void provider_look(struct provider *provider, struct snapshot *snapshot, provider_looked callback,
                    void *context);
 
-/* The identity is borrowed; NULL unless PROVIDER_OK. */
-typedef void (*provider_told)(void *context, enum provider_result result,
-                              struct identity *identity);
+/* Everything in it is borrowed, and but for `reason` NULL unless PROVIDER_OK. */
+struct provider_answer {
+    enum provider_result result;
+    struct identity *identity;
+    const char *token;  /* that says so */
+    const char *reason; /* of PROVIDER_REFUSED: a word of the code's own */
+    const char *detail; /* what the provider said of it, or NULL */
+};
+typedef void (*provider_told)(void *context, const struct provider_answer *answer);
 /* Whose token of this issuer it is: an ID token or an access token for the gateway's client. */
 void provider_check_token(struct provider *provider, struct snapshot *snapshot, struct str token,
                           provider_told callback, void *context);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -20,7 +19,7 @@
 
 static void refuse(struct inquiry *inquiry, const char *reason)
 {
-    log_warn("A token of the operators' issuer is refused", LOG_TEXT("reason", reason));
+    inquiry->reason = reason;
     inquiry_finish(inquiry, PROVIDER_REFUSED);
 }
 
@@ -74,7 +73,7 @@ static void on_userinfo(void *context, const struct fetch_answer *answer)
         is_claims ? identity_create(body, inquiry->identity->issuer, &shape, INT64_MAX) : NULL;
     /* OpenID Connect Core §5.3.2: another's userinfo must not be used. */
     if (more && strcmp(more->subject, inquiry->identity->subject) != 0) {
-        refuse(inquiry, "userinfo is of another subject");
+        refuse(inquiry, "userinfo");
     } else if (!more && inquiry->identity->groups.count == 0) {
         inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
     } else {
@@ -158,9 +157,8 @@ static char *take_text(struct str body, const char *name)
 
 static void refuse_code(struct inquiry *inquiry, struct str body)
 {
-    char code[OAUTH_ERROR_BYTES];
-    oauth_error_code(body, code);
-    refuse(inquiry, *code ? code : "the token endpoint has given no ID token");
+    oauth_error_code(body, inquiry->detail);
+    refuse(inquiry, "code");
 }
 
 static void on_redeemed(void *context, const struct fetch_answer *answer)

@@ -4,6 +4,7 @@
 
 #include "taskgate/core/list.h"
 #include "taskgate/identity/issuer.h"
+#include "taskgate/identity/oauth.h"
 
 #include "provider.h"
 
@@ -35,6 +36,8 @@ struct inquiry {
     char *token;                   /* to be verified */
     char *access_token;            /* for userinfo, or NULL */
     struct identity *identity;
+    const char *reason; /* of a refusal */
+    char detail[OAUTH_ERROR_BYTES];
     bool is_final; /* newer keys have been waited for */
 };
 

@@ -8,20 +8,28 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
 
 #include "events.h"
 #include "results.h"
+#include "seal.h"
+
+/* Longer ones fit into no address. */
+#define TOKEN_MAX_BYTES 6144
+#define SEALED_TOKEN "sealed_id_token"
 
 /* ---- the issuer's word, as it is kept ---- */
 
 const struct identity_shape sessions_kept_shape = {.groups_claim = "groups", .name_claim = "name"};
 
-char *sessions_write_claims(const struct identity *identity)
+static char *write_claims(const struct identity *identity, const char *sealed_token)
 {
     struct buffer out;
     buffer_init(&out);
     buffer_append_char(&out, '{');
     json_add_text(&out, "sub", identity->subject);
+    if (sealed_token)
+        json_add_text(&out, SEALED_TOKEN, sealed_token);
     if (identity->name)
         json_add_text(&out, "name", identity->name);
     if (identity->email)
@@ -35,6 +43,16 @@ char *sessions_write_claims(const struct identity *identity)
     }
     buffer_append_text(&out, identity->groups.count == 0 ? "[]}" : "]}");
     return buffer_take(&out, NULL);
+}
+
+char *sessions_write_claims(const struct identity *identity)
+{
+    return write_claims(identity, NULL);
+}
+
+char *sessions_open_token(const struct operator_identity *who, struct str cookie)
+{
+    return who->sealed_token ? seal_open(cookie, str_from(who->sealed_token)) : NULL;
 }
 
 /* ---- finding ---- */
@@ -66,6 +84,10 @@ static struct operator_identity *operator_of(const struct config *config,
     }
     who->is_session = true;
     who->begun_ms = sign_in->created_ms;
+    struct str sealed = json_member(str_from(sign_in->claims), SEALED_TOKEN);
+    size_t length;
+    if (json_type(sealed) == JSON_STRING)
+        who->sealed_token = json_string_text(sealed, &length);
     memcpy(who->sha256, sign_in->digest, sizeof who->sha256);
     return who;
 }
@@ -119,9 +141,12 @@ static struct store_call changing(struct admin *admin, session_stored callback, 
 }
 
 void sessions_begin(struct admin *admin, const struct config *config, const char *cookie,
-                    const struct operator_identity *who, session_stored callback, void *context)
+                    const struct operator_identity *who, const char *token, session_stored callback,
+                    void *context)
 {
-    char digest[65], *claims = sessions_write_claims(who->identity);
+    bool is_kept = strlen(token) <= TOKEN_MAX_BYTES;
+    char *sealed = is_kept ? seal_close(str_from(cookie), str_from(token)) : NULL;
+    char digest[65], *claims = write_claims(who->identity, sealed);
     int64_t now_ms = clock_now_ms();
     digest_sha256_hex(str_from(cookie), digest);
     const struct store_sign_in sign_in = {
@@ -133,6 +158,7 @@ void sessions_begin(struct admin *admin, const struct config *config, const char
         .until_ms = now_ms + config->oidc.max_age_ms,
     };
     store_sign_in_put(admin->store, &sign_in, changing(admin, callback, context));
+    free(sealed);
     free(claims);
 }
 

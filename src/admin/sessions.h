@@ -10,6 +10,10 @@
 /* The issuer's word as it is kept: a JSON object of this shape, which the caller frees. */
 extern const struct identity_shape sessions_kept_shape;
 char *sessions_write_claims(const struct identity *identity);
+/* The ID token with which the session began, so that its end can be told to the issuer. It is kept
+ * sealed with the cookie, which the store does not have. The caller overwrites and frees it; NULL
+ * when there is none. */
+char *sessions_open_token(const struct operator_identity *who, struct str cookie);
 
 enum session_result { SESSION_OK, SESSION_NONE, SESSION_UNAVAILABLE };
 
@@ -19,8 +23,10 @@ typedef void (*session_found)(void *context, enum session_result result,
 void sessions_find(struct admin *admin, struct str cookie, session_found callback, void *context);
 
 typedef void (*session_stored)(void *context, bool is_stored);
-/* Begins the session of this cookie; answers after the commit. `config` says for how long. */
+/* Begins the session of this cookie; answers after the commit. `config` says for how long; `token`
+ * is the ID token. */
 void sessions_begin(struct admin *admin, const struct config *config, const char *cookie,
-                    const struct operator_identity *who, session_stored callback, void *context);
+                    const struct operator_identity *who, const char *token, session_stored callback,
+                    void *context);
 /* Ends it, with its open streams and waits. */
 void sessions_end(struct admin *admin, struct str cookie, session_stored callback, void *context);

@@ -11,6 +11,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 #include "taskgate/json/members.h"
 
 #include "attempts.h"
@@ -18,6 +19,7 @@
 #include "internal.h"
 #include "provider.h"
 #include "query.h"
+#include "refusals.h"
 #include "reply.h"
 #include "sessions.h"
 
@@ -34,6 +36,24 @@ struct step {
     char cookie[COOKIE_VALUE_BYTES];
     bool must_name_issuer;
 };
+
+struct failure {
+    int status;
+    const char *reason; /* of the log and the metric */
+    const char *message;
+};
+static const struct failure
+    failed_provider = {503, "unavailable",
+                       "The identity provider does not answer. Try again later."},
+    failed_store = {503, "store", "The database does not answer. Try again later."},
+    failed_shut_down = {503, "shutting_down", "The gateway is shutting down."},
+    failed_trust = {403, "untrusted", "What the identity provider says of you cannot be trusted."},
+    failed_role = {403, "no_role", "You are in no group that has a role here."},
+    failed_issuer = {400, "issuer", "The answer comes from another identity provider."},
+    failed_form = {400, "malformed", "The answer of the identity provider is malformed."},
+    failed_state = {400, "state",
+                    "This sign-in has not begun in this browser, or is over. Begin again."},
+    failed_refusal = {400, "provider", "The identity provider has refused the sign-in."};
 
 static void forget_exchange(void *context)
 {
@@ -73,14 +93,19 @@ static struct http_exchange *take_exchange(struct step *step)
     return exchange;
 }
 
-/* Ends the step with a page, and says in the log what has not worked. */
-static void fail(struct step *step, int status, const char *message)
+/* Ends the step with a page. `detail` is for the log, and may be NULL. */
+static void fail(struct step *step, const struct failure *failure, const char *detail)
 {
+    refusals_note(step->admin->refusals,
+                  &(struct refusal){
+                      .reason = failure->reason,
+                      .detail = detail,
+                      .person = step->who ? step->who->person : NULL,
+                      .client = step->exchange ? http_peer(step->exchange) : STR_EMPTY,
+                  });
     struct http_exchange *exchange = take_exchange(step);
-    log_warn("Sign-in refused", LOG_TEXT("reason", message),
-             LOG_TEXT("person", step->who ? step->who->person : NULL));
     if (exchange)
-        reply_notice(exchange, status, "You are not signed in", message);
+        reply_notice(exchange, failure->status, "You are not signed in", failure->message);
     destroy_step(step);
 }
 
@@ -156,7 +181,7 @@ static void on_provider(void *context, enum provider_result result,
 {
     struct step *step = context;
     if (result != PROVIDER_OK || !endpoints->authorization)
-        fail(step, 503, "The identity provider does not answer. Try again later.");
+        fail(step, &failed_provider, NULL);
     else if (!step->exchange)
         destroy_step(step);
     else
@@ -185,10 +210,11 @@ static void on_stored(void *context, bool is_stored)
     const struct config *config = step->snapshot->config;
     struct buffer cookie;
     if (!is_stored) {
-        fail(step, 503, "The database does not answer. Try again later.");
+        fail(step, &failed_store, NULL);
         return;
     }
     struct http_exchange *exchange = take_exchange(step);
+    metrics_count(METRIC_SIGN_INS, STR("success"));
     log_info("Operator signed in", LOG_TEXT("person", step->who->person),
              LOG_TEXT("name", step->who->name), LOG_TEXT("subject", step->who->subject));
     if (exchange) {
@@ -203,24 +229,25 @@ static void on_stored(void *context, bool is_stored)
     destroy_step(step);
 }
 
-static void on_identity(void *context, enum provider_result result, struct identity *identity)
+static void on_identity(void *context, const struct provider_answer *answer)
 {
     struct step *step = context;
     const struct config *config = step->snapshot->config;
-    if (result == PROVIDER_UNAVAILABLE) {
-        fail(step, 503, "The identity provider does not answer. Try again later.");
+    if (answer->result == PROVIDER_UNAVAILABLE) {
+        fail(step, &failed_provider, NULL);
         return;
     }
-    step->who = identity ? operator_of_identity(config, identity) : NULL;
+    step->who = answer->identity ? operator_of_identity(config, answer->identity) : NULL;
     if (!step->who) {
-        fail(step, 403, "What the identity provider says of you cannot be trusted.");
+        fail(step, &failed_trust, answer->detail ? answer->detail : answer->reason);
     } else if (step->who->roles == 0) {
-        fail(step, 403, "You are in no group that has a role here.");
+        fail(step, &failed_role, NULL);
     } else if (step->admin->closed) {
-        fail(step, 503, "The gateway is shutting down.");
+        fail(step, &failed_shut_down, NULL);
     } else {
         cookie_make_value(step->cookie);
-        sessions_begin(step->admin, config, step->cookie, step->who, on_stored, step);
+        sessions_begin(step->admin, config, step->cookie, step->who, answer->token, on_stored,
+                       step);
     }
 }
 
@@ -239,9 +266,9 @@ static void on_metadata(void *context, enum provider_result result,
     struct step *step = context;
     step->must_name_issuer = endpoints && endpoints->names_itself;
     if (result != PROVIDER_OK)
-        fail(step, 503, "The identity provider does not answer. Try again later.");
+        fail(step, &failed_provider, NULL);
     else if (!is_of_issuer(step))
-        fail(step, 400, "The answer comes from another identity provider.");
+        fail(step, &failed_issuer, NULL);
     else
         provider_redeem(step->admin->provider, step->snapshot, buffer_str(&step->code),
                         step->attempt.verifier, step->attempt.nonce, on_identity, step);
@@ -253,44 +280,45 @@ static bool read_parameter(const struct request *request, const char *name, stru
     return query_read(value, http_query(request->exchange), name);
 }
 
-static const char *read_return(const struct request *request, struct step *step)
+/* What is wrong with the return, or NULL; `error` is what the provider says has failed. */
+static const struct failure *read_return(const struct request *request, struct step *step,
+                                         struct buffer *error)
 {
-    struct buffer state, error;
+    struct buffer state;
     struct str cookie;
-    const char *problem = NULL;
+    const struct failure *failure = NULL;
     buffer_init(&state);
-    buffer_init(&error);
     bool is_well_formed = read_parameter(request, "state", &state) &&
-                          read_parameter(request, "error", &error) &&
+                          read_parameter(request, "error", error) &&
                           read_parameter(request, "code", &step->code) &&
                           read_parameter(request, "iss", &step->issuer) &&
-                          (step->code.length > 0 || error.length > 0);
+                          (step->code.length > 0 || error->length > 0);
     if (!is_well_formed)
-        problem = "The answer of the identity provider is malformed.";
+        failure = &failed_form;
     else if (!cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie) ||
              !attempts_take(request->admin->attempts, buffer_str(&state), cookie,
                             clock_monotonic_ms(), &step->attempt))
-        problem = "This sign-in has not begun in this browser, or is over. Begin again.";
-    else if (error.length > 0)
-        problem = "The identity provider has refused the sign-in.";
-    if (error.length > 0)
-        log_warn("The identity provider has refused a sign-in",
-                 LOG_STR("error", buffer_str(&error)));
-    buffer_finish(&error);
+        failure = &failed_state;
+    else if (error->length > 0)
+        failure = &failed_refusal;
     buffer_finish(&state);
-    return problem;
+    return failure;
 }
 
 void sign_in_return(const struct request *request)
 {
+    struct buffer error;
     if (refuse_without_oidc(request))
         return;
     struct step *step = create_step(request);
-    const char *problem = read_return(request, step);
-    if (problem)
-        fail(step, 400, problem);
+    buffer_init(&error);
+    const struct failure *failure = read_return(request, step, &error);
+    buffer_append_char(&error, '\0');
+    if (failure)
+        fail(step, failure, *error.bytes ? error.bytes : NULL);
     else
         provider_look(request->admin->provider, request->snapshot, on_metadata, step);
+    buffer_finish(&error);
 }
 
 /* ---- for the page and the command line ---- */

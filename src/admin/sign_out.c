@@ -3,6 +3,7 @@
  * (OpenID Connect RP-Initiated Logout 1.0).
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -31,14 +32,23 @@ static void forget_exchange(void *context)
     leave->exchange = NULL;
 }
 
-static void write_provider(struct buffer *url, const struct config *config, const char *end_session)
+static void write_provider(struct buffer *url, const struct leave *leave, const char *end_session)
 {
+    const struct config *config = leave->snapshot->config;
+    char *token = sessions_open_token(leave->who, str_from(leave->cookie));
     char *home = memory_format("%s/", config->public_url);
     bool has_query = strchr(end_session, '?') != NULL;
     buffer_append_format(url, "%s%cclient_id=", end_session, has_query ? '&' : '?');
     query_encode(url, str_from(config->oidc.client_id));
     buffer_append_text(url, "&post_logout_redirect_uri=");
     query_encode(url, str_from(home));
+    /* Some providers demand it, and with it most do not ask whether one means it. */
+    if (token) {
+        buffer_append_text(url, "&id_token_hint=");
+        query_encode(url, str_from(token));
+        explicit_bzero(token, strlen(token));
+    }
+    free(token);
     free(home);
 }
 
@@ -51,7 +61,7 @@ static void answer(struct leave *leave, const char *end_session)
     buffer_init(&location);
     buffer_init(&cookie);
     if (end_session)
-        write_provider(&location, config, end_session);
+        write_provider(&location, leave, end_session);
     else
         buffer_append_format(&location, "%s/", config->public_url ? config->public_url : "");
     buffer_append_char(&location, '\0');

@@ -1,7 +1,5 @@
 // Operators by name: the holders of tokens, their rights, and the records of them.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import http from 'node:http';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
 import { BINARY, workflow } from './lib/gateway.mjs';
@@ -26,15 +24,6 @@ async function reload(gateway, options) {
   gateway.writeConfig(options);
   gateway.hangUp();
   await gateway.logged(() => count() > before);
-}
-
-/** GET with a token whose answer is held back: resolves once the gateway has it, to {answer: a promise of {status, json}}. */
-async function held(gateway, token, route) {
-  const request = http.get(gateway.adminUrl + route, { agent: false, headers: { authorization: `Bearer ${token}` } });
-  const answer = once(request, 'response').then(async ([response]) => ({ status: response.statusCode, json: JSON.parse(Buffer.concat(await response.toArray()).toString()) }));
-  await once(request, 'finish');
-  await gateway.admin.get('/health'); // which comes behind it on the same loop
-  return { answer };
 }
 
 test('whoami: name, person, groups of both, roles as written, and what showed it', async (t) => {
@@ -125,7 +114,7 @@ test('a role that changes ends what it allowed at the reload, and nothing else',
   const other = (await admin.as(ENV.ALICE_CI).post('/api/v1/calls', { tool: 'delete_user', arguments: {} })).json.id;
   const bob = admin.as(ENV.BOB);
   const [events, auditors] = [await bob.events(), await admin.as(ENV.LEDGER).events()];
-  const [mine, theirs] = await Promise.all([own, other].map((id) => held(gateway, ENV.BOB, `/api/v1/tasks/${id}/result?wait=1m`)));
+  const [mine, theirs] = await Promise.all([own, other].map((id) => bob.held(`/api/v1/tasks/${id}/result?wait=1m`)));
   const began = performance.now();
   await reload(gateway, people({ people: PEOPLE, tokens: TOKENS.map((token) => (token.name === 'bob-cli' ? { ...token, roles: ['caller'] } : token)) }));
   assert.equal(await events.end(), 'end', 'a caller reads no stream');

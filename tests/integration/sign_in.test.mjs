@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { test } from 'node:test';
+import { sample } from './lib/admin.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { open } from './lib/http.mjs';
 import { FormBrowser, startIssuer } from './lib/issuer.mjs';
@@ -106,6 +107,63 @@ test('a session survives a restart, ends at logout, here and at the provider', a
   assert.equal(left.url, `${gateway.adminUrl}/`);
 });
 
+test('signing out at a provider that demands the ID token: it is kept sealed, for the browser alone', async (t) => {
+  const { gateway, ask, signIn, own, browser, issuer } = await stage(t);
+  const demanded = [];
+  issuer.answer = (request, response) => {
+    const url = new URL(request.url, issuer.url);
+    if (url.pathname !== '/session/end') return false;
+    demanded.push(Object.fromEntries(url.searchParams));
+    if (url.searchParams.get('id_token_hint')) return false;
+    response.writeHead(400).end('id_token_hint is missing');
+    return true;
+  };
+  await signIn('alice');
+  await gateway.restart();
+  const { location } = await (await ask('/logout', { method: 'POST', headers: own })).json();
+  const atProvider = await browser.follow(location);
+  assert.equal(atProvider.status, 200, atProvider.text);
+  const [{ id_token_hint: hint, ...rest }] = demanded;
+  assert.deepEqual(rest, { client_id: 'gateway', post_logout_redirect_uri: `${gateway.adminUrl}/` });
+  const claims = JSON.parse(Buffer.from(hint.split('.')[1], 'base64url'));
+  assert.deepEqual([claims.iss, claims.aud, claims.sub], [issuer.url, 'gateway', 'alice']);
+  assert.equal((await browser.submit(atProvider, { logout: 'yes' })).url, `${gateway.adminUrl}/`);
+  const kept = ['', '-wal'].map((suffix) => `${gateway.storePath}${suffix}`).filter(fs.existsSync).map((file) => fs.readFileSync(file, 'latin1')).join('');
+  for (const part of hint.split('.')) assert.ok(!kept.includes(part), 'no part of the token is in the store');
+  assert.ok(!gateway.child.stderr.includes(hint.split('.')[1]));
+});
+
+test('refused sign-ins and refused credentials are counted by their reason, and logged once in a while', async (t) => {
+  const { gateway, admin, browser, signIn, issuer, ask } = await stage(t, { issuer: { clients: [{ client_id: 'gateway', client_secret: SECRET, redirect_uris: ['http://127.0.0.1:1/back'] }] } });
+  const sum = async (name, labels) => sample(await admin.metrics(), `thoughtgate_${name}`, labels) ?? 0;
+  const callback = async (query, as = browser) => (await as.request(`${gateway.adminUrl}/login/callback?${query}`)).status;
+  await browser.request(`${gateway.adminUrl}/login`);
+  for (let i = 0; i < 20; i++) assert.equal(await callback(`state=${'0'.repeat(64)}&code=secret-code-${i}`), 400);
+  assert.equal(await callback('state=1'), 400);
+  assert.equal(await sum('sign_ins_total', { outcome: 'state' }), 20);
+  assert.equal(await sum('sign_ins_total', { outcome: 'malformed' }), 1);
+  const lines = gateway.logs.filter((entry) => entry.msg === 'Sign-in refused' && entry.reason === 'state');
+  assert.equal(lines.length, 1, 'twenty do not fill the log');
+  assert.equal(lines[0].client, '127.0.0.1');
+  assert.ok(!gateway.child.stderr.includes('secret-code'), 'codes are not logged');
+  const rows = [
+    [{ authorization: 'Bearer wrong-token' }, { via: 'token', reason: 'unknown' }],
+    [{ authorization: 'Basic d3JvbmctdG9rZW4=' }, { via: 'token', reason: 'scheme' }],
+    [{ authorization: ['Bearer a', 'Bearer b'] }, { via: 'token', reason: 'several' }],
+    [{ authorization: 'Bearer eyJhbGciOiJub25lIn0.e30.' }, { via: 'oidc', reason: 'algorithm' }],
+    [{ cookie: `taskgate=${'0'.repeat(64)}` }, { via: 'session', reason: 'over' }],
+  ];
+  for (const [headers, labels] of rows) {
+    assert.equal((await open(`${gateway.adminUrl}/api/v1/whoami`, { headers })).status, 401);
+    assert.equal(await sum('operators_refused_total', labels), 1, JSON.stringify(labels));
+    const said = await gateway.logged((entry) => entry.msg === 'Operator refused' && entry.via === labels.via && entry.reason === labels.reason);
+    assert.equal(said.client, '127.0.0.1');
+  }
+  assert.equal((await open(`${gateway.adminUrl}/api/v1/whoami`, {})).status, 401);
+  assert.equal(await sum('operators_refused_total'), rows.length, 'nothing was shown, so nothing is refused');
+  assert.doesNotMatch(gateway.child.stderr, /wrong-token|d3Jvbm|eyJhbGci/);
+});
+
 test('whoever is in no mapped group is refused; an address that nobody has verified makes nobody alice', async (t) => {
   const { gateway, ask, signIn, browser } = await stage(t, { admin: { people: [{ name: 'alice', email: 'alice@example.org', groups: ['dba'] }] } });
   const page = await signIn('mallory');
@@ -147,14 +205,15 @@ test('a person who is taken out, or a group that loses its role, is void after t
 });
 
 test('open streams and waits of a session end with the reload that voids it, or shortens it', async (t) => {
-  const { gateway, config, signIn, browser, connect, ask } = await stage(t);
+  const { gateway, config, signIn, browser, connect, admin } = await stage(t);
   await signIn('alice');
   const { taskId } = await (await connect()).createTask('delete_user');
   const streamOf = async () => (await open(`${gateway.adminUrl}/api/v1/events`, { headers: { cookie: browser.header(gateway.adminUrl) } })).sse();
-  const [first, result] = [await streamOf(), ask(`/api/v1/tasks/${taskId}/result?wait=1m`)];
+  const first = await streamOf();
+  const { answer } = await admin.as().held(`/api/v1/tasks/${taskId}/result?wait=1m`, { cookie: browser.header(gateway.adminUrl) });
   await reload(gateway, { admin: { ...config.admin, oidc: { ...config.admin.oidc, roles: { caller: ['dba'] } } } });
   assert.equal(await first.end(5_000), 'end');
-  assert.equal((await result).status, 401);
+  assert.equal((await answer).status, 401);
   await reload(gateway, config);
   const second = await streamOf();
   await reload(gateway, { admin: { ...config.admin, people: [{ name: 'carol', email: 'alice@example.org' }] } });

@@ -20,6 +20,8 @@ METRIC_ROW(LIMITS_REACHED, COUNTER, "limits_reached_total", "limit", "Requests a
 METRIC_ROW(HEADER_MISMATCHES, COUNTER, "header_mismatches_total", "header", "Modern requests refused because a header does not say what the body says.")
 METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outcome", "Approvals asked for and decided.")
 METRIC_ROW(TOKENS_REFUSED, COUNTER, "tokens_refused_total", "source,reason", "Requests refused for their access token.")
+METRIC_ROW(OPERATORS_REFUSED, COUNTER, "operators_refused_total", "via,reason", "Requests to the admin port refused for their credentials: a token, a token of the issuer (oidc), the cookie of a session, or a certificate.")
+METRIC_ROW(SIGN_INS, COUNTER, "sign_ins_total", "outcome", "Sign-ins of operators, by outcome: success, or why they were refused: malformed, state, provider, issuer, untrusted, no_role, unavailable, store or shutting_down.")
 METRIC_ROW(UPSTREAM_REQUESTS, COUNTER, "upstream_requests_total", "target,status_code", "Calls to upstream servers.")
 METRIC_ROW(TASKS_CREATED, COUNTER, "tasks_created_total", "task_type", "Tasks created: approval, accelerated or promoted.")
 METRIC_ROW(TASKS_COMPLETED, COUNTER, "tasks_completed_total", "task_type,outcome", "Tasks that ended, by final state.")

@@ -1,4 +1,6 @@
 // The operators' API of one gateway.
+import { once } from 'node:events';
+import http from 'node:http';
 import { exchange, open } from './http.mjs';
 import { until } from './wait.mjs';
 
@@ -99,6 +101,15 @@ export class AdminClient {
     const response = await open(`${this.url}/api/v1/events`, { headers: { ...this.authorization(), accept: 'text/event-stream' } });
     if (response.status !== 200) throw new Error(`events: HTTP ${response.status}`);
     return response.sse();
+  }
+
+  /** GET of what is answered later: resolves once the gateway has the request, to {answer: a promise of {status, json}}. */
+  async held(path, headers = {}) {
+    const request = http.get(this.url + path, { agent: false, headers: { ...this.authorization(), ...headers } });
+    const answer = once(request, 'response').then(async ([response]) => ({ status: response.statusCode, json: JSON.parse(Buffer.concat(await response.toArray()).toString()) }));
+    await once(request, 'finish');
+    await this.get('/health'); // which comes behind it on the same loop
+    return { answer };
   }
 
   /** All samples of /metrics as {'name{labels}': number}. */

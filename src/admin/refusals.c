@@ -1,0 +1,84 @@
+/* Counting, and one line for many. */
+#include "refusals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/* Anybody who reaches the port can be refused: that must not fill the log. */
+#define TELL_EVERY_MS 10000
+/* More than there are kinds: of the rest, each is told. */
+#define KINDS_MAX 64
+
+struct kind {
+    const char *via, *reason;
+    int64_t told_ms; /* monotonic */
+    int64_t left_out;
+};
+
+struct refusals {
+    struct kind kinds[KINDS_MAX];
+    size_t count;
+};
+
+struct refusals *refusals_create(void)
+{
+    return memory_alloc(sizeof(struct refusals));
+}
+
+void refusals_destroy(struct refusals *refusals)
+{
+    free(refusals);
+}
+
+static bool are_equal(const char *left, const char *right)
+{
+    return left == right || (left && right && strcmp(left, right) == 0);
+}
+
+/* NULL when there is no room for another kind. */
+static struct kind *find_kind(struct refusals *refusals, const struct refusal *refusal)
+{
+    for (size_t i = 0; i < refusals->count; i++) {
+        struct kind *kind = &refusals->kinds[i];
+        if (are_equal(kind->via, refusal->via) && are_equal(kind->reason, refusal->reason))
+            return kind;
+    }
+    if (refusals->count == KINDS_MAX)
+        return NULL;
+    struct kind *kind = &refusals->kinds[refusals->count++];
+    *kind = (struct kind){.via = refusal->via, .reason = refusal->reason};
+    return kind;
+}
+
+static void tell(const struct refusal *refusal, int64_t left_out)
+{
+    bool is_sign_in = !refusal->via;
+    log_warn(is_sign_in ? "Sign-in refused" : "Operator refused", LOG_TEXT("via", refusal->via),
+             LOG_TEXT("reason", refusal->reason), LOG_TEXT("detail", refusal->detail),
+             LOG_TEXT("person", refusal->person), LOG_STR("client", refusal->client),
+             LOG_NUMBER("others_since_the_last_line", left_out));
+}
+
+void refusals_note(struct refusals *refusals, const struct refusal *refusal)
+{
+    struct kind *kind = find_kind(refusals, refusal);
+    int64_t now_ms = clock_monotonic_ms();
+    if (refusal->via)
+        metrics_count(METRIC_OPERATORS_REFUSED, str_from(refusal->via), str_from(refusal->reason));
+    else
+        metrics_count(METRIC_SIGN_INS, str_from(refusal->reason));
+    if (kind && kind->told_ms != 0 && now_ms - kind->told_ms < TELL_EVERY_MS) {
+        kind->left_out++;
+        return;
+    }
+    tell(refusal, kind ? kind->left_out : 0);
+    if (kind) {
+        kind->told_ms = now_ms;
+        kind->left_out = 0;
+    }
+}
