@@ -10,6 +10,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/snapshot.h"
@@ -18,6 +19,7 @@
 #define MISSING_LOOKS 4 /* together with that: within the 5 s of a change */
 
 struct reload {
+    uint32_t magic; /* RELOAD_MAGIC */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -30,6 +32,12 @@ struct reload {
     reload_callback callback;
     void *context;
 };
+#define RELOAD_MAGIC 0x53565203
+
+static struct reload *reload_from(void *context)
+{
+    return MAGIC_CAST(struct reload, RELOAD_MAGIC, context);
+}
 
 static void forget_files(struct reload *reload)
 {
@@ -165,7 +173,7 @@ static void load(struct reload *reload)
 
 static void *watch(void *context)
 {
-    struct reload *reload = context;
+    struct reload *reload = reload_from(context);
     pthread_mutex_lock(&reload->lock);
     while (!reload->stopping) {
         struct timespec until = clock_monotonic_until(clock_monotonic_ms() + LOOK_EVERY_MS);
@@ -183,10 +191,22 @@ static void *watch(void *context)
     return NULL;
 }
 
+static void destroy(struct reload *reload)
+{
+    pthread_cond_destroy(&reload->wake);
+    pthread_mutex_destroy(&reload->lock);
+    forget_files(reload);
+    free(reload->file);
+    free(reload->config_path);
+    MAGIC_CLEAR(reload);
+    free(reload);
+}
+
 struct reload *reload_start(const char *config_path, const struct config *config,
                             reload_callback callback, void *context, struct error *error)
 {
     struct reload *reload = memory_alloc(sizeof *reload);
+    MAGIC_SET(reload, RELOAD_MAGIC);
     reload->config_path = memory_copy_text(config_path);
     reload->file = memory_copy_text(config->path);
     watch_files(reload, config->files, config->file_count);
@@ -198,12 +218,7 @@ struct reload *reload_start(const char *config_path, const struct config *config
     if (failure == 0)
         return reload;
     error_set(error, "the reload thread could not be started: %s", strerror(failure));
-    pthread_cond_destroy(&reload->wake);
-    pthread_mutex_destroy(&reload->lock);
-    forget_files(reload);
-    free(reload->file);
-    free(reload->config_path);
-    free(reload);
+    destroy(reload);
     return NULL;
 }
 
@@ -224,10 +239,5 @@ void reload_stop(struct reload *reload)
     pthread_cond_signal(&reload->wake);
     pthread_mutex_unlock(&reload->lock);
     pthread_join(reload->thread, NULL);
-    pthread_cond_destroy(&reload->wake);
-    pthread_mutex_destroy(&reload->lock);
-    forget_files(reload);
-    free(reload->file);
-    free(reload->config_path);
-    free(reload);
+    destroy(reload);
 }

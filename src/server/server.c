@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,41 +17,26 @@
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/gateway/snapshot.h"
-#include "taskgate/http/intake.h"
-#include "taskgate/http/server.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/store/store.h"
+#include "workers.h"
 
-#define READ_TIMEOUT_MS 60000
-#define STREAM_HIGH_WATER ((size_t)256 * 1024)
 #define DRAIN_MOST_MS 25000 /* contract "Process" */
 #define DRAIN_LOOK_MS 20
 #define UPTIME_EVERY_MS 15000
 
-/* One event loop with its listener. */
-struct worker {
-    struct server *server;
-    struct loop *loop;
-    struct http_server *proxy;
-    struct gateway_worker *gateway;
-    pthread_t thread;
-    bool has_thread;
-    sem_t stopped;   /* its loop runs no more */
-    sem_t dismissed; /* nothing of its loop is left */
-};
-
 struct server {
+    uint32_t magic; /* SERVER_MAGIC */
     struct store *store;
     struct gateway *gateway;
-    struct worker *workers;
-    struct http_intake *intake; /* of all workers */
-    size_t worker_count;
+    struct workers *workers;
     struct admin *admin;
     struct notifier *notifier;
     struct reload *reload;
@@ -63,6 +47,12 @@ struct server {
     int64_t started_ms, drain_until_ms;
     bool draining;
 };
+#define SERVER_MAGIC 0x53565301
+
+static struct server *server_from(void *context)
+{
+    return MAGIC_CAST(struct server, SERVER_MAGIC, context);
+}
 
 /* ---- reload ---- */
 
@@ -102,59 +92,29 @@ static void on_reload_news(void *context)
     free(news);
 }
 
-static void take_settings(void *context)
-{
-    struct worker *worker = context;
-    struct snapshot *snapshot = snapshot_current();
-    http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
-    http_intake_set_limit(worker->server->intake, (size_t)snapshot->config->limits.bodies_bytes);
-    http_server_set_tls(worker->proxy, snapshot->config->proxy_tls.server);
-    snapshot_unref(snapshot);
-}
-
 static void on_reloaded(void *context, const char *error)
 {
-    struct server *server = context;
+    struct server *server = server_from(context);
     struct reload_news *news = memory_alloc(sizeof *news);
     *news = (struct reload_news){server, memory_copy_text(error)};
     if (!error) {
         gateway_reloaded(server->gateway);
-        for (size_t i = 0; i < server->worker_count; i++)
-            loop_post(server->workers[i].loop, take_settings, &server->workers[i]);
+        workers_take_settings(server->workers);
     }
-    loop_post(server->workers[0].loop, on_reload_news, news);
+    loop_post(workers_first_loop(server->workers), on_reload_news, news);
 }
 
 /* ---- shutting down ---- */
 
-static void nothing(void *context)
-{
-}
-
-static void drain_proxy(void *context)
-{
-    struct worker *worker = context;
-    http_server_drain(worker->proxy, nothing, NULL);
-}
-
-/* Fewer loops than workers are there when the start has failed on the way. */
-static void stop_loops(struct server *server)
-{
-    for (size_t i = 0; i < server->worker_count; i++) {
-        if (server->workers[i].loop)
-            loop_stop(server->workers[i].loop);
-    }
-}
-
 static void on_drain_look(void *context)
 {
-    struct server *server = context;
+    struct server *server = server_from(context);
     long left = gateway_in_flight(server->gateway);
     if (left == 0) {
-        stop_loops(server);
+        workers_stop(server->workers);
     } else if (clock_monotonic_ms() >= server->drain_until_ms) {
         log_warn("Stopping with requests under way", LOG_NUMBER("count", left));
-        stop_loops(server);
+        workers_stop(server->workers);
     } else {
         loop_timer_start(&server->drain, DRAIN_LOOK_MS);
     }
@@ -173,14 +133,13 @@ static void begin_shutdown(struct server *server)
         clock_monotonic_ms() + (most_ms < DRAIN_MOST_MS ? most_ms : DRAIN_MOST_MS);
     admin_announce_shut_down(server->admin);
     gateway_shut_down(server->gateway);
-    for (size_t i = 0; i < server->worker_count; i++)
-        loop_post(server->workers[i].loop, drain_proxy, &server->workers[i]);
+    workers_drain(server->workers);
     loop_timer_start(&server->drain, DRAIN_LOOK_MS);
 }
 
 static void on_signal(void *context)
 {
-    struct server *server = context;
+    struct server *server = server_from(context);
     struct signalfd_siginfo info;
     while (read(server->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP)
@@ -192,7 +151,7 @@ static void on_signal(void *context)
 
 static void on_uptime(void *context)
 {
-    struct server *server = context;
+    struct server *server = server_from(context);
     metrics_set(METRIC_UPTIME, (double)(clock_monotonic_ms() - server->started_ms) / 1000, NULL);
     loop_timer_start(&server->uptime, UPTIME_EVERY_MS);
 }
@@ -223,57 +182,6 @@ static bool open_store(struct server *server, const struct config *config,
     return good;
 }
 
-static bool start_worker(struct worker *worker, const struct config *config, uint16_t port,
-                         struct error *error)
-{
-    worker->loop = loop_create(error);
-    if (!worker->loop)
-        return false;
-    worker->gateway = gateway_worker_create(worker->server->gateway, worker->loop, error);
-    if (!worker->gateway)
-        return false;
-    int64_t workers = config->workers > 0 ? config->workers : 1;
-    struct http_server_options options = {
-        .address = str_from(config->proxy_bind),
-        .port = port,
-        .reuse_port = workers > 1,
-        .first_on_port = workers > 1 && worker == &worker->server->workers[0],
-        .max_body_bytes = (size_t)config->limits.body_bytes,
-        .intake = worker->server->intake,
-        .max_connections = (int)((config->limits.connections + workers - 1) / workers),
-        .read_timeout_ms = READ_TIMEOUT_MS,
-        .stream_high_water = STREAM_HIGH_WATER,
-        .transport = "http",
-        .port_name = "proxy",
-        .tls = config->proxy_tls.server,
-        .handler = gateway_handle,
-        .refusal = gateway_refusal,
-        .context = worker->gateway,
-    };
-    worker->proxy = http_server_create(worker->loop, &options, error);
-    return worker->proxy ||
-           error_suffix(error, "free the port, or name another in THOUGHTGATE_OUTBOUND_PORT");
-}
-
-static bool start_workers(struct server *server, const struct config *config, struct error *error)
-{
-    size_t count = config->workers > 0 ? (size_t)config->workers : 1;
-    uint16_t port = config->proxy_port;
-    server->intake = http_intake_create((size_t)config->limits.bodies_bytes);
-    server->workers = memory_alloc_array(count, sizeof *server->workers);
-    server->worker_count = count;
-    for (size_t i = 0; i < count; i++) {
-        server->workers[i].server = server;
-        if (!start_worker(&server->workers[i], config, port, error))
-            return false;
-        port = http_server_port(server->workers[i].proxy); /* the same for all, also from 0 */
-    }
-    log_info("Proxy listening", LOG_TEXT("address", config->proxy_bind), LOG_NUMBER("port", port),
-             LOG_NUMBER("workers", (int64_t)count),
-             LOG_BOOL("tls", config->proxy_tls.server != NULL));
-    return true;
-}
-
 static bool upstream_reachable(void *gateway)
 {
     return gateway_upstream_reachable(gateway);
@@ -287,8 +195,8 @@ static bool start_admin(struct server *server, const struct config *config,
     options->tls = config->admin_tls.server;
     options->upstream_reachable = upstream_reachable;
     options->context = server->gateway;
-    options->worker = server->workers[0].gateway;
-    server->admin = admin_create(server->workers[0].loop, options, error);
+    options->worker = workers_first_gateway(server->workers);
+    server->admin = admin_create(workers_first_loop(server->workers), options, error);
     if (!server->admin)
         return error_suffix(error, "free the port, or name another in THOUGHTGATE_ADMIN_PORT");
     log_info("Admin listening", LOG_TEXT("address", config->admin_bind),
@@ -299,7 +207,7 @@ static bool start_admin(struct server *server, const struct config *config,
 
 static bool start_notifier(struct server *server, struct config *config, struct error *error)
 {
-    server->notifier = notifier_create(server->workers[0].loop, server->store, error);
+    server->notifier = notifier_create(workers_first_loop(server->workers), server->store, error);
     if (server->notifier)
         notifier_configure(server->notifier, config);
     return server->notifier != NULL;
@@ -322,32 +230,6 @@ static bool take_signals(struct server *server, struct error *error)
     return true;
 }
 
-static void wait_for(sem_t *event)
-{
-    while (sem_wait(event) != 0 && errno == EINTR)
-        ;
-}
-
-/* h2o counts a connection's read buffers per thread, so the thread outlives the connections that
- * are open at the end. */
-static void *run_worker(void *context)
-{
-    struct worker *worker = context;
-    pthread_setname_np(pthread_self(), "taskgate-loop");
-    loop_run(worker->loop);
-    sem_post(&worker->stopped);
-    wait_for(&worker->dismissed);
-    return NULL;
-}
-
-static bool start_thread(struct worker *worker)
-{
-    sem_init(&worker->stopped, 0, 0);
-    sem_init(&worker->dismissed, 0, 0);
-    worker->has_thread = pthread_create(&worker->thread, NULL, run_worker, worker) == 0;
-    return worker->has_thread;
-}
-
 static bool start(struct server *server, const char *config_path, struct config *config,
                   struct error *error)
 {
@@ -356,10 +238,11 @@ static bool start(struct server *server, const char *config_path, struct config 
         !open_store(server, config, &admin, error))
         return false;
     server->gateway = gateway_create(server->store);
-    if (!start_workers(server, config, error) || !start_admin(server, config, &admin, error) ||
-        !start_notifier(server, config, error))
+    server->workers = workers_create(server->gateway, config);
+    if (!workers_start(server->workers, config, error) ||
+        !start_admin(server, config, &admin, error) || !start_notifier(server, config, error))
         return false;
-    struct loop *first = server->workers[0].loop;
+    struct loop *first = workers_first_loop(server->workers);
     server->reload = reload_start(config_path, config, on_reloaded, server, error);
     if (!server->reload)
         return false;
@@ -367,35 +250,10 @@ static bool start(struct server *server, const char *config_path, struct config 
     loop_timer_init(&server->drain, first, on_drain_look, server);
     loop_timer_init(&server->uptime, first, on_uptime, server);
     loop_timer_start(&server->uptime, 0);
-    for (size_t i = 1; i < server->worker_count; i++) {
-        if (!start_thread(&server->workers[i]))
-            return error_set(error, "a worker thread could not be started");
-    }
-    return true;
+    return workers_start_threads(server->workers, error);
 }
 
 /* ---- the end, in reverse ---- */
-
-static void deliver_messages(struct server *server)
-{
-    for (size_t i = 0; i < server->worker_count; i++) {
-        if (server->workers[i].loop)
-            loop_run_once(server->workers[i].loop, 0);
-    }
-}
-
-static void dismiss_threads(struct server *server)
-{
-    for (size_t i = 0; i < server->worker_count; i++) {
-        struct worker *worker = &server->workers[i];
-        if (!worker->has_thread)
-            continue;
-        sem_post(&worker->dismissed);
-        pthread_join(worker->thread, NULL);
-        sem_destroy(&worker->stopped);
-        sem_destroy(&worker->dismissed);
-    }
-}
 
 static void finish(struct server *server)
 {
@@ -405,40 +263,25 @@ static void finish(struct server *server)
         loop_watch_destroy(server->signal_watch); /* a signal from now on finds nothing to do */
     }
     reload_stop(server->reload);
-    stop_loops(server);
-    for (size_t i = 0; i < server->worker_count; i++) {
-        if (server->workers[i].has_thread)
-            wait_for(&server->workers[i].stopped);
-    }
-    deliver_messages(server); /* while all they speak to is there */
-    for (size_t i = 0; i < server->worker_count; i++) {
-        if (server->workers[i].gateway)
-            gateway_worker_close(server->workers[i].gateway);
-    }
+    workers_stop(server->workers);
+    workers_await_stop(server->workers);
+    workers_deliver(server->workers); /* while all receivers are there */
+    workers_close(server->workers);
     if (server->admin)
         admin_close(server->admin);
     notifier_close(server->notifier);
     store_stop(server->store);
     /* The first round delivers the store's answers, so that they are freed. The second delivers the
      * refusals of requests that the first round made. */
-    deliver_messages(server);
-    deliver_messages(server);
+    workers_deliver(server->workers);
+    workers_deliver(server->workers);
     notifier_destroy(server->notifier);
     admin_destroy(server->admin);
-    for (size_t i = 0; i < server->worker_count; i++)
-        http_server_destroy(server->workers[i].proxy);
-    for (size_t i = 0; i < server->worker_count; i++) {
-        gateway_worker_destroy(server->workers[i].gateway);
-        if (server->workers[i].loop)
-            loop_destroy(server->workers[i].loop);
-    }
-    dismiss_threads(server);
+    workers_destroy(server->workers);
     store_close(server->store);
     gateway_destroy(server->gateway);
     snapshot_install(NULL);
     metrics_finish();
-    http_intake_destroy(server->intake);
-    free(server->workers);
     if (server->signals >= 0)
         close(server->signals);
 }
@@ -476,7 +319,8 @@ static void choose_log_level(void)
 int server_run(const char *config_path)
 {
     choose_log_level();
-    struct server server = {.signals = -1, .started_ms = clock_monotonic_ms()};
+    struct server server = {
+        .magic = SERVER_MAGIC, .signals = -1, .started_ms = clock_monotonic_ms()};
     struct error error = {""};
     struct snapshot *snapshot = load(config_path);
     if (!snapshot)
@@ -490,9 +334,9 @@ int server_run(const char *config_path)
     if (started) {
         metrics_set(METRIC_STARTUP_DURATION,
                     (double)(clock_monotonic_ms() - server.started_ms) / 1000, NULL);
-        gateway_fetch_tools(server.workers[0].gateway);
+        gateway_fetch_tools(workers_first_gateway(server.workers));
         log_info("taskgate is ready", LOG_TEXT("version", TASKGATE_VERSION));
-        loop_run(server.workers[0].loop);
+        loop_run(workers_first_loop(server.workers));
         log_info("Stopped");
     } else {
         log_error("taskgate could not start", LOG_TEXT("error", error.message));

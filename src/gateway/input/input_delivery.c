@@ -1,4 +1,4 @@
-/* Responses to what upstream asks, on their way to it. */
+/* An answer on its way to the server, until its arrival is known. */
 #include <stdlib.h>
 
 #include "input_internal.h"
@@ -9,50 +9,6 @@
 /* Upstream answers a response with 202 and no body. */
 #define ARRIVAL_MS 10000
 #define REPLY_BYTES ((size_t)65536)
-
-static void write_response(struct buffer *body, struct str id,
-                           const struct input_response *response)
-{
-    if (response->result.length > 0) {
-        jsonrpc_write_result(body, id, response->result);
-    } else if (response->error.length > 0) {
-        jsonrpc_write_error_text(body, id, response->error);
-    } else {
-        struct buffer error;
-        buffer_init(&error);
-        buffer_append_format(&error, "{\"code\":%d,\"message\":", response->error_code);
-        buffer_append_json_string(&error, response->error_message);
-        buffer_append_char(&error, '}');
-        jsonrpc_write_error_text(body, id, buffer_str(&error));
-        buffer_finish(&error);
-    }
-}
-
-void input_respond_to(const struct input_origin *origin, struct str id,
-                      const struct input_response *response)
-{
-    struct buffer body;
-    buffer_init(&body);
-    write_response(&body, id, response);
-    const struct rpc_call_options options = {.source = origin->source,
-                                             .snapshot = origin->snapshot,
-                                             .headers = origin->headers,
-                                             .body = buffer_str(&body)};
-    rpc_call_notify(origin->worker, &options);
-    buffer_finish(&body);
-}
-
-void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
-                   const struct input_response *response)
-{
-    const struct input_origin origin = {.worker = worker,
-                                        .snapshot = kept->snapshot,
-                                        .source = kept->source,
-                                        .headers = &kept->headers};
-    input_respond_to(&origin, str_from(kept->input.upstream_id), response);
-}
-
-/* ---- with word of its arrival ---- */
 
 struct delivery {
     struct gateway_worker *worker;
@@ -101,7 +57,7 @@ void input_deliver(struct gateway_worker *worker, struct kept_input *kept,
     *delivery = (struct delivery){worker, kept, *receiver};
     struct buffer body;
     buffer_init(&body);
-    write_response(&body, str_from(kept->input.upstream_id), response);
+    input_write_response(&body, str_from(kept->input.upstream_id), response);
     const struct rpc_call_options options = {.source = kept->source,
                                              .snapshot = kept->snapshot,
                                              .headers = &kept->headers,

@@ -96,8 +96,6 @@ void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call
 void input_end_key(struct gateway_worker *worker, struct str key);
 /* All that the worker took: for its end. */
 void input_drop(struct gateway_worker *worker);
-/* A new number for input_origin.call. */
-uint64_t inputs_number(void);
 /* The number of the inputs that the call has brought so far, for a call that goes on without its
  * client. They do not end with the call any more. */
 uint64_t input_take_number(struct call *call);

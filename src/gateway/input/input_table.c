@@ -272,3 +272,9 @@ void input_table_visit_all(struct input_table *table, input_visit visit, void *c
         visit(context, value);
     pthread_mutex_unlock(&table->lock);
 }
+
+uint64_t input_next_number(void)
+{
+    static atomic_uint_fast64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}

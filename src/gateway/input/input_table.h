@@ -122,3 +122,5 @@ struct input_request *input_table_take(struct input_table *table,
                                        bool (*is_own)(const void *context,
                                                       const struct input_request *),
                                        const void *context);
+/* A new number, for the calls that inputs come in and the streams that claim them. Never 0. */
+uint64_t input_next_number(void);

@@ -61,7 +61,7 @@ static uint64_t number_of(struct call *call)
     struct asked *asked = call_part_find(call, &asked_kind);
     if (!asked) {
         asked = memory_alloc(sizeof *asked);
-        asked->number = inputs_number();
+        asked->number = input_next_number();
         call_part_add(call, &asked->part, &asked_kind);
     }
     return asked->number;
@@ -71,7 +71,7 @@ uint64_t input_take_number(struct call *call)
 {
     struct asked *asked = call_part_find(call, &asked_kind);
     if (!asked)
-        return inputs_number();
+        return input_next_number();
     uint64_t number = asked->number;
     call_part_remove(&asked->part);
     free(asked);

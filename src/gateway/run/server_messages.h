@@ -18,7 +18,8 @@ struct server_message_origin {
     const struct headers *headers; /* that an answer to upstream needs: session and credentials */
     const char *session;           /* digest of the session in them, or "" */
     const struct input_audience *audience; /* who answers for the client */
-    uint64_t call; /* a number of inputs_number() that its questions end with; 0: the task does */
+    uint64_t
+        call; /* a number of input_next_number() that its questions end with; 0: the task does */
     struct server_budget *budget; /* for the requests of the server */
 };
 

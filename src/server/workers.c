@@ -1,0 +1,247 @@
+/* The event loops, their listeners and their threads. */
+#include "workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/gateway/snapshot.h"
+#include "taskgate/http/intake.h"
+#include "taskgate/http/server.h"
+
+#define READ_TIMEOUT_MS 60000
+#define STREAM_HIGH_WATER ((size_t)256 * 1024)
+
+/* One event loop with its listener. */
+struct worker {
+    uint32_t magic; /* WORKER_MAGIC */
+    struct workers *workers;
+    struct loop *loop;
+    struct http_server *proxy;
+    struct gateway_worker *gateway;
+    pthread_t thread;
+    bool has_thread;
+    sem_t stopped;   /* its loop runs no more */
+    sem_t dismissed; /* nothing of its loop is left */
+};
+#define WORKER_MAGIC 0x53565702
+
+struct workers {
+    struct gateway *gateway;
+    struct http_intake *intake; /* of all listeners */
+    size_t count;
+    struct worker list[];
+};
+
+static struct worker *worker_from(void *context)
+{
+    return MAGIC_CAST(struct worker, WORKER_MAGIC, context);
+}
+
+/* ---- starting ---- */
+
+struct workers *workers_create(struct gateway *gateway, const struct config *config)
+{
+    size_t count = config->workers > 0 ? (size_t)config->workers : 1;
+    struct workers *workers = memory_alloc(sizeof *workers + count * sizeof(struct worker));
+    workers->gateway = gateway;
+    workers->intake = http_intake_create((size_t)config->limits.bodies_bytes);
+    workers->count = count;
+    for (size_t i = 0; i < count; i++) {
+        MAGIC_SET(&workers->list[i], WORKER_MAGIC);
+        workers->list[i].workers = workers;
+    }
+    return workers;
+}
+
+static bool start_worker(struct worker *worker, const struct config *config, uint16_t port,
+                         struct error *error)
+{
+    const struct workers *workers = worker->workers;
+    worker->loop = loop_create(error);
+    if (!worker->loop)
+        return false;
+    worker->gateway = gateway_worker_create(workers->gateway, worker->loop, error);
+    if (!worker->gateway)
+        return false;
+    struct http_server_options options = {
+        .address = str_from(config->proxy_bind),
+        .port = port,
+        .reuse_port = workers->count > 1,
+        .first_on_port = workers->count > 1 && worker == workers->list,
+        .max_body_bytes = (size_t)config->limits.body_bytes,
+        .intake = workers->intake,
+        .max_connections =
+            (int)(((size_t)config->limits.connections + workers->count - 1) / workers->count),
+        .read_timeout_ms = READ_TIMEOUT_MS,
+        .stream_high_water = STREAM_HIGH_WATER,
+        .transport = "http",
+        .port_name = "proxy",
+        .tls = config->proxy_tls.server,
+        .handler = gateway_handle,
+        .refusal = gateway_refusal,
+        .context = worker->gateway,
+    };
+    worker->proxy = http_server_create(worker->loop, &options, error);
+    return worker->proxy ||
+           error_suffix(error, "free the port, or name another in THOUGHTGATE_OUTBOUND_PORT");
+}
+
+bool workers_start(struct workers *workers, const struct config *config, struct error *error)
+{
+    uint16_t port = config->proxy_port;
+    for (size_t i = 0; i < workers->count; i++) {
+        struct worker *worker = &workers->list[i];
+        if (!start_worker(worker, config, port, error))
+            return false;
+        port = http_server_port(worker->proxy); /* the same for all, also from 0 */
+    }
+    log_info("Proxy listening", LOG_TEXT("address", config->proxy_bind), LOG_NUMBER("port", port),
+             LOG_NUMBER("workers", (int64_t)workers->count),
+             LOG_BOOL("tls", config->proxy_tls.server != NULL));
+    return true;
+}
+
+struct loop *workers_first_loop(const struct workers *workers)
+{
+    return workers->list[0].loop;
+}
+
+struct gateway_worker *workers_first_gateway(const struct workers *workers)
+{
+    return workers->list[0].gateway;
+}
+
+/* ---- threads ---- */
+
+static void wait_for(sem_t *event)
+{
+    while (sem_wait(event) != 0 && errno == EINTR)
+        ;
+}
+
+/* h2o counts a connection's read buffers per thread, so the thread outlives the connections that
+ * are open at the end. */
+static void *run_worker(void *context)
+{
+    struct worker *worker = worker_from(context);
+    pthread_setname_np(pthread_self(), "taskgate-loop");
+    loop_run(worker->loop);
+    sem_post(&worker->stopped);
+    wait_for(&worker->dismissed);
+    return NULL;
+}
+
+bool workers_start_threads(struct workers *workers, struct error *error)
+{
+    for (size_t i = 1; i < workers->count; i++) {
+        struct worker *worker = &workers->list[i];
+        sem_init(&worker->stopped, 0, 0);
+        sem_init(&worker->dismissed, 0, 0);
+        worker->has_thread = pthread_create(&worker->thread, NULL, run_worker, worker) == 0;
+        if (!worker->has_thread)
+            return error_set(error, "a worker thread could not be started");
+    }
+    return true;
+}
+
+/* ---- messages to all loops ---- */
+
+static void take_settings(void *context)
+{
+    struct worker *worker = worker_from(context);
+    struct snapshot *snapshot = snapshot_current();
+    http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
+    http_intake_set_limit(worker->workers->intake, (size_t)snapshot->config->limits.bodies_bytes);
+    http_server_set_tls(worker->proxy, snapshot->config->proxy_tls.server);
+    snapshot_unref(snapshot);
+}
+
+void workers_take_settings(struct workers *workers)
+{
+    for (size_t i = 0; i < workers->count; i++)
+        loop_post(workers->list[i].loop, take_settings, &workers->list[i]);
+}
+
+static void on_drained(void *context)
+{
+}
+
+static void drain_proxy(void *context)
+{
+    http_server_drain(worker_from(context)->proxy, on_drained, NULL);
+}
+
+void workers_drain(struct workers *workers)
+{
+    for (size_t i = 0; i < workers->count; i++)
+        loop_post(workers->list[i].loop, drain_proxy, &workers->list[i]);
+}
+
+/* ---- the end ---- */
+
+/* After a start that failed on the way, the last workers have no loop. */
+void workers_stop(struct workers *workers)
+{
+    for (size_t i = 0; workers && i < workers->count; i++) {
+        if (workers->list[i].loop)
+            loop_stop(workers->list[i].loop);
+    }
+}
+
+void workers_await_stop(struct workers *workers)
+{
+    for (size_t i = 0; workers && i < workers->count; i++) {
+        if (workers->list[i].has_thread)
+            wait_for(&workers->list[i].stopped);
+    }
+}
+
+void workers_deliver(struct workers *workers)
+{
+    for (size_t i = 0; workers && i < workers->count; i++) {
+        if (workers->list[i].loop)
+            loop_run_once(workers->list[i].loop, 0);
+    }
+}
+
+void workers_close(struct workers *workers)
+{
+    for (size_t i = 0; workers && i < workers->count; i++) {
+        if (workers->list[i].gateway)
+            gateway_worker_close(workers->list[i].gateway);
+    }
+}
+
+static void dismiss_thread(struct worker *worker)
+{
+    if (!worker->has_thread)
+        return;
+    sem_post(&worker->dismissed);
+    pthread_join(worker->thread, NULL);
+    sem_destroy(&worker->stopped);
+    sem_destroy(&worker->dismissed);
+}
+
+void workers_destroy(struct workers *workers)
+{
+    if (!workers)
+        return;
+    for (size_t i = 0; i < workers->count; i++)
+        http_server_destroy(workers->list[i].proxy);
+    for (size_t i = 0; i < workers->count; i++) {
+        gateway_worker_destroy(workers->list[i].gateway);
+        if (workers->list[i].loop)
+            loop_destroy(workers->list[i].loop);
+    }
+    for (size_t i = 0; i < workers->count; i++) {
+        dismiss_thread(&workers->list[i]);
+        MAGIC_CLEAR(&workers->list[i]);
+    }
+    http_intake_destroy(workers->intake);
+    free(workers);
+}

@@ -1,0 +1,34 @@
+/*
+ * The workers of the process: event loops, each with a listener and a worker of the gateway. The
+ * first loop runs on the main thread, the others on threads of their own. On the main thread, but
+ * for workers_take_settings().
+ */
+#pragma once
+
+#include "taskgate/config/config.h"
+#include "taskgate/gateway/gateway.h"
+#include "taskgate/loop/loop.h"
+
+struct workers;
+
+/* As many as the configuration says, without loops yet. */
+struct workers *workers_create(struct gateway *gateway, const struct config *config);
+/* Opens the loops and listeners. false: some may be open; workers_destroy() closes them. */
+bool workers_start(struct workers *workers, const struct config *config, struct error *error);
+bool workers_start_threads(struct workers *workers, struct error *error);
+struct loop *workers_first_loop(const struct workers *workers);
+struct gateway_worker *workers_first_gateway(const struct workers *workers);
+/* Each loop takes what a new snapshot sets for its listener. Any thread. */
+void workers_take_settings(struct workers *workers);
+/* Each listener closes, and each connection once its requests are answered. */
+void workers_drain(struct workers *workers);
+
+/* ---- the end, in this order; NULL is allowed ---- */
+void workers_stop(struct workers *workers);
+/* Until no loop runs on a thread of its own. From here on the caller runs them all. */
+void workers_await_stop(struct workers *workers);
+/* One round of each loop, for the messages that wait there. */
+void workers_deliver(struct workers *workers);
+/* Cuts what the gateway has under way. */
+void workers_close(struct workers *workers);
+void workers_destroy(struct workers *workers);
