@@ -99,6 +99,15 @@ static void finish_secret(char *secret)
     free(secret);
 }
 
+static void finish_exchange(struct config_exchange *exchange)
+{
+    finish_secret(exchange->client_secret);
+    free(exchange->token_url);
+    free(exchange->client_id);
+    free(exchange->audience);
+    free(exchange->scope);
+}
+
 static void finish_source(struct config_source *source)
 {
     for (size_t i = 0; i < source->header_count; i++) {
@@ -116,6 +125,7 @@ static void finish_source(struct config_source *source)
     free(source->auth.audience);
     finish_strings(&source->auth.scopes);
     free(source->auth.groups_claim);
+    finish_exchange(&source->auth.exchange);
     free(source->id);
     free(source->url);
     free(source->prefix);

@@ -25,7 +25,7 @@ CHOICES(bridges, "a bridge", {"off", BRIDGE_OFF}, {"legacy", BRIDGE_LEGACY},
         {"modern", BRIDGE_MODERN}, {"both", BRIDGE_LEGACY | BRIDGE_MODERN});
 CHOICES(connections, "a sharing of connections", {"shared", false}, {"per_owner", true});
 CHOICES(auth_upstreams, "a way of the token", {"drop", AUTH_UPSTREAM_DROP},
-        {"pass", AUTH_UPSTREAM_PASS});
+        {"pass", AUTH_UPSTREAM_PASS}, {"exchange", AUTH_UPSTREAM_EXCHANGE});
 CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slack", false});
 CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
 CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
@@ -150,7 +150,20 @@ const struct key config_keys[] = {
     {"sources[].auth", "leeway", KEY_DURATION, AT(config_source, auth.leeway_ms), RANGE(0, TEN_MINUTES), .default_text = "60s",
      .help = "How far the issuer's clock may differ."},
     {"sources[].auth", "upstream", KEY_CHOICE, AT(config_source, auth.upstream), .choices = &auth_upstreams, .default_text = "drop",
-     .help = "Whether the server gets the client's token."},
+     .help = "What the server gets of the client's token: nothing, the token, or the one that it is exchanged for."},
+    {"sources[].auth", "exchange", KEY_MAPPING,
+     .help = "With `upstream: exchange`: where a client's token is exchanged for one of the server's (RFC 8693). `upstream: {exchange: {...}}` means the same."},
+
+    {"sources[].auth.exchange", "token_url", KEY_TEXT, AT(config_source, auth.exchange.token_url), .check = secure_url_check,
+     .help = "The token endpoint. An https URL; plain http only on this machine. Required, as `client_id` is."},
+    {"sources[].auth.exchange", "client_id", KEY_TEXT, AT(config_source, auth.exchange.client_id), .check = check_not_empty,
+     .help = "The gateway's client at that endpoint."},
+    {"sources[].auth.exchange", "client_secret_env", KEY_TEXT, .check = check_variable_name,
+     .help = "Environment variable that holds its secret. A public client has none."},
+    {"sources[].auth.exchange", "audience", KEY_TEXT, AT(config_source, auth.exchange.audience), .check = check_not_empty,
+     .help = "The `audience` that is asked for."},
+    {"sources[].auth.exchange", "scope", KEY_TEXT, AT(config_source, auth.exchange.scope), .check = check_not_empty,
+     .help = "The `scope` that is asked for: scopes with a blank between them."},
 
     {"sources[].headers.*", "env", KEY_TEXT, .is_required = true, .check = check_variable_name,
      .help = "Environment variable that holds the header's value."},

@@ -8,6 +8,7 @@
 #include "environment.h"
 #include "file.h"
 #include "read.h"
+#include "spelling.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
 
@@ -104,6 +105,7 @@ static struct config *parse(const struct source_text *source, const struct origi
         struct draft draft = {report,    root, config, origin->environment, origin->is_shadow,
                               &of_shadow};
         config->path = memory_copy_text(source->name);
+        spelling_normalize(root);
         read_document(&report, root, config);
         if (root->kind == NODE_MAPPING)
             fill(&draft);

@@ -18,6 +18,9 @@ struct draft {
     struct config_problems *shadow_problems; /* of its own shadow: told after its own */
 };
 
+/* The secret in the environment variable that `variable` names, which the caller frees; NULL where
+ * it names none, or with a finding where that holds none. */
+char *validate_secret(const struct draft *draft, const struct node *variable, const char *path);
 void validate_sources(const struct draft *draft);
 /* Adds the workflow `default` where there is none. */
 void validate_workflows(const struct draft *draft);

@@ -9,21 +9,8 @@
 static void resolve_secret(const struct draft *draft, const struct node *node, size_t index,
                            struct config_notify *notify)
 {
-    const struct node *variable = node_get(node, "secret_env");
-    struct error error;
-    if (!variable || variable->kind != NODE_TEXT ||
-        !check_variable_name(str_from(variable->text), &error))
-        return;
-    const char *secret = draft->environment(variable->text);
     char *path = memory_format("notify[%zu].secret_env", index);
-    if (!secret || !*secret)
-        report_error(&draft->report, variable, path, "set it to the secret",
-                     "V-014 the environment variable %s is not set", variable->text);
-    else if (!check_header_value(str_from(secret), &error)) /* a line end read along with it */
-        report_error(&draft->report, variable, path, NULL, "in the environment variable %s: %s",
-                     variable->text, error.message);
-    else
-        notify->secret = memory_copy_text(secret);
+    notify->secret = validate_secret(draft, node_get(node, "secret_env"), path);
     free(path);
 }
 

@@ -23,24 +23,6 @@ static bool has(const struct config_strings *strings, const char *text)
     return false;
 }
 
-static void resolve_secret(const struct draft *draft, const struct node *oidc)
-{
-    const struct node *variable = node_get(oidc, "client_secret_env");
-    struct error error;
-    if (!variable || variable->kind != NODE_TEXT ||
-        !check_variable_name(str_from(variable->text), &error))
-        return;
-    const char *secret = draft->environment(variable->text);
-    if (!secret || !*secret)
-        report_error(&draft->report, variable, KEY ".client_secret_env", "set it to the secret",
-                     "V-014 the environment variable %s is not set", variable->text);
-    else if (!check_header_value(str_from(secret), &error)) /* a line end read along with it */
-        report_error(&draft->report, variable, KEY ".client_secret_env", NULL,
-                     "in the environment variable %s: %s", variable->text, error.message);
-    else
-        draft->config->oidc.client_secret = memory_copy_text(secret);
-}
-
 static void check_scopes(const struct draft *draft, const struct node *oidc)
 {
     struct config_strings *scopes = &draft->config->oidc.scopes;
@@ -79,7 +61,8 @@ void validate_oidc(const struct draft *draft)
     complete_people(config);
     if (!config->oidc.is_on)
         return;
-    resolve_secret(draft, oidc);
+    config->oidc.client_secret =
+        validate_secret(draft, node_get(oidc, "client_secret_env"), KEY ".client_secret_env");
     check_scopes(draft, oidc);
     if (!config->public_url)
         report_error(&draft->report, oidc, KEY, "add it, such as public_url: https://gate.example",

@@ -19,13 +19,19 @@ static char *path_of(const struct source_view *view, const char *key)
     return memory_format("sources[%zu].%s", view->index, key);
 }
 
+static void complain_at(const struct source_view *view, const struct node *node, const char *key,
+                        const char *hint, const char *message)
+{
+    char *path = path_of(view, key);
+    report_error(&view->draft->report, node, path, hint, "%s", message);
+    free(path);
+}
+
 static void complain(const struct source_view *view, const char *key, const char *hint,
                      const char *message)
 {
     const struct node *node = node_get(view->node, key);
-    char *path = path_of(view, key);
-    report_error(&view->draft->report, node ? node : view->node, path, hint, "%s", message);
-    free(path);
+    complain_at(view, node ? node : view->node, key, hint, message);
 }
 
 static void complain_about_value(const struct source_view *view, const char *key, const char *hint,
@@ -109,6 +115,28 @@ static void check_headers(const struct source_view *view)
         resolve_header(view, &view->source->headers[i], headers->keys[i], headers->values[i]);
 }
 
+/* Where to trade tokens, once that is asked for; and nothing that looks like it otherwise. */
+static void check_exchange(const struct source_view *view, const struct node *auth)
+{
+    const struct node *exchange = node_get(auth, "exchange");
+    struct config_auth *read = &view->draft->config->sources[view->index].auth;
+    char *path = path_of(view, "auth.exchange.client_secret_env");
+    if (read->upstream != AUTH_UPSTREAM_EXCHANGE) {
+        if (exchange)
+            complain_at(view, exchange, "auth.exchange", "add it, or take the mapping out",
+                        "the mapping has no effect without `upstream: exchange`");
+    } else {
+        const struct node *place = exchange ? exchange : node_get(auth, "upstream");
+        if (node_is_null(node_get(exchange, "token_url")))
+            complain_at(view, place, "auth.exchange.token_url", NULL, "the key is missing");
+        if (node_is_null(node_get(exchange, "client_id")))
+            complain_at(view, place, "auth.exchange.client_id", NULL, "the key is missing");
+        read->exchange.client_secret =
+            validate_secret(view->draft, node_get(exchange, "client_secret_env"), path);
+    }
+    free(path);
+}
+
 /* An empty mapping must not leave the source open to everybody. */
 static void check_auth(const struct source_view *view)
 {
@@ -129,6 +157,7 @@ static void check_auth(const struct source_view *view)
                        "server");
         free(key);
     }
+    check_exchange(view, auth);
     if (view->source->identity_session)
         report_warning(&view->draft->report, node_get(view->node, "identity"), path,
                        "take `identity` out",

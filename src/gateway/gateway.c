@@ -20,6 +20,7 @@
 #include "request/call.h"
 #include "request/request_headers.h"
 #include "request/token_check.h"
+#include "request/token_exchange.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "run/quota.h"
@@ -187,6 +188,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     detached_calls_drop(worker);
     rpc_call_cancel_all(worker);
     decision_log_finish(worker);
+    token_exchange_worker_close(worker);
     token_check_worker_close(worker);
 }
 

@@ -89,6 +89,13 @@ struct str exchange_find(struct exchange *exchange, const struct token_digest *d
     return STR_EMPTY;
 }
 
+void exchange_forget(struct exchange *exchange, const struct token_digest *digest)
+{
+    struct trade *trade = map_get(exchange->trades, key_of(digest));
+    if (trade && trade->token)
+        forget(trade);
+}
+
 /* Room for one more: those that have ended go, and if none has, the one that ends first. */
 static void make_room(struct exchange *exchange, int64_t now_ms)
 {
@@ -137,6 +144,26 @@ static bool read_token(struct trade *trade, struct str body)
     return is_good;
 }
 
+/* RFC 8693 §2.2.2 and RFC 6749 §5.2: whether the token is at fault, what is asked for it, or the
+ * gateway's own client. */
+static const struct {
+    const char *code;
+    enum exchange_result result;
+} refusals[] = {
+    {"access_denied", EXCHANGE_FORBIDDEN},         {"invalid_target", EXCHANGE_FORBIDDEN},
+    {"invalid_scope", EXCHANGE_FORBIDDEN},         {"invalid_client", EXCHANGE_UNAVAILABLE},
+    {"unauthorized_client", EXCHANGE_UNAVAILABLE}, {"unsupported_grant_type", EXCHANGE_UNAVAILABLE},
+};
+
+static enum exchange_result refusal_of(int status, const char *code)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (strcmp(code, refusals[i].code) == 0)
+            return refusals[i].result;
+    }
+    return status == 403 ? EXCHANGE_FORBIDDEN : EXCHANGE_REFUSED;
+}
+
 static enum exchange_result judge(struct trade *trade, const struct fetch_answer *answer)
 {
     char code[OAUTH_ERROR_BYTES] = "";
@@ -149,8 +176,7 @@ static enum exchange_result judge(struct trade *trade, const struct fetch_answer
              LOG_TEXT("url", trade->exchange->settings->token_url),
              LOG_NUMBER("status", answer->status), LOG_TEXT("error", code),
              LOG_TEXT("problem", answer->problem));
-    return is_refused && strcmp(code, "invalid_client") != 0 ? EXCHANGE_REFUSED
-                                                             : EXCHANGE_UNAVAILABLE;
+    return is_refused ? refusal_of(answer->status, code) : EXCHANGE_UNAVAILABLE;
 }
 
 static void on_answer(void *context, const struct fetch_answer *answer)
@@ -184,7 +210,8 @@ static void on_answer(void *context, const struct fetch_answer *answer)
 static void start(struct trade *trade, struct str token)
 {
     const struct exchange_settings *settings = trade->exchange->settings;
-    const struct oauth_client client = {settings->client_id, settings->client_secret, false};
+    const struct oauth_client client = {settings->client_id, settings->client_secret,
+                                        settings->secret_in_body};
     const struct oauth_parameter parameters[] = {
         {"grant_type", STR("urn:ietf:params:oauth:grant-type:token-exchange")},
         {"subject_token", token},

@@ -28,7 +28,8 @@ const char *token_error_description(enum token_error error)
 
 int token_error_status(enum token_error error)
 {
-    if (error == TOKEN_UNAVAILABLE)
+    const char *code = rows[error].code;
+    if (strcmp(code, "temporarily_unavailable") == 0)
         return 503;
-    return error == TOKEN_SCOPE ? 403 : 401;
+    return strcmp(code, "insufficient_scope") == 0 ? 403 : 401;
 }

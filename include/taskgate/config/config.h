@@ -68,7 +68,14 @@ struct config_tls {
 };
 
 /* What becomes of a client's verified token on the way up. */
-enum config_auth_upstream { AUTH_UPSTREAM_DROP, AUTH_UPSTREAM_PASS };
+enum config_auth_upstream { AUTH_UPSTREAM_DROP, AUTH_UPSTREAM_PASS, AUTH_UPSTREAM_EXCHANGE };
+
+/* Where a client's token is traded for one of the server's (RFC 8693). */
+struct config_exchange {
+    char *token_url, *client_id;
+    char *client_secret;    /* or NULL: a public client */
+    char *audience, *scope; /* or NULL each */
+};
 
 /* The gateway as the OAuth resource server of a source. */
 struct config_auth {
@@ -79,6 +86,7 @@ struct config_auth {
     char *groups_claim;
     int64_t leeway_ms;
     enum config_auth_upstream upstream;
+    struct config_exchange exchange; /* with AUTH_UPSTREAM_EXCHANGE */
 };
 
 /* The eras of the protocol that a source's server speaks: bits; none where it is to be found out.

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,11 +16,13 @@
 struct exchange_settings {
     const char *token_url, *client_id, *client_secret;
     const char *audience, *scope; /* or NULL */
+    bool secret_in_body;          /* as in struct oauth_client */
 };                                /* outlives the exchange */
 
 enum exchange_result {
     EXCHANGE_DONE,
-    EXCHANGE_REFUSED,     /* the endpoint does not trade this token */
+    EXCHANGE_REFUSED,     /* the endpoint does not take this token */
+    EXCHANGE_FORBIDDEN,   /* it takes the token, but does not trade it for what is asked */
     EXCHANGE_UNAVAILABLE, /* it did not answer, not sensibly, or too many wait for it */
 };
 
@@ -37,6 +40,8 @@ typedef void (*exchange_callback)(void *context, enum exchange_result result, st
 /* The token that is known for this one, borrowed until the next call; empty when there is none. */
 struct str exchange_find(struct exchange *exchange, const struct token_digest *digest,
                          int64_t now_ms);
+/* The token that is known for this one is no good any more. */
+void exchange_forget(struct exchange *exchange, const struct token_digest *digest);
 /* Asks for it; requests for one token share one answer. `until_ms` is the end of `token` (wall
  * clock). The callback comes once, never from inside. NULL, with no callback, when too many tokens
  * are being traded. */

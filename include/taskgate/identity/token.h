@@ -33,7 +33,7 @@ const char *token_error_name(enum token_error error);
 const char *token_error_code(enum token_error error);
 /* A sentence for the client, fit for error_description as it is. */
 const char *token_error_description(enum token_error error);
-/* 401, 403 for TOKEN_SCOPE, 503 for TOKEN_UNAVAILABLE. */
+/* By its code: 403 for insufficient_scope, 503 for temporarily_unavailable, else 401. */
 int token_error_status(enum token_error error);
 
 /* The token of a request: exactly one Authorization header, with the scheme Bearer in any case and

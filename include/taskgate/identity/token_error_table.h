@@ -34,4 +34,7 @@ TOKEN_ERROR_ROW(CLIENT, "client", "invalid_token", "The token was issued to anot
 TOKEN_ERROR_ROW(NONCE, "nonce", "invalid_token", "The token does not belong to this sign-in")
 TOKEN_ERROR_ROW(SCOPE, "scope", "insufficient_scope", "The token does not have every scope that is needed")
 TOKEN_ERROR_ROW(UNAVAILABLE, "unavailable", "temporarily_unavailable", "The keys of the issuer cannot be fetched")
+TOKEN_ERROR_ROW(EXCHANGE_REFUSED, "exchange_refused", "invalid_token", "The token cannot be exchanged for one of the server")
+TOKEN_ERROR_ROW(EXCHANGE_FORBIDDEN, "exchange_forbidden", "insufficient_scope", "The token is not exchanged for one of this server")
+TOKEN_ERROR_ROW(EXCHANGE_UNAVAILABLE, "exchange_unavailable", "temporarily_unavailable", "Tokens cannot be exchanged now")
 /* clang-format on */

@@ -122,7 +122,7 @@ void credential_check_then(struct call *call, call_step next)
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
     struct rpc_call_options options = {
         .source = call->source,

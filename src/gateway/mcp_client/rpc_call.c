@@ -431,7 +431,7 @@ struct rpc_call *rpc_call_start_page(struct call *call, const char *method, stru
     struct headers headers;
     int64_t timeout_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
     rpc_call_write_request(&body, &id, method, buffer_str(&params));

@@ -235,7 +235,7 @@ void tools_fetch_pages_after(struct call *call, struct str next_cursor)
         return;
     struct fetch *fetch =
         tools_fetch_create(call->worker, call->snapshot, call->source, str_from(call->owner));
-    headers_from_request(&fetch->headers, call->exchange, call->source);
+    headers_from_call(&fetch->headers, call);
     fetch->epoch = call->tools_epoch;
     fetch->pages = 1;
     rpc_call_page(fetch, next_cursor);
@@ -294,7 +294,7 @@ bool tools_fetch_then(struct call *call, call_step next)
     if (!tools_fetch_is_due(call))
         return false;
     headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     call->next = next;
     tools_fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
                      on_looked, call_ref(call));

@@ -16,6 +16,7 @@
 #include "request/header_check.h"
 #include "request/token_answer.h"
 #include "request/token_check.h"
+#include "request/token_exchange.h"
 #include "run/detached_call.h"
 #include "session_end.h"
 #include "taskgate/core/log.h"
@@ -291,14 +292,28 @@ static void refuse_session(struct call *call)
     buffer_finish(&text);
 }
 
-static void check_session(struct call *call)
+static void handle_request(struct call *call)
 {
-    if (!call->facts.known)
-        refuse_session(call);
-    else if (str_equal(http_method(call->exchange), STR("POST")))
+    if (str_equal(http_method(call->exchange), STR("POST")))
         handle_message(call);
     else
         handle_verb(call);
+}
+
+static void handle_known(struct call *call)
+{
+    if (token_exchange_is_due(call->source))
+        token_exchange_then(call, handle_request);
+    else
+        handle_request(call);
+}
+
+static void check_session(struct call *call)
+{
+    if (call->facts.known)
+        handle_known(call);
+    else
+        refuse_session(call);
 }
 
 static bool needs_session_check(const struct call *call)
@@ -316,7 +331,7 @@ static void handle_post(struct call *call)
         call_identify(call);
         call_with_facts(call, check_session);
     } else {
-        handle_message(call);
+        handle_known(call);
     }
 }
 
@@ -384,7 +399,7 @@ static void handle(struct call *call)
         call_identify(call);
         call_with_facts(call, check_session);
     } else {
-        handle_verb(call);
+        handle_known(call);
     }
 }
 

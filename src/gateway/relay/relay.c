@@ -6,6 +6,7 @@
 #include "notification_stream.h"
 #include "relay_rewrite.h"
 #include "request/call_counters.h"
+#include "request/token_exchange.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -214,6 +215,8 @@ static void on_head(void *context, int status, const struct http_header *items, 
     relay->status = status;
     relay->content_length = announced_length(items, count);
     relay_note_reachable(call);
+    if (status == 401 && call->upstream_authorization)
+        token_exchange_forget(call);
     if (is_stood_in_for(relay))
         return;
     struct http_header room[HEADERS_ROOM];
@@ -398,7 +401,7 @@ void relay_start(struct call *call, const struct relay_options *options)
     headers_init(&relay->headers, true);
     buffer_init(&relay->kept);
     sse_splitter_init(&relay->splitter);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     call_part_add(call, &relay->part, &relay_kind);
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"

@@ -30,7 +30,7 @@ void relay_ask_if_reachable(const struct call *call)
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
     const struct rpc_call_options options = {.source = call->source,
                                              .snapshot = call->snapshot,

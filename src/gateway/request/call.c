@@ -108,6 +108,7 @@ void call_unref(struct call *call)
     envelope_finish(&call->envelope);
     free(call->made_body);
     identity_unref(call->identity);
+    free(call->upstream_authorization);
     snapshot_unref(call->snapshot);
     MAGIC_CLEAR(call);
     call_pool_give(call);

@@ -47,6 +47,8 @@ struct call {
     char token[DIGEST_HEX_BYTES];   /* digest of Authorization, "" without */
     char owner[OWNER_BYTES];        /* contract "Sessions, owners" */
     struct identity *identity;      /* by its verified token; NULL where the source has no auth */
+    char *upstream_authorization;   /* what the server gets in place of the client's token, where
+                                       that is exchanged; else NULL */
     struct session_facts facts;     /* after call_with_facts() */
     struct list parts;              /* what is under way for it: struct call_part.node */
     struct server_budget server_budget; /* for the requests of the server on its stream */

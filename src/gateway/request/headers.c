@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "authorization.h"
+#include "call.h"
 #include "taskgate/core/memory.h"
 
 void headers_init(struct headers *headers, bool owns)
@@ -73,7 +74,7 @@ void headers_add_all(struct headers *headers, const struct headers *from)
         headers->owner = memory_copy_text(from->owner);
 }
 
-static void take_out(struct headers *headers, struct str name)
+void headers_remove(struct headers *headers, struct str name)
 {
     size_t kept = 0;
     for (size_t i = 0; i < headers->count; i++) {
@@ -102,7 +103,7 @@ void headers_drop(struct headers *headers, unsigned flags)
 
 void headers_set(struct headers *headers, struct str name, struct str value)
 {
-    take_out(headers, name);
+    headers_remove(headers, name);
     headers_add(headers, name, value);
 }
 
@@ -194,8 +195,8 @@ void headers_set_static(struct headers *headers, const struct config_source *sou
 {
     if (source->connections_per_owner && !headers->owner)
         note_owner(headers, source);
-    if (source->auth.issuer && source->auth.upstream == AUTH_UPSTREAM_DROP)
-        take_out(headers, STR("authorization")); /* it is meant for the gateway alone */
+    if (source->auth.issuer && source->auth.upstream != AUTH_UPSTREAM_PASS)
+        headers_remove(headers, STR("authorization")); /* it is meant for the gateway alone */
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
 }
@@ -205,6 +206,13 @@ void headers_from_request(struct headers *headers, const struct http_exchange *e
 {
     headers_from_client(headers, exchange);
     headers_set_static(headers, source);
+}
+
+void headers_from_call(struct headers *headers, const struct call *call)
+{
+    headers_from_request(headers, call->exchange, call->source);
+    if (call->upstream_authorization)
+        headers_set(headers, STR("authorization"), str_from(call->upstream_authorization));
 }
 
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count)

@@ -28,6 +28,8 @@ void headers_finish(struct headers *headers);
 void headers_add(struct headers *headers, struct str name, struct str value);
 /* Replaces every header of that name (any case) by one. */
 void headers_set(struct headers *headers, struct str name, struct str value);
+/* Takes every header of that name (any case) out. */
+void headers_remove(struct headers *headers, struct str name);
 /* The value, or an empty str. */
 struct str headers_find(const struct headers *headers, const char *name);
 struct str headers_known(const struct headers *headers, enum http_name name);
@@ -43,6 +45,9 @@ bool headers_name_event_stream(const struct headers *headers);
  * source's static credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source);
+/* What goes up for a call: the same, with the token that the client's was exchanged for. */
+struct call;
+void headers_from_call(struct headers *headers, const struct call *call);
 /* The same without the source's credentials: what the client itself has sent. */
 void headers_from_client(struct headers *headers, const struct http_exchange *exchange);
 /* Adds all of `from`, which are of the same owner. */
@@ -52,7 +57,7 @@ void headers_add_all(struct headers *headers, const struct headers *from);
 struct str headers_connection_owner(const struct headers *headers,
                                     const struct config_source *source);
 /* Puts the source's static credentials in the place of the client's, whose token goes where the
- * source has `auth` that drops it. */
+ * source has `auth` that does not pass it. */
 void headers_set_static(struct headers *headers, const struct config_source *source);
 /* The headers of a response. Content-Length is left out: the body's own length is sent. */
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count);

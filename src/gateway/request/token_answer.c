@@ -76,7 +76,7 @@ void token_answer_refusal(struct call *call, enum token_error error)
     json_add_text(&body, "error", *code ? code : "unauthorized");
     json_add_text(&body, "error_description", token_error_description(error));
     buffer_append_char(&body, '}');
-    if (error == TOKEN_UNAVAILABLE) {
+    if (token_error_status(error) == 503) {
         headers[1] = (struct http_header){STR("retry-after"), STR("5")};
     } else {
         write_challenge(call, error, &challenge);

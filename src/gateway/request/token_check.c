@@ -126,9 +126,24 @@ void token_check_prepare(struct gateway_worker *worker)
     snapshot_unref(snapshot);
 }
 
+struct fetcher *token_check_fetcher(struct gateway_worker *worker)
+{
+    struct issuers *issuers = open_issuers(worker->gateway->token_check);
+    return issuers ? issuers_fetcher(issuers) : NULL;
+}
+
+struct issuer_metadata *token_check_metadata(struct gateway_worker *worker,
+                                             const struct snapshot *snapshot,
+                                             const struct config_source *source)
+{
+    follow(worker, snapshot);
+    struct issuer *issuer = worker->tokens->issuers[source - snapshot->config->sources];
+    return issuer ? issuer_metadata(issuer) : NULL;
+}
+
 /* ---- one request ---- */
 
-static void refuse(struct call *call, enum token_error error)
+void token_check_refuse(struct call *call, enum token_error error)
 {
     log_warn("Access token refused", LOG_TEXT("source", call->source->id),
              LOG_TEXT("reason", token_error_name(error)));
@@ -149,7 +164,7 @@ static void admit(struct call *call, struct identity *identity, call_step next)
     call->identity = identity;
     for (size_t i = 0; i < scopes->count; i++) {
         if (!identity_has_scope(identity, scopes->items[i])) {
-            refuse(call, TOKEN_SCOPE);
+            token_check_refuse(call, TOKEN_SCOPE);
             return;
         }
     }
@@ -216,7 +231,7 @@ static void on_keys(void *context)
     token_from_request(call->exchange, &token);
     enum token_error error = verify(call, token, now_ms, &identity, NULL);
     if (error != TOKEN_OK) {
-        refuse(call, error);
+        token_check_refuse(call, error);
         return;
     }
     remember(call, token, identity, now_ms);
@@ -248,7 +263,7 @@ void token_check_then(struct call *call, call_step next)
     follow(call->worker, call->snapshot);
     enum token_error error = token_from_request(call->exchange, &token);
     if (error != TOKEN_OK) {
-        refuse(call, error);
+        token_check_refuse(call, error);
         return;
     }
     if (tokens->cache) {
@@ -267,5 +282,5 @@ void token_check_then(struct call *call, call_step next)
     }
     bool may_help = error == TOKEN_KEY_UNKNOWN || error == TOKEN_UNAVAILABLE;
     if (!may_help || !wait_for_keys(call, used, next))
-        refuse(call, error);
+        token_check_refuse(call, error);
 }

@@ -5,11 +5,22 @@
 #pragma once
 
 #include "call.h"
+#include "taskgate/identity/fetch.h"
+#include "taskgate/identity/metadata.h"
+#include "taskgate/identity/token.h"
 
 /* Finds out whose the request is, then goes on with `call->identity` set; or answers 401, 403 or
  * 503 by itself. The source has `auth`. A token that was seen before costs a hash and a look-up;
  * where keys must be fetched first, the call waits for them. */
 void token_check_then(struct call *call, call_step next);
+/* Ends the call: the refusal is logged, counted and answered. */
+void token_check_refuse(struct call *call, enum token_error error);
+/* What calls issuers; NULL when its thread does not start. */
+struct fetcher *token_check_fetcher(struct gateway_worker *worker);
+/* What the issuer of a source says of itself: a new reference, or NULL while nothing is known. */
+struct issuer_metadata *token_check_metadata(struct gateway_worker *worker,
+                                             const struct snapshot *snapshot,
+                                             const struct config_source *source);
 /* ---- the life of a gateway and its workers ---- */
 struct token_check *token_check_create(void);
 void token_check_destroy(struct token_check *check); /* NULL is allowed */

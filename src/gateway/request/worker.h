@@ -30,6 +30,7 @@ struct sessions;
 struct shadow;
 struct task_aliases;
 struct token_check;
+struct token_exchanges;
 struct token_worker;
 
 struct gateway {
@@ -72,8 +73,9 @@ struct gateway_worker {
     struct buffer reachable_source; /* which upstream answered lately, and until when that holds */
     int64_t reachable_until_ms;     /* monotonic */
     struct metrics_handle active_requests;
-    struct token_worker *tokens;   /* request/token_check.h */
-    struct list calls;             /* struct call.node, every one that is not yet answered */
+    struct token_worker *tokens;       /* request/token_check.h */
+    struct token_exchanges *exchanges; /* request/token_exchange.h; NULL until the first */
+    struct list calls;                 /* struct call.node, every one that is not yet answered */
     struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */
     struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */

@@ -136,7 +136,7 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
     base->source = call->source;
     input_audience(call, &base->audience);
     memcpy(base->session, call->session, sizeof base->session);
-    headers_from_request(&base->headers, call->exchange, call->source);
+    headers_from_call(&base->headers, call);
     buffer_append(&base->request_id, call->envelope.id);
     loop_timer_init(&base->timer, call->worker->loop, on_patience_ended, detached);
     detached->call = call;

@@ -52,6 +52,7 @@ void execution_end(struct execution *execution)
     if (invocation_where(&execution->base) == INVOCATION_ENDED)
         return;
     leave(execution, INVOCATION_ENDED);
+    execution_token_finish(execution);
     map_remove(execution->base.worker->executions, str_from(execution->base.id));
     invocation_unref(&execution->base);
 }
@@ -66,6 +67,7 @@ static void on_stored(struct invocation *invocation)
 static void destroy(struct invocation *invocation)
 {
     struct execution *execution = execution_from(invocation);
+    execution_token_finish(execution);
     MAGIC_CLEAR(execution);
     free(execution);
 }
@@ -105,6 +107,7 @@ static struct execution *hold(const struct call *call, const struct task *task)
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;
+    execution_token_take(execution, call);
     execution->base.audience = audience;
     memcpy(execution->base.session, call->session, sizeof execution->base.session);
     return execution;

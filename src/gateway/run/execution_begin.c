@@ -8,6 +8,7 @@
 
 #define STORE_RETRY_MS 1000
 #define LIST_RETRY_MS 5000
+#define TOKEN_RETRY_MS 5000
 
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
@@ -19,12 +20,35 @@ static void on_retry(void *context)
     task_unref(task);
 }
 
-static void try_again(struct execution *execution, int64_t in_ms)
+static void start_timer(struct execution *execution, int64_t in_ms)
 {
     struct invocation *base = &execution->base;
-    execution_wait(execution);
     loop_timer_init(&base->timer, base->worker->loop, on_retry, execution);
     loop_timer_start(&base->timer, in_ms);
+}
+
+static void try_again(struct execution *execution, int64_t in_ms)
+{
+    execution_wait(execution);
+    start_timer(execution, in_ms);
+}
+
+/* ---- the token of the server ---- */
+
+static void on_token(struct execution *execution)
+{
+    on_retry(execution);
+}
+
+static void on_no_token(struct execution *execution)
+{
+    start_timer(execution, TOKEN_RETRY_MS);
+}
+
+/* At OFFERED. Begins anew with it. */
+static void ask_for_token(struct execution *execution)
+{
+    execution_token_ask(execution, on_token, on_no_token);
 }
 
 /* ---- committing ---- */
@@ -104,7 +128,8 @@ static void check(struct execution *execution)
         commit(execution);
 }
 
-static void take_rules_in_force(struct execution *execution)
+/* false: the token of the server must be asked for first. */
+static bool take_rules_in_force(struct execution *execution)
 {
     snapshot_unref(execution->base.snapshot);
     execution->base.snapshot = snapshot_current();
@@ -112,8 +137,10 @@ static void take_rules_in_force(struct execution *execution)
                                                 str_from(execution->base.task->source));
     if (execution->base.source && !execution->own_session)
         headers_set_static(&execution->base.headers, execution->base.source);
+    bool has_token = execution_token_find(execution);
     request_headers_digest_credentials(&execution->base.headers, execution->base.source,
                                        execution->credentials_digest);
+    return has_token;
 }
 
 static void on_looked(void *context)
@@ -123,9 +150,11 @@ static void on_looked(void *context)
     if (invocation_where(base) == INVOCATION_CHECKING) {
         if (atomic_load(&base->worker->gateway->shutting_down)) {
             execution_wait(execution);
-        } else {
-            take_rules_in_force(execution);
+        } else if (take_rules_in_force(execution)) {
             check(execution);
+        } else {
+            execution_wait(execution);
+            ask_for_token(execution);
         }
     }
     invocation_unref(base); /* the fetch's own reference */
@@ -151,7 +180,10 @@ void execution_begin(struct execution *execution, struct task *task)
         return;
     loop_timer_stop(&base->timer);
     invocation_set_task(base, task);
-    take_rules_in_force(execution);
+    if (!take_rules_in_force(execution)) {
+        ask_for_token(execution);
+        return;
+    }
     /* The same credentials would only be refused again. */
     if (task_has_refused(task, execution->credentials_digest))
         return;

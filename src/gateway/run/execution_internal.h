@@ -3,12 +3,17 @@
 
 #include "execution.h"
 #include "invocation.h"
+#include "request/token_exchange.h"
 #include "taskgate/core/magic.h"
 
 struct execution {
-    struct invocation base;                    /* first; its request's credentials are `headers` */
-    uint32_t magic;                            /* EXECUTION_MAGIC */
-    bool own_session;                          /* the gateway's own, for the control plane */
+    struct invocation base; /* first; its request's credentials are `headers` */
+    uint32_t magic;         /* EXECUTION_MAGIC */
+    bool own_session;       /* the gateway's own, for the control plane */
+    char *authorization;    /* of the client, where it is exchanged for the server's; or NULL */
+    int64_t authorization_until_ms; /* its end, wall clock */
+    struct token_trade *trade;      /* while it is being exchanged; only at OFFERED */
+    void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
 };
 #define EXECUTION_MAGIC 0x4757580d
@@ -23,6 +28,21 @@ static inline struct execution *execution_from(void *context)
 void execution_wait(struct execution *execution);
 /* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */
 void execution_end(struct execution *execution);
+
+/* ---- execution_token.c: the token that the server gets ---- */
+/* Takes the client's token out of the headers that its call lends, where it is exchanged. */
+void execution_token_take(struct execution *execution, const struct call *call);
+/* Forgets it, and asks for nothing any more. */
+void execution_token_finish(struct execution *execution);
+/* Puts the token that is known for it in the headers. false: the source wants one, and none is
+ * known now. */
+bool execution_token_find(struct execution *execution);
+/* The server has refused it. */
+void execution_token_refused(struct execution *execution);
+/* Asks for it. `ready` comes when there is one, `later` when it may be asked for again. Neither
+ * comes when only another token of the client's helps: its next call brings that. */
+void execution_token_ask(struct execution *execution, void (*ready)(struct execution *execution),
+                         void (*later)(struct execution *execution));
 
 /* ---- execution_begin.c: is it still what was approved, and may it run? ---- */
 /* Begins an execution that is OFFERED, unless the server has refused its credentials before. */

@@ -99,7 +99,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     struct headers headers;
     input_audience(call, &audience);
     headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     inbox_key_of_task(task, key);
     const struct server_message_origin origin = {
         .worker = call->worker,
@@ -126,7 +126,7 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
     struct headers headers;
     input_audience(call, &audience);
     headers_init(&headers, false);
-    headers_from_request(&headers, call->exchange, call->source);
+    headers_from_call(&headers, call);
     const struct input_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,

@@ -14,13 +14,16 @@ export async function startIssuer(t, options) {
 }
 
 export class Issuer {
-  constructor({ place = '/.well-known/oauth-authorization-server' } = {}) {
+  constructor({ place = '/.well-known/oauth-authorization-server', port = 0 } = {}) {
     this.place = place;
     this.keys = new Map(); // kid -> private key
     this.published = []; // JWKs
     this.asked = []; // paths
-    this.port = 0;
+    this.port = port;
     this.metadata = {}; // laid over the real one
+    this.exchanges = []; // {authorization, form} of each request to exchange a token
+    /** What a request to exchange is answered with, once its promise is kept. */
+    this.exchange = async (form, number) => ({ status: 200, body: { access_token: `up-${number}`, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token', token_type: 'Bearer', expires_in: 300 } });
     this.rotate('first');
   }
 
@@ -40,6 +43,10 @@ export class Issuer {
   async listen() {
     this.server = http.createServer((request, response) => {
       this.asked.push(request.url);
+      if (request.method === 'POST' && request.url === '/token') {
+        this.trade(request, response);
+        return;
+      }
       const pages = {
         [this.place]: { issuer: this.url, jwks_uri: `${this.url}/keys`, ...this.metadata },
         '/keys': { keys: this.published },
@@ -50,6 +57,17 @@ export class Issuer {
     });
     await new Promise((resolve, reject) => this.server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
     this.port = this.server.address().port;
+  }
+
+  /** RFC 8693. */
+  async trade(request, response) {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const form = Object.fromEntries(new URLSearchParams(text));
+    const number = this.exchanges.push({ authorization: request.headers.authorization, form });
+    const { status, body } = await this.exchange(form, number);
+    response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
   async stop() {

@@ -52,7 +52,24 @@ static const struct finding {
      "t.yaml:3:94: sources[0].auth.jwks_url: \"ftp://i\": the URL does not begin with https://\n"
      "t.yaml:3:113: sources[0].auth.leeway: \"11m\": the maximum is 10m\n"
      "t.yaml:3:128: sources[0].auth.upstream: \"keep\" is not a way of the token; it may be drop, "
-     "pass\n"},
+     "pass, exchange\n"},
+    {AUTH("issuer: 'https://i', audience: a, upstream: exchange"),
+     "t.yaml:3:94: sources[0].auth.exchange.token_url: the key is missing\n"
+     "t.yaml:3:94: sources[0].auth.exchange.client_id: the key is missing\n"},
+    {AUTH("issuer: 'https://i', audience: a, exchange: {token_url: 'https://i/t', client_id: c}"),
+     "t.yaml:3:94: sources[0].auth.exchange: the mapping has no effect without `upstream: "
+     "exchange`; add "
+     "it, or take the mapping out\n"},
+    {AUTH("issuer: 'https://i', audience: a, upstream: {exchange: {token_url: 'http://i/t', "
+          "client_id: c, client_secret_env: UNSET, scopes: x}}"),
+     "t.yaml:3:117: sources[0].auth.exchange.token_url: \"http://i/t\": plain http is for this "
+     "machine alone; the URL needs https\n"
+     "t.yaml:3:164: sources[0].auth.exchange.client_secret_env: V-014 the environment variable "
+     "UNSET is not set; set it to the secret\n"
+     "t.yaml:3:171: sources[0].auth.exchange.scopes: unknown key; did you mean \"scope\"?\n"},
+    {AUTH("issuer: 'https://i', audience: a, upstream: {exchange: {token_url: 'https://i/t', "
+          "client_id: c}, more: x}"),
+     "t.yaml:3:94: sources[0].auth.upstream: must be drop, pass or exchange, but is a mapping\n"},
     {AUTH("issuer: 'https://i', audience: a, scopes: ['a b', '', x], groups_claim: ''"),
      "t.yaml:3:93: sources[0].auth.scopes[0]: \"a b\": a scope has no white space, quotes or "
      "backslashes\n"

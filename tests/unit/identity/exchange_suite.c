@@ -112,7 +112,14 @@ static const struct {
     enum exchange_result result;
 } answers[] = {
     {400, "{\"error\":\"invalid_grant\"}", EXCHANGE_REFUSED},
-    {400, "{\"error\":\"invalid_target\"}", EXCHANGE_REFUSED},
+    {400, "{\"error\":\"invalid_target\"}", EXCHANGE_FORBIDDEN},
+    {400, "{\"error\":\"invalid_scope\"}", EXCHANGE_FORBIDDEN},
+    {400, "{\"error\":\"invalid_request\"}", EXCHANGE_REFUSED},
+    {400, "", EXCHANGE_REFUSED},
+    {403, "", EXCHANGE_FORBIDDEN},
+    {403, "{\"error\":\"access_denied\"}", EXCHANGE_FORBIDDEN},
+    {400, "{\"error\":\"unauthorized_client\"}", EXCHANGE_UNAVAILABLE},
+    {429, "", EXCHANGE_UNAVAILABLE},
     {400, "{\"error\":\"invalid_client\"}", EXCHANGE_UNAVAILABLE},
     {401, "{\"error\":\"invalid_client\"}", EXCHANGE_UNAVAILABLE},
     {500, "", EXCHANGE_UNAVAILABLE},

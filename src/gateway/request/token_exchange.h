@@ -1,0 +1,42 @@
+/*
+ * The tokens that servers get in place of the clients' (`upstream: exchange`; RFC 8693). Each
+ * worker remembers its own, by the client's token, until either ends; a reload keeps those whose
+ * settings stay. All on the worker's thread.
+ */
+#pragma once
+
+#include "call.h"
+#include "taskgate/identity/exchange.h"
+
+/* Most tokens that a worker remembers for a source. */
+#define TOKEN_EXCHANGE_REMEMBERED 8192
+
+/* Whether the clients' tokens are exchanged for this source. */
+bool token_exchange_is_due(const struct config_source *source);
+/* Goes on with `call->upstream_authorization` set, or answers 401, 403 or 503 by itself. The call
+ * is verified, and its source exchanges tokens. */
+void token_exchange_then(struct call *call, call_step next);
+/* The server has refused what the client's token was exchanged for: the next request exchanges it
+ * anew. */
+void token_exchange_forget(const struct call *call);
+
+/* ---- for what runs without its client; `authorization` is the header that the client sent ---- */
+struct token_request {
+    struct gateway_worker *worker;
+    const struct snapshot *snapshot;
+    const struct config_source *source; /* of the snapshot; it exchanges tokens */
+    struct str authorization;
+    int64_t until_ms; /* the end of the client's token, wall clock */
+};
+/* The token that is known for it, borrowed until the next call; empty when none is. */
+struct str token_exchange_find(const struct token_request *request);
+/* Asks for it. The callback comes once, never from inside. NULL, with no callback, when nothing can
+ * be asked now. */
+struct token_trade;
+struct token_trade *token_exchange_ask(const struct token_request *request,
+                                       exchange_callback callback, void *context);
+void token_exchange_cancel(struct token_trade *trade); /* before the callback; NULL is allowed */
+void token_exchange_drop(const struct token_request *request);
+
+/* Before token_check_worker_close(), when no call and no execution is left. */
+void token_exchange_worker_close(struct gateway_worker *worker);
