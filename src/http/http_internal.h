@@ -62,6 +62,10 @@ struct http_server {
     struct list resting;
     struct loop_round_end round_end;
 
+    /* response.c: exchanges whose last bytes go out at the end of the round. */
+    struct list finished;
+    struct loop_round_end send_finished;
+
     struct handshake_log handshake_log;
 
     enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* head.c */
@@ -118,6 +122,7 @@ static inline struct connection *connection_from(void *context)
 struct http_exchange {
     h2o_generator_t generator; /* first: h2o hands it back */
     uint32_t magic;            /* HTTP_EXCHANGE_MAGIC */
+    struct list finished;      /* in server->finished, or in no list */
     h2o_req_t *request;
     struct connection *connection;
     int64_t received_ms;
@@ -236,6 +241,8 @@ void exchange_end(struct http_exchange *exchange);
 void exchange_tell_gone(struct http_exchange *exchange);
 
 /* ---- response.c ---- */
+void responses_open(struct http_server *server);
+void responses_close(struct http_server *server);
 void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
 
 /* ---- refusal.c ---- */

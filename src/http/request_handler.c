@@ -19,6 +19,7 @@ static void on_request_disposed(void *memory)
         exchange_tell_gone(exchange);
     connection_let_go(exchange->connection);
     intake_wrap_later(exchange->connection);
+    list_remove(&exchange->finished);
     buffer_finish(&exchange->waiting);
     buffer_finish(&exchange->sending);
     MAGIC_CLEAR(exchange);
@@ -46,6 +47,7 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     exchange->connection = connection;
     exchange->received_ms = loop_now_ms(connection->server->loop);
     exchange->length_left = -1;
+    list_init(&exchange->finished);
     connection->exchange = exchange;
     if (connection->is_retired)
         request->http1_is_persistent = 0;

@@ -1,5 +1,7 @@
 /*
- * Responses, whole and streamed: one h2o_send() in flight, what comes meanwhile is collected.
+ * Responses, whole and streamed: one h2o_send() in flight, what comes meanwhile is collected. The
+ * ends of responses go out together at the end of a round: a client that sleeps, and has asked for
+ * several, is woken once.
  */
 #include <assert.h>
 #include <string.h>
@@ -116,6 +118,51 @@ static void send_bytes(struct http_exchange *exchange, h2o_send_state_t state)
         head_watched(server, request);
 }
 
+/* Hands over what has collected; with FINAL the request may be gone on return. */
+static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
+{
+    struct buffer swapped = exchange->sending;
+    exchange->sending = exchange->waiting;
+    exchange->waiting = swapped;
+    exchange->in_flight = true;
+    exchange->headers_sent = true;
+    send_bytes(exchange, state);
+}
+
+/* ---- the end of a response ---- */
+
+static void finish_later(struct http_exchange *exchange)
+{
+    struct http_server *server = exchange->connection->server;
+    list_append(&server->finished, &exchange->finished);
+    loop_round_end_ask(&server->send_finished);
+}
+
+static void send_finished(void *context)
+{
+    struct http_server *server = http_server_from(context);
+    while (!list_is_empty(&server->finished)) {
+        struct http_exchange *exchange =
+            LIST_ENTRY(server->finished.next, struct http_exchange, finished);
+        list_remove(&exchange->finished);
+        /* What ends the connection may have come after the end was asked for. */
+        if (server->drained != NULL || exchange->connection->is_retired)
+            exchange->request->http1_is_persistent = 0;
+        send_waiting(exchange, H2O_SEND_STATE_FINAL);
+    }
+}
+
+void responses_open(struct http_server *server)
+{
+    list_init(&server->finished);
+    loop_round_end_init(&server->send_finished, server->loop, send_finished, server);
+}
+
+void responses_close(struct http_server *server)
+{
+    loop_round_end_finish(&server->send_finished);
+}
+
 /* ---- a whole response ---- */
 
 void http_respond(struct http_exchange *exchange, int status, const struct http_header *headers,
@@ -130,12 +177,9 @@ void http_respond(struct http_exchange *exchange, int status, const struct http_
         request->res.content_length = body.length;
     exchange_end(exchange);
     start(exchange);
-    if (exchange->has_no_body || body.length == 0) {
-        h2o_send(request, NULL, 0, H2O_SEND_STATE_FINAL);
-        return;
-    }
-    buffer_append(&exchange->sending, body);
-    send_bytes(exchange, H2O_SEND_STATE_FINAL);
+    if (!exchange->has_no_body)
+        buffer_append(&exchange->waiting, body);
+    finish_later(exchange);
 }
 
 void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
@@ -161,17 +205,6 @@ void http_stream_start(struct http_exchange *exchange, int status,
         exchange->length_left = exchange->has_no_body ? -1 : content_length;
     }
     start(exchange);
-}
-
-/* Hands over what has collected; with FINAL the request may be gone on return. */
-static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
-{
-    struct buffer swapped = exchange->sending;
-    exchange->sending = exchange->waiting;
-    exchange->waiting = swapped;
-    exchange->in_flight = true;
-    exchange->headers_sent = true;
-    send_bytes(exchange, state);
 }
 
 void http_stream_flush(struct http_exchange *exchange)
@@ -267,7 +300,7 @@ void http_stream_end(struct http_exchange *exchange)
         exchange->request->http1_is_persistent = 0;
     exchange_end(exchange);
     if (!exchange->in_flight)
-        send_waiting(exchange, H2O_SEND_STATE_FINAL);
+        finish_later(exchange);
 }
 
 void http_stream_abort(struct http_exchange *exchange)

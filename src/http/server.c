@@ -52,6 +52,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     list_init(&server->connections);
     list_init(&server->departed);
     intake_open(server);
+    responses_open(server);
     loop_timer_init(&server->report_drained, loop, on_report_drained, server);
     configure(server);
     if (!departures_open(server, error) || !listener_open(server, connection_add, error)) {
@@ -173,6 +174,7 @@ void http_server_destroy(struct http_server *server)
     departures_close(server);
     loop_timer_stop(&server->report_drained);
     loop_round_end_finish(&server->round_end);
+    responses_close(server);
     /* h2o leaves its queue between threads behind. */
     h2o_multithread_queue_t *queue = server->h2o.queue;
     h2o_context_dispose(&server->h2o);

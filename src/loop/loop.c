@@ -61,22 +61,37 @@ struct loop *loop_create(struct error *error)
     return loop;
 }
 
-/* One round. Sockets run inside h2o, timers after it. What they leave pending, a write that was
- * done at once above all, is run before h2o looks at its sockets: it would take the write for
- * one that is under way, watch for room, tell its end all the same, and abort when there is
- * room. Its own timeouts do as this does. */
-static void run_round(struct loop *loop, int limit_ms)
+/* Those that are asked for now; what they ask for is left to the next time. */
+static void run_round_ends(struct loop *loop)
 {
-    h2o_timeout__do_post_callback(loop->native);
-    int wait_ms = timer_heap_wait_ms(&loop->heap, limit_ms);
-    if (h2o_evloop_run(loop->native, wait_ms) != 0 && errno != EINTR)
-        log_error("The event loop failed", LOG_TEXT("error", strerror(errno)));
-    timer_heap_run_due(&loop->heap);
-    while (!list_is_empty(&loop->round_ends)) {
-        struct loop_round_end *end = LIST_ENTRY(loop->round_ends.next, struct loop_round_end, node);
+    struct list taken;
+    list_init(&taken);
+    list_append(&loop->round_ends, &taken);
+    list_remove(&loop->round_ends);
+    while (!list_is_empty(&taken)) {
+        struct loop_round_end *end = LIST_ENTRY(taken.next, struct loop_round_end, node);
         list_remove(&end->node);
         end->callback(end->context);
     }
+}
+
+/* One round. Sockets run inside h2o, timers after it. What they leave pending, a write that was
+ * done at once above all, is run before h2o looks at its sockets: it would take the write for
+ * one that is under way, watch for room, tell its end all the same, and abort when there is
+ * room. Its own timeouts do as this does. The ends of the round write, too, and what follows a
+ * write may ask for one: hence twice. */
+static void run_round(struct loop *loop, int limit_ms)
+{
+    h2o_timeout__do_post_callback(loop->native);
+    int wait_ms = list_is_empty(&loop->round_ends) ? timer_heap_wait_ms(&loop->heap, limit_ms) : 0;
+    if (h2o_evloop_run(loop->native, wait_ms) != 0 && errno != EINTR)
+        log_error("The event loop failed", LOG_TEXT("error", strerror(errno)));
+    timer_heap_run_due(&loop->heap);
+    if (list_is_empty(&loop->round_ends))
+        return;
+    run_round_ends(loop);
+    h2o_timeout__do_post_callback(loop->native);
+    run_round_ends(loop);
 }
 
 void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,

@@ -2,8 +2,8 @@
  * The life of one call: a connection is found, the request goes out, the response comes in
  * piece by piece, and the call ends or is cancelled.
  *
- * Everything but the first write happens from the loop. While callbacks of a call are on the
- * stack, a cancel of that call is only noted; of any other call it is done at once.
+ * Nothing goes out and nothing is told before the end of the loop's round. While callbacks of a
+ * call are on the stack, a cancel of that call is only noted; of any other call it is done at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
 static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
 static void run_deferred(struct http1_call *call);
+static void go_out(struct http1_call *call, struct str head);
 static void addresses_known(struct http1_call *call, const char *error);
 static void connected(struct http1_call *call, int error_number);
 static void readable(struct http1_call *call);
@@ -33,7 +34,7 @@ static void writable(struct http1_call *call);
 static void destroy(struct http1_call *call);
 
 static const struct http1_call_events events = {
-    run_deferred, addresses_known, connected, readable, writable, destroy,
+    run_deferred, go_out, addresses_known, connected, readable, writable, destroy,
 };
 static const struct upstream_implementation implementation = {
     cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
@@ -76,27 +77,21 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
                                        const struct upstream_request *request,
                                        const struct upstream_callbacks *callbacks, void *context)
 {
-    if (!http1_request_write_head(&client->request_head, url, request))
+    struct buffer *heads = http1_outgoing_heads(client);
+    size_t head_begin = heads->length;
+    if (!http1_request_write_head(heads, url, request)) {
+        heads->length = head_begin;
         return http1_call_refuse(client, REQUEST_HEADER_MALFORMED, callbacks, context);
-
+    }
     struct http1_call *call = create(client, callbacks, context);
-    struct str head = buffer_str(&client->request_head);
     call->host = http1_host_of(client, url);
-    call->head_length = head.length;
     call->body = request->body;
     call->owner = request->owner.length > 0 ? memory_copy_str(request->owner) : NULL;
     call->silence_ms = request->silence_timeout_ms;
     call->connect_ms =
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
     call->may_repeat = !str_equal(str_from(request->method), STR("POST"));
-    call->connection = http1_connection_reuse(call->host, call);
-    if (call->connection != NULL) {
-        start_silence(call);
-        send_request(call, head);
-    } else {
-        buffer_append(&call->head, head);
-        http1_client_defer(client, call);
-    }
+    http1_outgoing_add(client, call, head_begin);
     return &call->base;
 }
 
@@ -301,6 +296,17 @@ static void send_request(struct http1_call *call, struct str head)
         buffer_finish(&call->head);
 }
 
+static void go_out(struct http1_call *call, struct str head)
+{
+    if (call->connection != NULL) {
+        start_silence(call);
+        send_request(call, head);
+    } else {
+        buffer_append(&call->head, head);
+        connect_call(call);
+    }
+}
+
 static void writable(struct http1_call *call)
 {
     send_request(call, buffer_str(&call->head));
@@ -397,8 +403,6 @@ static void run_deferred(struct http1_call *call)
 {
     if (call->refusal != NULL)
         fail(call, call->refusal);
-    else if (call->connection == NULL)
-        connect_call(call);
     else if (call->kept.length > 0)
         take_bytes(call, call->kept.bytes, call->kept.length);
 }

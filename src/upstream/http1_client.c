@@ -23,7 +23,7 @@ struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_conn
     list_init(&client->calls);
     list_init(&client->deferred);
     list_init(&client->idle);
-    buffer_init(&client->request_head);
+    http1_outgoing_init(client);
     loop_timer_init(&client->run_deferred, loop, on_run_deferred, client);
     loop_timer_init(&client->close_idle, loop, http1_connection_close_idle, client);
     return client;
@@ -162,7 +162,7 @@ void http1_client_destroy(struct http1_client *client)
     map_destroy(client->hosts, host_destroy);
     loop_timer_stop(&client->run_deferred);
     loop_timer_stop(&client->close_idle);
-    buffer_finish(&client->request_head);
+    http1_outgoing_finish(client);
     free(client->url_text);
     MAGIC_CLEAR(client);
     free(client);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -151,15 +152,6 @@ bool http1_connection_write(struct http1_connection *connection, struct str head
 
 /* ---- idle ones ---- */
 
-/* The loop may not yet have told that it was closed, and a POST goes out only once. What has come
- * since the last answer is no answer to the next request. */
-static bool has_nothing_to_read(const struct http1_connection *connection)
-{
-    char byte;
-    int fd = h2o_socket_get_fd(connection->socket);
-    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && errno == EAGAIN;
-}
-
 static void leave_idle(struct http1_connection *connection)
 {
     if (list_is_empty(&connection->of_host))
@@ -175,20 +167,56 @@ static bool is_of_owner(const struct http1_connection *connection, const struct 
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
 }
 
-struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call)
+static struct http1_connection *take_idle(struct http1_call *call)
 {
-    LIST_FOR_EACH_SAFE (node, next, &host->idle) {
+    LIST_FOR_EACH_SAFE (node, next, &call->host->idle) {
         struct http1_connection *connection = LIST_ENTRY(node, struct http1_connection, of_host);
         if (!is_of_owner(connection, call))
             continue;
         leave_idle(connection);
-        if (has_nothing_to_read(connection)) {
-            connection->call = call;
-            return connection;
-        }
-        http1_connection_close(connection);
+        connection->call = call;
+        return connection;
     }
     return NULL;
+}
+
+/* The loop may not yet have told that one was closed, and a POST goes out only once. What has come
+ * since the last answer is no answer to the next request. False when there was none to close. */
+static bool close_unusable(struct http1_call *const *calls, struct pollfd *looks, size_t count)
+{
+    bool any = false;
+    int ready;
+    do
+        ready = poll(looks, (nfds_t)count, 0);
+    while (ready == -1 && errno == EINTR);
+    for (size_t i = 0; i < count && ready != 0; i++) {
+        if (looks[i].fd == -1 || (ready != -1 && looks[i].revents == 0))
+            continue;
+        http1_connection_close(calls[i]->connection);
+        calls[i]->connection = NULL;
+        any = true;
+    }
+    return any;
+}
+
+void http1_connections_reuse(struct http1_call *const *calls, size_t count)
+{
+    struct pollfd looks[HTTP1_TOGETHER];
+    bool any;
+    do {
+        any = false;
+        for (size_t i = 0; i < count; i++) {
+            bool has_one = calls[i]->connection != NULL; /* and it was looked at */
+            if (!has_one)
+                calls[i]->connection = take_idle(calls[i]);
+            bool is_new = !has_one && calls[i]->connection != NULL;
+            looks[i] = (struct pollfd){
+                .fd = is_new ? h2o_socket_get_fd(calls[i]->connection->socket) : -1,
+                .events = POLLIN | POLLRDHUP,
+            };
+            any |= is_new;
+        }
+    } while (any && close_unusable(calls, looks, count));
 }
 
 void http1_connection_release(struct http1_connection *connection)

@@ -5,6 +5,7 @@
  *     http1_request.c      the head of a request
  *     http1_response.c     a response from bytes; its chunks in http1_chunks.c
  *     http1_connection.c   a socket in the loop; idle ones wait for the next call
+ *     http1_outgoing.c     requests that go out together at the end of a round
  *     http1_client.c       hosts and their addresses, what is put off, the end
  *     http1_lookup.c       a host's addresses, off the loop
  */
@@ -22,6 +23,9 @@
 
 /* The most that one read takes. */
 #define HTTP1_READ_BYTES ((size_t)64 * 1024)
+/* So many idle connections are looked at in one system call, and then used: few enough that
+ * little can come on the last of them meanwhile. */
+#define HTTP1_TOGETHER 16
 
 struct http1_call;
 struct http1_client {
@@ -37,13 +41,17 @@ struct http1_client {
     struct list deferred; /* calls with something to do in the next round */
     struct loop_timer run_deferred;
 
+    /* http1_outgoing.c */
+    struct list outgoing;        /* calls whose request goes out at the end of this round */
+    struct buffer request_heads; /* theirs, one behind the other */
+    struct loop_round_end send_outgoing;
+
     struct list idle; /* connections, the one idle longest first */
     size_t idle_count;
     size_t max_idle;
     struct loop_timer close_idle;
 
     /* Used within one step, so that no call needs its own: reads do not nest. */
-    struct buffer request_head;
     struct http1_head head;
     char read_bytes[HTTP1_READ_BYTES];
 };
@@ -96,6 +104,9 @@ static inline struct http1_connection *http1_connection_from(void *context)
 /* The events that the client and the connections report to a call. */
 struct http1_call_events {
     void (*run_deferred)(struct http1_call *call);
+    /* Its request may go out: on `connection`, or on one that it is to open. `head` lives until
+     * the return. */
+    void (*go_out)(struct http1_call *call, struct str head);
     void (*addresses_known)(struct http1_call *call, const char *error); /* NULL: there are some */
     void (*connected)(struct http1_call *call, int error_number);        /* 0: it stands */
     void (*readable)(struct http1_call *call);
@@ -108,7 +119,7 @@ struct http1_call {
     const struct http1_call_events *events;
     uint32_t magic;       /* HTTP1_CALL_MAGIC */
     struct list node;     /* in client->calls */
-    struct list deferred; /* in client->deferred, or in no list */
+    struct list deferred; /* in client->deferred or client->outgoing, or in no list */
     struct list waiting;  /* in host->waiting, or in no list */
     struct http1_client *client;
     struct http1_host *host;
@@ -120,6 +131,7 @@ struct http1_call {
 
     struct buffer head; /* of the request; empty once it need not be sent any more */
     struct str body;    /* the caller's */
+    size_t head_begin;  /* in client->request_heads, while it is outgoing */
     size_t head_length;
     size_t sent; /* of both */
     struct http1_response response;
@@ -163,9 +175,9 @@ void http1_client_defer(struct http1_client *client, struct http1_call *call);
 struct http1_connection *http1_connection_open(struct http1_host *host,
                                                const struct http1_address *address,
                                                struct http1_call *call);
-/* An idle one that is open and has nothing to read, of the owner of `call`; NULL when there is
- * none. */
-struct http1_connection *http1_connection_reuse(struct http1_host *host, struct http1_call *call);
+/* Gives each of `count` calls an idle one of its host and owner that is open and has nothing to
+ * read, where there is one. They have none, and are at most HTTP1_TOGETHER. */
+void http1_connections_reuse(struct http1_call *const *calls, size_t count);
 /* Keeps it for the next call, or closes it. */
 void http1_connection_release(struct http1_connection *connection);
 void http1_connection_close(struct http1_connection *connection);
@@ -179,7 +191,15 @@ ssize_t http1_connection_receive(struct http1_connection *connection, char *byte
 /* Closes what has been idle for too long. For the client's timer. */
 void http1_connection_close_idle(void *client);
 
+/* ---- http1_outgoing.c ---- */
+void http1_outgoing_init(struct http1_client *client);
+void http1_outgoing_finish(struct http1_client *client);
+/* The head of a request goes behind this; what is not added is to be cut off again. */
+struct buffer *http1_outgoing_heads(struct http1_client *client);
+/* Has `go_out` called at the end of the round, with all that is in the heads from `head_begin`. */
+void http1_outgoing_add(struct http1_client *client, struct http1_call *call, size_t head_begin);
+
 /* ---- http1_request.c ---- */
-/* false: a header is malformed. */
+/* Appends to `head`. false: a header is malformed, and a part may be there. */
 bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
                               const struct upstream_request *request);

@@ -37,7 +37,6 @@ bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
                               const struct upstream_request *request)
 {
     struct str method = str_from(request->method);
-    buffer_clear(head);
     buffer_reserve(head, most_bytes(url, request));
     put(head, method);
     put(head, STR(" "));

@@ -38,7 +38,8 @@ bool loop_is_current(const struct loop *loop);
  * dozen times. On the loop's thread. */
 int64_t loop_now_ms(struct loop *loop);
 /* Something to be done once at the end of a round, after all sockets and timers: what h2o would
- * undo before. Embedded in its owner, who finishes it before it goes. On the loop's thread. */
+ * undo before, or what costs less when it is done together. Embedded in its owner, who finishes it
+ * before it goes. On the loop's thread. */
 struct loop_round_end {
     struct list node; /* in the loop, while it is asked for */
     struct loop *loop;
@@ -47,7 +48,7 @@ struct loop_round_end {
 };
 void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,
                          void *context);
-/* Of this round, or of the next one outside of all rounds; asked for twice it is run once. */
+/* Of this round, or of the next one, which does not wait then; asked for twice it is run once. */
 void loop_round_end_ask(struct loop_round_end *end);
 void loop_round_end_finish(struct loop_round_end *end); /* safe when not asked for */
 /* The h2o_evloop_t, for the http and upstream modules alone. */

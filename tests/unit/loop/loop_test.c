@@ -54,6 +54,53 @@ START_TEST(the_clock_of_a_round_is_the_monotonic_one_as_it_began)
 }
 END_TEST
 
+/* ---- the end of a round ---- */
+
+struct ending {
+    struct loop_round_end end;
+    struct loop_timer timer;
+    int count;
+    int wanted;
+};
+
+static void end_again(void *context)
+{
+    struct ending *ending = context;
+    if (++ending->count < ending->wanted)
+        loop_round_end_ask(&ending->end);
+}
+
+static void ask_twice(void *context)
+{
+    struct ending *ending = context;
+    loop_round_end_ask(&ending->end);
+    loop_round_end_ask(&ending->end);
+    ck_assert_int_eq(ending->count, 0);
+}
+
+/* One that asks for itself starves nobody, and does not wait for another event. */
+START_TEST(an_end_of_a_round_that_asks_for_another_gets_it_without_a_wait)
+{
+    struct loop *loop = create_loop();
+    struct ending ending = {.wanted = 100};
+    loop_round_end_init(&ending.end, loop, end_again, &ending);
+    loop_timer_init(&ending.timer, loop, ask_twice, &ending);
+    loop_timer_start(&ending.timer, 0);
+    loop_run_once(loop, 1000);
+    ck_assert_int_ge(ending.count, 1);
+    ck_assert_int_le(ending.count, 2);
+    int64_t before_ms = clock_monotonic_ms();
+    for (int i = 0; i < 100; i++) {
+        int count = ending.count;
+        loop_run_once(loop, count < ending.wanted ? 10000 : 0);
+        ck_assert_int_ge(ending.count, count < ending.wanted ? count + 1 : count);
+    }
+    ck_assert_int_lt(clock_monotonic_ms() - before_ms, 5000);
+    ck_assert_int_eq(ending.count, 100);
+    loop_destroy(loop);
+}
+END_TEST
+
 /* ---- timers ---- */
 
 struct trace {
@@ -478,6 +525,7 @@ int main(void)
     TCase *tests = tcase_create("loop");
     tcase_set_timeout(tests, 30);
     tcase_add_test(tests, the_clock_of_a_round_is_the_monotonic_one_as_it_began);
+    tcase_add_test(tests, an_end_of_a_round_that_asks_for_another_gets_it_without_a_wait);
     tcase_add_test(tests, timers_run_in_the_order_due_then_started);
     tcase_add_test(tests, a_stopped_timer_does_not_run_and_a_restarted_one_runs_once);
     tcase_add_test(tests, a_large_heap_keeps_its_order_under_stops_and_restarts);

@@ -1,5 +1,6 @@
 /* Which connections take another request: those on which nothing is left unread. */
 #include <check.h>
+#include <sys/socket.h>
 
 #include "scene.h"
 #include "suite.h"
@@ -132,6 +133,128 @@ START_TEST(a_connection_with_nothing_unread_is_used_again)
 }
 END_TEST
 
+/* ---- many calls of one round ---- */
+
+#define MANY 20 /* more than are looked at in one system call */
+
+struct crowd {
+    struct scene scene;
+    struct record records[MANY];
+    struct peer peers[MANY]; /* the idle connections */
+    struct loop_timer timer;
+    bool is_ended; /* the spoiled ones have ended; else they have spoken */
+    int has_called;
+};
+
+static void start_crowd(struct crowd *crowd)
+{
+    struct error error = {""};
+    start(&crowd->scene);
+    upstream_client_destroy(crowd->scene.client);
+    crowd->scene.client = upstream_client_create(crowd->scene.loop, 2 * MANY, &error);
+    for (int i = 0; i < MANY; i++)
+        post_to(&crowd->scene, &crowd->records[i]);
+    for (int i = 0; i < MANY; i++) {
+        origin_accept(&crowd->scene.origin, &crowd->peers[i]);
+        peer_await(&crowd->peers[i], "{\"a\":1}");
+        peer_send_text(&crowd->peers[i], SHORT_ANSWER);
+        peer_clear(&crowd->peers[i]);
+    }
+    for (int i = 0; i < MANY; i++)
+        expect_ok(&crowd->records[i]);
+}
+
+static bool is_spoiled(int i)
+{
+    return i % 5 == 0;
+}
+
+/* Behind the sockets of a round: the loop sees too late that some idle connections spoke, or that
+ * they ended. */
+static void spoil_and_call(void *context)
+{
+    struct crowd *crowd = context;
+    for (int i = 0; i < MANY; i++) {
+        if (is_spoiled(i) && crowd->is_ended)
+            shutdown(crowd->peers[i].fd, SHUT_WR);
+        else if (is_spoiled(i))
+            peer_send_text(&crowd->peers[i], ANOTHER_ANSWER);
+    }
+    for (int i = 0; i < MANY; i++)
+        post_to(&crowd->scene, &crowd->records[i]);
+    crowd->has_called = 1;
+}
+
+static void expect_unused(struct crowd *crowd, int i)
+{
+    peer_await_close(&crowd->peers[i]);
+    ck_assert_uint_eq(crowd->peers[i].received.length, 0);
+    peer_close(&crowd->peers[i]);
+    origin_accept(&crowd->scene.origin, &crowd->peers[i]);
+}
+
+START_TEST(of_many_idle_connections_only_the_quiet_ones_are_used)
+{
+    struct crowd crowd = {.is_ended = _i == 1};
+    if (is_by_libcurl())
+        return; /* it looks at each by itself */
+    start_crowd(&crowd);
+    loop_timer_init(&crowd.timer, crowd.scene.loop, spoil_and_call, &crowd);
+    loop_timer_start(&crowd.timer, 0);
+    run_until(crowd.scene.loop, &crowd.has_called, 1);
+    for (int i = 0; i < MANY; i++) {
+        if (is_spoiled(i))
+            expect_unused(&crowd, i);
+        peer_await(&crowd.peers[i], "{\"a\":1}");
+        peer_send_text(&crowd.peers[i], SHORT_ANSWER);
+    }
+    for (int i = 0; i < MANY; i++)
+        expect_ok(&crowd.records[i]);
+    ck_assert(!origin_has_client(&crowd.scene.origin));
+    for (int i = 0; i < MANY; i++)
+        peer_close(&crowd.peers[i]);
+    stop(&crowd.scene);
+}
+END_TEST
+
+/* The owner of one that fails may cancel the next, and start another. */
+static void cancel_other_and_call(struct record *record)
+{
+    upstream_call_cancel(record->other->call);
+    record->other->call = NULL;
+    post_to(record->scene, record->other);
+}
+
+START_TEST(a_call_that_fails_as_it_goes_out_may_cancel_the_next_and_start_one)
+{
+    struct scene scene;
+    struct record kept = {.status = 0}, cancelled = {.status = 0};
+    struct record failing = {.in_end = cancel_other_and_call, .other = &cancelled};
+    struct upstream_request nowhere = post;
+    struct peer peers[2];
+    if (is_by_libcurl())
+        return;                                /* it connects in an order of its own */
+    nowhere.url = "http://255.255.255.255:9/"; /* connect() refuses at once */
+    start(&scene);
+    call_with(&scene, &failing, nowhere);
+    post_to(&scene, &cancelled);
+    post_to(&scene, &kept);
+    await_end(&failing, UPSTREAM_CONNECT_FAILED);
+    for (int i = 0; i < 2; i++) {
+        origin_accept(&scene.origin, &peers[i]);
+        peer_await(&peers[i], "{\"a\":1}");
+        peer_expect(&peers[i], "POST /mcp?a=b HTTP/1.1\r\n");
+        peer_send_text(&peers[i], SHORT_ANSWER);
+    }
+    expect_ok(&cancelled);
+    expect_ok(&kept);
+    forget(&failing);
+    for (int i = 0; i < 2; i++)
+        peer_close(&peers[i]);
+    stop(&scene);
+}
+END_TEST
+
 TCase *reuse_tests(void)
 {
     TCase *tests = tcase_create("reuse_tests");
@@ -140,5 +263,7 @@ TCase *reuse_tests(void)
     tcase_add_test(tests, bytes_that_came_after_an_answer_end_its_connection);
     tcase_add_test(tests, bytes_that_came_in_the_round_of_the_next_call_end_the_connection);
     tcase_add_loop_test(tests, a_connection_with_nothing_unread_is_used_again, 0, 2);
+    tcase_add_loop_test(tests, of_many_idle_connections_only_the_quiet_ones_are_used, 0, 2);
+    tcase_add_test(tests, a_call_that_fails_as_it_goes_out_may_cancel_the_next_and_start_one);
     return tests;
 }
