@@ -19,6 +19,7 @@ enum need {
     NEED_VIEWER = ROLE_VIEWER,
     NEED_APPROVER = ROLE_APPROVER,
     NEED_CALLER = ROLE_CALLER,
+    NEED_AUDITOR = ROLE_AUDITOR,
     NEED_ANY_ROLE = ROLE_VIEWER | ROLE_APPROVER | ROLE_CALLER | ROLE_AUDITOR,
     NEED_VIEWER_OR_CALLER = ROLE_VIEWER | ROLE_CALLER,
     NEED_APPROVER_OR_CALLER = ROLE_APPROVER | ROLE_CALLER,
@@ -55,6 +56,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/tasks/{id}/approve", NEED_APPROVER, false, decisions_approve},
     {"POST", "/api/v1/tasks/{id}/reject", NEED_APPROVER, false, decisions_reject},
     {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, decisions_cancel},
+    {"GET", "/api/v1/audit", NEED_AUDITOR, false, audit_list},
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
@@ -110,6 +112,8 @@ static bool has_token_in_query(struct str query)
 
 static const char *what_is_missing(enum need need)
 {
+    if (need == NEED_AUDITOR)
+        return "this token may not read the audit trail: it lacks the role auditor";
     if (need == NEED_CALLER)
         return "this token may not call: it lacks the role caller";
     if (need == NEED_APPROVER || need == NEED_APPROVER_OR_CALLER)

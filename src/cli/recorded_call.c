@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
-#include "taskgate/gateway/recorded_name.h"
 #include "taskgate/json/text.h"
 #include "taskgate/store/history.h"
+#include "taskgate/task/recorded_name.h"
 
 #include "consultation.h"
 #include "options.h"

@@ -240,6 +240,8 @@ void config_unref(struct config *config)
     finish_strings(&config->methods_allow);
     finish_tls(&config->proxy_tls);
     finish_tls(&config->admin_tls);
+    signature_key_unref(config->audit.key);
+    free(config->audit.key_file);
     free(config->path);
     free(config->store_path);
     free(config->proxy_bind);

@@ -65,6 +65,7 @@ CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
     .item = sizeof(struct item_type)
 #define RANGE(low, high) .minimum = (low), .maximum = (high)
 #define MS_MAX (INT64_C(365) * 24 * 3600 * 1000)
+#define TEN_YEARS (10 * MS_MAX)
 #define FIVE_SECONDS INT64_C(5000)
 #define TEN_MINUTES INT64_C(600000)
 #define MIB (INT64_C(1) << 20)
@@ -101,6 +102,7 @@ const struct key config_keys[] = {
     {"", "pseudo_tasks", KEY_MAPPING, .help = "Limits on calls of such clients that become tasks, and on questions of servers."},
     {"", "methods", KEY_MAPPING, .help = "JSON-RPC methods beyond those of the protocol."},
     {"", "limits", KEY_MAPPING, .help = "How much is accepted."},
+    {"", "audit", KEY_MAPPING, .help = "How long the audit trail is kept, and how it is anchored."},
     {"", "notify", KEY_LIST, ITEMS(config, notify, notify_count, config_notify),
      .help = "Endpoints of the operators that receive notifications about tasks."},
 
@@ -344,6 +346,16 @@ const struct key config_keys[] = {
      .help = "The events that are sent. Without it: all."},
     {"notify[]", "include_arguments", KEY_BOOL, AT(config_notify, include_arguments), .default_text = "false",
      .help = "Whether the arguments of the call are sent. Values that `redact_fields` hides are left out."},
+
+    {"audit", "keep_arguments", KEY_DURATION, AT(config, audit.keep_arguments_ms), RANGE(1000, TEN_YEARS),
+     .help = "How long the arguments of calls that became tasks are kept beside the audit trail, without the values that `redact_fields` hides. Without it: not at all."},
+    {"audit", "keep", KEY_DURATION, AT(config, audit.keep_ms), RANGE(1000, TEN_YEARS),
+     .help = "How long rows of the audit trail are kept. An anchor takes the place of the removed ones. Without it: for ever."},
+    {"audit", "key_file", KEY_TEXT, AT(config, audit.key_file), .check = check_not_empty,
+     .help = "Ed25519 private key in PEM that signs anchors. A relative path is seen from this file's folder."},
+    {"audit", "anchor", KEY_MAPPING, .help = "Anchors: the newest row's number and hash, in the log."},
+    {"audit.anchor", "every", KEY_DURATION, AT(config, audit.anchor_every_ms), .is_required = true, RANGE(1000, MS_MAX),
+     .help = "How often an anchor is made, if there are new rows."},
 
     {"limits", "pending_per_principal", KEY_INTEGER, AT(config, limits.pending_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "Tasks of one owner that are undecided, or run without a decision."},
     {"limits", "pending_total", KEY_INTEGER, AT(config, limits.pending_total), RANGE(1, INT32_MAX), .default_text = "10000", .help = "The same for all owners together."},

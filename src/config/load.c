@@ -57,6 +57,7 @@ static void fill(const struct draft *draft)
     validate_oidc(draft);
     validate_operators(draft);
     validate_notify(draft);
+    validate_audit(draft);
     validate_pseudo(draft);
     validate_telemetry(draft);
     if (validate_shadow_path(draft)) {
@@ -141,6 +142,20 @@ static struct str without_byte_order_mark(struct str text)
     return str_slice(text.bytes + mark.length, text.length - mark.length);
 }
 
+/* The audit trail names the configuration by it. Values of the environment do not count. */
+static void sum_up(struct config *config, struct str text)
+{
+    struct buffer all;
+    buffer_init(&all);
+    buffer_append(&all, text);
+    for (size_t i = 0; i < config->policy_count; i++) {
+        buffer_append_char(&all, '\0');
+        buffer_append(&all, str_slice(config->policies[i].text, config->policies[i].length));
+    }
+    digest_sha256_hex(buffer_str(&all), config->digest);
+    buffer_finish(&all);
+}
+
 /* NULL when anything is wrong; `problems` then has the files that were read. */
 static struct config *parse_text(struct str text, const struct origin *origin,
                                  struct config_problems *problems)
@@ -158,6 +173,7 @@ static struct config *parse_text(struct str text, const struct origin *origin,
     source_text_finish(&source);
     if (problems->errors == errors_before) {
         config_compile(config);
+        sum_up(config, text);
         return config;
     }
     for (size_t i = 0; config && i < config->file_count; i++)

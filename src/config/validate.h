@@ -33,6 +33,8 @@ void validate_tls(const struct draft *draft);
 /* Before the operators, who take the issuer over. */
 void validate_oidc(const struct draft *draft);
 void validate_schema(const struct draft *draft);
+/* Reads the key that signs anchors. */
+void validate_audit(const struct draft *draft);
 void validate_notify(const struct draft *draft);
 /* Whether the configuration has a shadow that may be read: makes its path one beside the file. */
 bool validate_shadow_path(const struct draft *draft);

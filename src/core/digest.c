@@ -1,6 +1,7 @@
 /* SHA-256 as text. */
 #include "taskgate/core/digest.h"
 
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 
@@ -26,14 +27,32 @@ void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])
     text[DIGEST_BASE64URL_BYTES - 1] = '\0';
 }
 
-void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES])
+static void write_hex(const unsigned char sum[SHA256_DIGEST_LENGTH], char hex[DIGEST_HEX_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
-    unsigned char sum[SHA256_DIGEST_LENGTH];
-    sum_up(data, sum);
-    for (size_t i = 0; i < sizeof sum; i++) {
+    for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
         hex[2 * i] = digits[sum[i] >> 4];
         hex[2 * i + 1] = digits[sum[i] & 15];
     }
     hex[DIGEST_HEX_BYTES - 1] = '\0';
+}
+
+void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES])
+{
+    unsigned char sum[SHA256_DIGEST_LENGTH];
+    sum_up(data, sum);
+    write_hex(sum, hex);
+}
+
+void digest_sha256_hex_of(const struct str *parts, size_t count, char hex[DIGEST_HEX_BYTES])
+{
+    unsigned char sum[SHA256_DIGEST_LENGTH];
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool done = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
+    for (size_t i = 0; done && i < count; i++)
+        done = EVP_DigestUpdate(context, parts[i].bytes, parts[i].length) == 1;
+    if (!done || EVP_DigestFinal_ex(context, sum, NULL) != 1)
+        memory_exhausted(); /* nothing else can be missing */
+    EVP_MD_CTX_free(context);
+    write_hex(sum, hex);
 }

@@ -80,13 +80,20 @@ static void write_all(struct str bytes)
 void log_write(enum log_level level, const char *message, const struct log_field *fields,
                unsigned count)
 {
+    log_write_at(clock_now_ms(), level, message, fields, count);
+}
+
+void log_write_at(int64_t wall_ms, enum log_level level, const char *message,
+                  const struct log_field *fields, unsigned count)
+{
     if (level < minimum_level)
         return;
     char time[CLOCK_TEXT_BYTES];
     struct buffer line;
     buffer_init(&line);
-    buffer_append_format(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":",
-                         clock_format(clock_now_ms(), time), level_names[level]);
+    buffer_append_format(&line,
+                         "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", clock_format(wall_ms, time),
+                         level_names[level]);
     buffer_append_json_string(&line, str_from(message));
     for (unsigned i = 0; i < count; i++)
         append_field(&line, &fields[i]);

@@ -42,7 +42,7 @@ struct writer {
 };
 
 /* The fewest escapes RFC 8259 allows, in one spelling. */
-static void write_text(struct buffer *out, struct str text)
+void canonical_write_text(struct str text, struct buffer *out)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     buffer_append_char(out, '"');
@@ -79,7 +79,7 @@ static struct str write_string(struct writer *writer)
         unescape_append(&writer->keys, text);
         text = str_slice(writer->keys.bytes + start, writer->keys.length - start);
     }
-    write_text(writer->out, text);
+    canonical_write_text(text, writer->out);
     return text;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "audit_settings.h"
 #include "libraries.h"
 #include "reload.h"
 #include "store_folder.h"
@@ -82,6 +83,7 @@ static void on_reload_news(void *context)
     if (!news->error) {
         struct snapshot *snapshot = snapshot_current();
         notifier_configure(news->server->notifier, snapshot->config);
+        audit_settings_apply(news->server->store, snapshot->config);
         admin_set_tls(news->server->admin, snapshot->config->admin_tls.server);
         admin_reloaded(news->server->admin);
         show_certificates(snapshot->config);
@@ -179,6 +181,8 @@ static bool open_store(struct server *server, const struct config *config,
     }
     free(path);
     admin->store = server->store;
+    if (good)
+        audit_settings_apply(server->store, config);
     return good;
 }
 

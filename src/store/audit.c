@@ -2,24 +2,215 @@
 #include "audit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "audit_row.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+#include "taskgate/store/chain.h"
+#include "taskgate/task/recorded_name.h"
+
+#define PAGE_BYTES_MAX ((size_t)1024 * 1024)
+
+/* ---- the end of the chain ---- */
+
+/* Behind the newest row; behind the newest anchor where all rows are gone. */
+static bool read_end(struct database *database, struct store_chain *chain)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_AUDIT_END);
+    int code = sqlite3_step(row);
+    store_chain_init(chain);
+    struct str hash = code == SQLITE_ROW ? database_column_bytes(row, 1) : STR_EMPTY;
+    if (hash.length == sizeof chain->hash - 1) {
+        chain->sequence = sqlite3_column_int64(row, 0);
+        memcpy(chain->hash, hash.bytes, hash.length);
+    }
+    database_release(row);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+/* ---- writing ---- */
+
+/* Texts that a row has of its own, beside those that it borrows from the task. */
+struct made_texts {
+    struct buffer decision, votes, kept;
+    char kept_digest[DIGEST_HEX_BYTES];
+    char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
+};
+
+static void write_votes(struct buffer *out, const struct task *task, const char *verb,
+                        const char *person, const char *reason)
+{
+    buffer_append_text(out, "[{");
+    json_add_time(out, "at", task->updated_ms);
+    json_add_key(out, "person");
+    canonical_write_text(str_from(person), out);
+    if (reason && *reason) {
+        json_add_key(out, "reason");
+        canonical_write_text(str_from(reason), out);
+    }
+    json_add_text(out, "verb", verb);
+    buffer_append_text(out, "}]");
+}
+
+/* What decided the call is the gateway's own JSON; a file that somebody edited may hold anything.
+ */
+static void write_decision(struct buffer *out, struct str decision)
+{
+    if (decision.length > 0 && json_check(decision, NULL))
+        canonical_write(decision, out);
+    else if (decision.length > 0)
+        canonical_write_text(decision, out);
+}
+
+static bool is_creation(const char *event)
+{
+    return strcmp(event, "create") == 0;
+}
+
+/* The arguments without what operators must not see. */
+static void make_kept(const struct batch *batch, const struct task *task, struct made_texts *made)
+{
+    struct str arguments = str_from(task->arguments);
+    if (batch->redaction->write)
+        batch->redaction->write(batch->redaction->context, &made->kept, arguments, task->workflow);
+    else
+        buffer_append(&made->kept, arguments);
+    digest_sha256_hex(buffer_str(&made->kept), made->kept_digest);
+}
+
+static bool keep_arguments(struct batch *batch, int64_t sequence, const struct made_texts *made)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_AUDIT_KEEP);
+    sqlite3_bind_int64(row, 1, sequence);
+    database_bind_str(row, 2, buffer_str(&made->kept));
+    sqlite3_bind_int64(row, 3, batch->now_ms + batch->audit->keep_arguments_ms);
+    return database_run(row);
+}
+
+static bool insert(struct batch *batch, struct audit_row *row, const struct store_chain *end)
+{
+    char hash[DIGEST_HEX_BYTES];
+    struct buffer text;
+    buffer_init(&text);
+    audit_row_write(row, false, &text);
+    store_chain_hash(end->hash, buffer_str(&text), hash);
+    buffer_finish(&text);
+    row->texts[AUDIT_hash] = str_from(hash);
+    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_AUDIT_INSERT);
+    audit_row_bind(row, statement);
+    return database_run(statement);
+}
 
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
                   struct audit_actor actor, const char *reason)
 {
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_AUDIT_INSERT);
-    sqlite3_bind_int64(row, 1, task->updated_ms);
-    database_bind_text(row, 2, task->id);
-    database_bind_text(row, 3, event);
-    database_bind_text(row, 4, from);
-    database_bind_text(row, 5, task_state_name(task->state));
-    database_bind_text(row, 6, actor.kind);
-    database_bind_text(row, 7, actor.name);
-    database_bind_text(row, 8, reason);
-    database_bind_text(row, 9, task->decision);
-    return database_run(row);
+    struct store_chain end;
+    if (!read_end(batch->database, &end))
+        return false;
+    bool is_operator = strcmp(actor.kind, "operator") == 0;
+    bool is_vote = is_operator && (strcmp(event, "approve") == 0 || strcmp(event, "reject") == 0);
+    bool keeps = is_creation(event) && batch->audit->keep_arguments_ms > 0;
+    struct made_texts made = {.kept_digest = ""};
+    buffer_init(&made.decision);
+    buffer_init(&made.votes);
+    buffer_init(&made.kept);
+    write_decision(&made.decision, str_from(task->decision));
+    if (is_vote)
+        write_votes(&made.votes, task, event, actor.name, reason);
+    if (keeps)
+        make_kept(batch, task, &made);
+    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = task->updated_ms};
+    struct str *texts = row.texts;
+    texts[AUDIT_actor_name] = str_from(actor.name);
+    texts[AUDIT_actor_kind] = str_from(actor.kind);
+    texts[AUDIT_arguments_digest] = str_from(task->arguments_digest);
+    texts[AUDIT_decision] = buffer_str(&made.decision);
+    texts[AUDIT_definition_digest] = str_from(task->definition_digest);
+    texts[AUDIT_event] = str_from(event);
+    texts[AUDIT_from_state] = str_from(from);
+    texts[AUDIT_kept_digest] = str_from(made.kept_digest);
+    texts[AUDIT_person] = is_operator ? str_from(actor.name) : STR_EMPTY;
+    texts[AUDIT_policy_digest] = str_from(task->policy_digest);
+    texts[AUDIT_principal] = recorded_name(str_from(task->principal), made.principal);
+    texts[AUDIT_reason] = str_from(reason);
+    texts[AUDIT_request_digest] = str_from(task->request_digest);
+    texts[AUDIT_rule] = str_from(task->rule);
+    texts[AUDIT_source] = str_from(task->source);
+    texts[AUDIT_task_id] = str_from(task->id);
+    texts[AUDIT_to_state] = str_from(task_state_name(task->state));
+    texts[AUDIT_tool] = recorded_name(str_from(task->tool), made.tool);
+    texts[AUDIT_votes] = buffer_str(&made.votes);
+    texts[AUDIT_workflow] = str_from(task->workflow);
+    bool done = insert(batch, &row, &end) && (!keeps || keep_arguments(batch, row.sequence, &made));
+    buffer_finish(&made.decision);
+    buffer_finish(&made.votes);
+    buffer_finish(&made.kept);
+    return done;
 }
+
+/* ---- a trail from before there was a chain ---- */
+
+static bool seal_row(struct batch *batch, struct audit_row *row, struct store_chain *end)
+{
+    struct buffer decision, text;
+    buffer_init(&decision);
+    buffer_init(&text);
+    write_decision(&decision, row->texts[AUDIT_decision]);
+    row->texts[AUDIT_decision] = buffer_str(&decision);
+    audit_row_write(row, false, &text);
+    store_chain_hash(end->hash, buffer_str(&text), end->hash);
+    end->sequence = row->sequence;
+    sqlite3_stmt *update = database_statement(batch->database, STATEMENT_AUDIT_SEAL);
+    sqlite3_bind_int64(update, 1, row->sequence);
+    database_bind_text(update, 2, end->hash);
+    database_bind_str(update, 3, row->texts[AUDIT_decision]);
+    bool done = database_run(update);
+    buffer_finish(&decision);
+    buffer_finish(&text);
+    return done;
+}
+
+bool audit_seal(struct batch *batch)
+{
+    struct store_chain end;
+    struct audit_row row;
+    int64_t sealed = 0;
+    int code = SQLITE_ROW;
+    /* All rows of before are sealed in one transaction, so the newest tells for all. */
+    if (!read_end(batch->database, &end))
+        return false;
+    if (end.sequence > 0)
+        return true;
+    while (code == SQLITE_ROW) {
+        sqlite3_stmt *next = database_statement(batch->database, STATEMENT_AUDIT_NEXT);
+        sqlite3_bind_int64(next, 1, end.sequence);
+        code = sqlite3_step(next);
+        bool done = true;
+        if (code == SQLITE_ROW) {
+            audit_row_read(&row, next);
+            done = seal_row(batch, &row, &end);
+            sealed++;
+        }
+        database_release(next);
+        if (!done)
+            return false;
+    }
+    if (sealed > 0)
+        log_info("Audit rows of an older version were chained", LOG_NUMBER("rows", sealed));
+    return code == SQLITE_DONE;
+}
+
+static bool run_seal(struct batch *batch, struct operation *operation)
+{
+    (void)operation;
+    return audit_seal(batch);
+}
+
+/* ---- reading ---- */
 
 static struct store_audit_entry read_entry(sqlite3_stmt *row)
 {
@@ -56,4 +247,45 @@ static bool run_list(struct batch *batch, struct operation *operation)
     return code == SQLITE_DONE;
 }
 
+static bool read_start(struct batch *batch, struct store_audit_page *page)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_AUDIT_START);
+    int code = sqlite3_step(row);
+    if (code == SQLITE_ROW) {
+        page->has_start = true;
+        audit_anchor_read(row, &page->start);
+    }
+    database_release(row);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+static bool run_page(struct batch *batch, struct operation *operation)
+{
+    struct store_audit_page *page = memory_alloc(sizeof *page);
+    struct audit_row row;
+    struct buffer rows;
+    size_t count = 0;
+    int code;
+    buffer_init(&rows);
+    page->last_sequence = operation->sequence;
+    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_AUDIT_PAGE);
+    sqlite3_bind_int64(statement, 1, operation->sequence);
+    sqlite3_bind_int64(statement, 2, (int64_t)operation->limit + 1);
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW && count < operation->limit &&
+           rows.length < PAGE_BYTES_MAX) {
+        audit_row_read(&row, statement);
+        if (count++ > 0)
+            buffer_append_char(&rows, ',');
+        audit_row_write(&row, true, &rows);
+        page->last_sequence = row.sequence;
+    }
+    page->has_more = code == SQLITE_ROW;
+    database_release(statement);
+    page->rows = buffer_take(&rows, &page->rows_length);
+    operation->reply.audit_page = page;
+    return (code == SQLITE_ROW || code == SQLITE_DONE) && read_start(batch, page);
+}
+
 const struct operation_kind operation_audit_list = {"audit list", false, run_list};
+const struct operation_kind operation_audit_page = {"audit page", false, run_page};
+const struct operation_kind operation_audit_seal = {"audit seal", true, run_seal};

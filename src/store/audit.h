@@ -1,4 +1,4 @@
-/* The audit trail's rows. */
+/* The audit trail: rows that are only added, each chained to the one before it. */
 #pragma once
 
 #include "operation.h"
@@ -12,3 +12,17 @@ struct audit_actor {
 /* Adds an entry about `task`, which is already in its new state. `from` is "" at creation. */
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
                   struct audit_actor actor, const char *reason);
+
+/* Of a row of number, hash, time and signature. */
+void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor);
+
+/* Chains the rows of a trail from before there was a chain. Cheap when there are none. */
+bool audit_seal(struct batch *batch);
+/* What the settings say is too old goes: kept arguments, then rows, which leave an anchor. */
+bool audit_purge(struct batch *batch);
+/* Makes an anchor when one is due. */
+bool audit_anchor(struct batch *batch);
+/* How soon the settings want the next sweep. */
+int64_t audit_sweep_again_ms(const struct batch *batch);
+/* Says the anchors of a batch that was committed. */
+void audit_log_anchors(const struct batch *batch);

@@ -191,6 +191,37 @@ const char *const migration_scripts[] = {
     " person TEXT NOT NULL, issuer TEXT NOT NULL, claims TEXT NOT NULL,"
     " created_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL);"
     "CREATE INDEX sign_in_until ON sign_in (until_ms);",
+
+    /* 12 -> 13: the audit trail as a chain. Rows of before get their hashes at the next start, by
+     * audit_seal(); so a row without one may be changed. Rows go only behind an anchor that the
+     * chain goes on from. */
+    "ALTER TABLE task ADD COLUMN rule TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN policy_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN arguments_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN definition_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN hash TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN kept_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN person TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN policy_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN principal TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN rule TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN source TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN tool TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN votes TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE audit ADD COLUMN workflow TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE audit_kept (sequence INTEGER PRIMARY KEY, arguments TEXT NOT NULL,"
+    " until_ms INTEGER NOT NULL);"
+    "CREATE INDEX audit_kept_until ON audit_kept (until_ms);"
+    "CREATE TABLE audit_anchor (sequence INTEGER PRIMARY KEY, hash TEXT NOT NULL,"
+    " at_ms INTEGER NOT NULL, signature TEXT NOT NULL, is_start INTEGER NOT NULL);"
+    "DROP TRIGGER audit_is_not_updated;"
+    "CREATE TRIGGER audit_is_not_updated BEFORE UPDATE ON audit WHEN OLD.hash <> '' BEGIN"
+    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;"
+    "DROP TRIGGER audit_is_not_deleted;"
+    "CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit WHEN OLD.sequence >"
+    " coalesce((SELECT max(sequence) FROM audit_anchor WHERE is_start), 0) BEGIN"
+    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

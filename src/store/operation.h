@@ -20,11 +20,14 @@ struct batch {
     struct database *database;
     struct pending *pending;
     const struct store_redaction *redaction;
+    const struct store_audit_settings *audit;
     int64_t now_ms;
     size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */
     size_t event_count, event_capacity;
+    struct store_anchor anchors[2]; /* made by a sweep: told once they are committed */
+    size_t anchor_count;
 };
 
 struct operation {
@@ -71,10 +74,10 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_task_set_upstream, operation_task_set_message, operation_task_list,
     operation_task_cancel_session, operation_session_put, operation_session_get,
     operation_session_delete, operation_pair_put, operation_pair_get, operation_sign_in_put,
-    operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
-    operation_outbox_configure, operation_outbox_due, operation_outbox_delivered,
-    operation_outbox_postpone, operation_outbox_give_up, operation_sweep, operation_probe,
-    operation_recover;
+    operation_sign_in_get, operation_sign_in_delete, operation_audit_list, operation_audit_page,
+    operation_audit_seal, operation_outbox_configure, operation_outbox_due,
+    operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
+    operation_sweep, operation_probe, operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

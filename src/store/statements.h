@@ -21,9 +21,10 @@ STATEMENT_ROW(TASK_INSERT,
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
-    " request_digest, headers_digest)"
+    " request_digest, headers_digest, rule, policy_digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38)")
+    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
+    " ?39, ?40)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body, meta, other_params)"
     " VALUES (?1, ?2, ?3, ?4, ?5)")
@@ -97,8 +98,33 @@ STATEMENT_ROW(SIGN_IN_GET,
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
 STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM sign_in WHERE until_ms <= ?1")
 STATEMENT_ROW(AUDIT_INSERT,
-    "INSERT INTO audit (at_ms, task_id, event, from_state, to_state, actor_kind, actor_name,"
-    " reason, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+    "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES"
+    " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+STATEMENT_ROW(AUDIT_END,
+    "SELECT sequence, hash, at_ms, '' FROM (SELECT * FROM (SELECT sequence, hash, at_ms FROM audit"
+    " ORDER BY sequence DESC LIMIT 1) UNION ALL"
+    " SELECT * FROM (SELECT sequence, hash, at_ms FROM audit_anchor WHERE is_start"
+    " ORDER BY sequence DESC LIMIT 1)) ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(AUDIT_SEAL, "UPDATE audit SET hash = ?2, decision = ?3 WHERE sequence = ?1")
+STATEMENT_ROW(AUDIT_NEXT,
+    "SELECT " AUDIT_COLUMNS " FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT 1")
+STATEMENT_ROW(AUDIT_PAGE,
+    "SELECT " AUDIT_COLUMNS " FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
+STATEMENT_ROW(AUDIT_OLDEST, "SELECT sequence, hash, at_ms FROM audit ORDER BY sequence LIMIT ?1")
+STATEMENT_ROW(AUDIT_REMOVE, "DELETE FROM audit WHERE sequence <= ?1")
+STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM audit_kept WHERE sequence <= ?1")
+STATEMENT_ROW(AUDIT_KEEP,
+    "INSERT INTO audit_kept (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
+STATEMENT_ROW(AUDIT_FORGET, "DELETE FROM audit_kept WHERE until_ms <= ?1")
+STATEMENT_ROW(AUDIT_START,
+    "SELECT sequence, hash, at_ms, signature FROM audit_anchor WHERE is_start"
+    " ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(ANCHOR_LAST,
+    "SELECT sequence, hash, at_ms, signature FROM audit_anchor ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(ANCHOR_PUT,
+    "INSERT OR REPLACE INTO audit_anchor (sequence, hash, at_ms, signature, is_start)"
+    " VALUES (?1, ?2, ?3, ?4, ?5)")
+STATEMENT_ROW(ANCHOR_REMOVE, "DELETE FROM audit_anchor WHERE sequence < ?1")
 STATEMENT_ROW(AUDIT_LIST,
     "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
     " FROM audit WHERE task_id = ?1 ORDER BY sequence")

@@ -34,6 +34,7 @@ static void release(struct store *store)
         free(observer);
     }
     pending_finish(&store->pending);
+    signature_key_unref(store->audit.key);
     pthread_cond_destroy(&store->wake);
     pthread_mutex_destroy(&store->lock);
     MAGIC_CLEAR(store);
@@ -65,7 +66,8 @@ struct store *store_open(const char *path, const struct store_redaction *redacti
         database_error(&store->database, "cannot count what is pending", error);
         goto opened;
     }
-    if (!store_run_alone(store, &operation_recover, error))
+    if (!store_run_alone(store, &operation_audit_seal, error) ||
+        !store_run_alone(store, &operation_recover, error))
         goto opened;
     atomic_store(&store->pending_count, store->pending.pending_total);
     if (!start_thread(store, error))
@@ -308,6 +310,27 @@ void store_audit_list(struct store *store, struct str task_id, struct store_call
     struct operation *operation = operation_create(&operation_audit_list, call);
     operation->id = memory_copy_str(task_id);
     queue(store, operation);
+}
+
+void store_audit_page(struct store *store, int64_t after, size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_audit_page, call);
+    operation->sequence = after;
+    operation->limit = limit;
+    queue(store, operation);
+}
+
+void store_audit_configure(struct store *store, const struct store_audit_settings *settings)
+{
+    if (settings->key)
+        signature_key_ref(settings->key);
+    pthread_mutex_lock(&store->lock);
+    struct signature_key *before = store->audit.key;
+    store->audit = *settings;
+    pthread_mutex_unlock(&store->lock);
+    signature_key_unref(before);
+    /* What is too old under the new settings goes at once. */
+    queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
 }
 
 /* ---- outbox ---- */

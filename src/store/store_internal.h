@@ -19,12 +19,13 @@ struct store {
     atomic_bool healthy;
     atomic_int_fast64_t pending_count;
 
-    pthread_mutex_t lock; /* guards the five below */
+    pthread_mutex_t lock; /* guards the six below */
     pthread_cond_t wake;  /* on the monotonic clock */
     struct operation *first, **end;
     struct observer *observers;
     bool stopping; /* the thread ends once the queue is empty */
     bool stopped;  /* it has */
+    struct store_audit_settings audit;
 
     /* The store thread's alone, once it runs. */
     pthread_t thread;

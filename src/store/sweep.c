@@ -73,11 +73,15 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     bool done = task_operations_expire(batch, EXPIRE_LIMIT) && purge_tasks(batch, &purged) &&
                 run_with_time(batch, STATEMENT_SESSION_PURGE, before_ms) &&
                 run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms) &&
-                run_with_time(batch, STATEMENT_SIGN_IN_PURGE, batch->now_ms);
+                run_with_time(batch, STATEMENT_SIGN_IN_PURGE, batch->now_ms) &&
+                audit_purge(batch) && audit_anchor(batch);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;
     else
         done = done && find_next_deadline(batch, &batch->sweep_again_ms);
+    int64_t audit_ms = audit_sweep_again_ms(batch);
+    if (audit_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = audit_ms;
     return done;
 }
 

@@ -62,6 +62,8 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->request_digest, sizeof task->request_digest, row, 35);
     copy_fixed(task->headers_digest, sizeof task->headers_digest, row, 36);
     take(&task->refused_credentials, row, 37);
+    take(&task->rule, row, 38);
+    copy_fixed(task->policy_digest, sizeof task->policy_digest, row, 39);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -145,7 +147,9 @@ static bool insert_task(struct database *database, const struct task *task)
     sqlite3_bind_int64(row, index++, task->retention_ms);
     sqlite3_bind_int64(row, index++, task->expired_retention_ms);
     database_bind_text(row, index++, task->request_digest);
-    database_bind_text(row, index, task->headers_digest);
+    database_bind_text(row, index++, task->headers_digest);
+    database_bind_text(row, index++, task->rule);
+    database_bind_text(row, index, task->policy_digest);
     return database_run(row);
 }
 

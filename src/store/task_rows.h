@@ -13,8 +13,9 @@
     " task.execute_by_ms, task.decided_ms, task.ended_ms, task.decided_by, task.reason,"           \
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
     " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
-    " task.request_digest, task.headers_digest, task.refused_credentials"
-#define TASK_COLUMN_COUNT 38
+    " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
+    " task.policy_digest"
+#define TASK_COLUMN_COUNT 40
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "commit.h"
 #include "store_internal.h"
 #include "taskgate/core/clock.h"
@@ -121,13 +122,26 @@ static void plan(struct store *store, const struct batch *batch)
     }
 }
 
+/* With a reference of the key. */
+static struct store_audit_settings audit_settings(struct store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    struct store_audit_settings settings = store->audit;
+    if (settings.key)
+        signature_key_ref(settings.key);
+    pthread_mutex_unlock(&store->lock);
+    return settings;
+}
+
 /* One transaction. */
 static bool run_batch(struct store *store, struct operation *chain, struct operation **rest,
                       struct error *error)
 {
+    struct store_audit_settings settings = audit_settings(store);
     struct batch batch = {.database = &store->database,
                           .pending = &store->pending,
                           .redaction = &store->redaction,
+                          .audit = &settings,
                           .sweep_again_ms = INT64_MAX};
     sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
     bool done = commit_batch(store, chain, &batch, rest, error);
@@ -136,12 +150,14 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     if (done) {
         atomic_store(&store->pending_count, store->pending.pending_total);
         plan(store, &batch);
+        audit_log_anchors(&batch);
     } else {
         sweep_no_later_than(store, clock_monotonic_ms() + RETRY_INTERVAL_MS);
     }
     publish(store, chain, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);
+    signature_key_unref(settings.key);
     return done;
 }
 

@@ -23,6 +23,8 @@ int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
+int cli_audit(int argc, char **argv);
+int cli_backup(int argc, char **argv);
 int cli_call(int argc, char **argv);
 int cli_login(int argc, char **argv);
 int cli_logout(int argc, char **argv);

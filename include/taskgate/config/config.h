@@ -17,7 +17,9 @@
 #include <time.h>
 
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
+#include "taskgate/core/signature.h"
 #include "taskgate/core/str.h"
 #include "taskgate/tls/client.h"
 #include "taskgate/tls/server.h"
@@ -241,6 +243,15 @@ struct config_limits {
     int64_t requests_per_second_per_principal; /* 0 is off */
 };
 
+/* How long the audit trail is kept, and how it is anchored. */
+struct config_audit {
+    int64_t keep_arguments_ms; /* 0: not at all */
+    int64_t keep_ms;           /* 0: for ever */
+    int64_t anchor_every_ms;   /* 0: never */
+    char *key_file;            /* or NULL */
+    struct signature_key *key; /* of that file, or NULL */
+};
+
 struct config_times {
     int64_t task_default_ttl_ms, task_max_ttl_ms;
     int64_t sync_forward_timeout_ms, execution_timeout_ms, connect_timeout_ms;
@@ -252,7 +263,8 @@ struct config_times {
 };
 
 struct config {
-    char *path; /* of the file it was read from */
+    char *path;                    /* of the file it was read from */
+    char digest[DIGEST_HEX_BYTES]; /* of its text and the texts of its policies */
     struct config_source *sources;
     size_t source_count;
     enum config_action default_action;
@@ -296,6 +308,7 @@ struct config {
     struct config_pseudo pseudo;
     struct config_limits limits;
     struct config_times times;
+    struct config_audit audit;
 };
 
 /* One thing that is wrong, or worth a warning, where it stands. */

@@ -12,3 +12,5 @@
 void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES]);
 /* Lower-case hex, NUL-terminated. */
 void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES]);
+/* Of several texts, one behind the other. */
+void digest_sha256_hex_of(const struct str *parts, size_t count, char hex[DIGEST_HEX_BYTES]);

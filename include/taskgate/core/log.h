@@ -40,12 +40,19 @@ bool log_level_parse(struct str name, enum log_level *level);
 void log_write(enum log_level level, const char *message, const struct log_field *fields,
                unsigned count);
 
+/* The same with the time that the line is about. */
+void log_write_at(int64_t wall_ms, enum log_level level, const char *message,
+                  const struct log_field *fields, unsigned count);
+
 /* The array starts with an unused entry so that a line without fields is legal C11. */
-#define LOG_AT(level, message, ...)                                                                \
-    log_write(level, message, (const struct log_field[]){{.name = NULL}, ##__VA_ARGS__} + 1,       \
-              (unsigned)(sizeof((const struct log_field[]){{.name = NULL}, ##__VA_ARGS__}) /       \
-                         sizeof(struct log_field)) -                                               \
-                  1)
+#define LOG_FIELDS(...)                                                                            \
+    (const struct log_field[]){{.name = NULL}, ##__VA_ARGS__} + 1,                                 \
+        (unsigned)(sizeof((const struct log_field[]){{.name = NULL}, ##__VA_ARGS__}) /             \
+                   sizeof(struct log_field)) -                                                     \
+            1
+#define LOG_AT(level, message, ...) log_write(level, message, LOG_FIELDS(__VA_ARGS__))
+#define log_info_at(wall_ms, message, ...)                                                         \
+    log_write_at(wall_ms, LOG_LEVEL_INFO, message, LOG_FIELDS(__VA_ARGS__))
 #define log_debug(message, ...) LOG_AT(LOG_LEVEL_DEBUG, message, ##__VA_ARGS__)
 #define log_info(message, ...) LOG_AT(LOG_LEVEL_INFO, message, ##__VA_ARGS__)
 #define log_warn(message, ...) LOG_AT(LOG_LEVEL_WARN, message, ##__VA_ARGS__)

@@ -13,5 +13,7 @@
 
 /* `value` has passed json_check(). Empty text counts as {}. */
 void canonical_write(struct str value, struct buffer *out);
+/* One string of the canonical form, with its quotes, of a decoded text. */
+void canonical_write_text(struct str text, struct buffer *out);
 /* SHA-256 hex of the canonical form. */
 void canonical_digest(struct str value, char hex[DIGEST_HEX_BYTES]);

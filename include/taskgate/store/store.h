@@ -18,6 +18,7 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/loop/loop.h"
+#include "taskgate/store/chain.h"
 #include "taskgate/task/task.h"
 
 struct store;
@@ -61,6 +62,7 @@ enum store_status {
 struct store_session;
 struct store_sign_in;
 struct store_audit_entry;
+struct store_audit_page;
 struct store_delivery;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
@@ -75,6 +77,7 @@ struct store_reply {
     const struct store_sign_in *sign_in;
     const struct store_audit_entry *audit; /* audit list */
     size_t audit_count;
+    const struct store_audit_page *audit_page;
     const struct store_delivery *deliveries; /* outbox */
     size_t delivery_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
@@ -202,6 +205,27 @@ struct store_audit_entry {
 };
 /* Of one task, oldest first. */
 void store_audit_list(struct store *store, struct str task_id, struct store_call call);
+
+/* Rows of the whole trail as canonical JSON. */
+struct store_audit_page {
+    char *rows; /* objects, with commas between them */
+    size_t rows_length;
+    int64_t last_sequence; /* of the last row; what was asked for where there is none */
+    bool has_more;
+    bool has_start;            /* older rows were removed: */
+    struct store_anchor start; /* the chain goes on from here */
+};
+/* At most `limit` rows behind the row `after`, oldest first; fewer where they are long. */
+void store_audit_page(struct store *store, int64_t after, size_t limit, struct store_call call);
+
+struct store_audit_settings {
+    int64_t keep_arguments_ms; /* 0: not at all */
+    int64_t keep_ms;           /* 0: for ever */
+    int64_t anchor_every_ms;   /* 0: never */
+    struct signature_key *key; /* signs anchors, or NULL; the store takes a reference of its own */
+};
+/* From now on. Without this call nothing is kept beside the rows, and they are kept for ever. */
+void store_audit_configure(struct store *store, const struct store_audit_settings *settings);
 
 /* ---- outbox: what operators' endpoints are to be told, noted in the transaction of the change
  * itself and kept until it is delivered or given up. src/notify delivers. ---- */

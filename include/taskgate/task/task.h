@@ -57,7 +57,9 @@ struct task {
     char *action;   /* the policy outcome it was created under: "approve", "forward" */
     char *decision; /* the decision on the call, as JSON for the log and the audit trail; "" once
                        the task is stored: only that trail keeps it */
-    char *request;  /* the client's body, byte for byte */
+    char *rule;     /* the glob of the rule that matched, or "" for the default action */
+    char policy_digest[65]; /* of the configuration that decided; "" when unknown */
+    char *request;          /* the client's body, byte for byte */
     size_t request_length;
     char *arguments;    /* JSON text of params.arguments, "{}" when absent */
     char *meta;         /* JSON text of params._meta without progressToken, "{}" when absent */

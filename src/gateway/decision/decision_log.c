@@ -11,8 +11,8 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/gateway/recorded_name.h"
 #include "taskgate/json/members.h"
+#include "taskgate/task/recorded_name.h"
 
 #define RULE_FIELDS 6
 #define FIELDS_MAX 10

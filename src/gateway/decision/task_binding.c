@@ -88,6 +88,8 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
     buffer_init(&text);
     decision_log_write_json(&text, &entry);
     task_set_text(&task->decision, buffer_str(&text));
+    task_set_text(&task->rule, str_from(decision->rule ? decision->rule->match : ""));
+    memcpy(task->policy_digest, origin->snapshot->config->digest, sizeof task->policy_digest);
     buffer_finish(&text);
 }
 

@@ -331,11 +331,11 @@ START_TEST(variables_are_replaced_before_the_text_is_yaml)
          "t.yaml:9:10: not_a_key: unknown key; known here: schema, sources, governance, approval, "
          "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
          "admin, execution, "
-         "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, notify\n"
+         "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"
          "t.yaml:10:1: bogus: unknown key; known here: schema, sources, governance, approval, "
          "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
          "admin, execution, "
-         "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, notify\n"},
+         "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"},
         /* text of a variable is not shown, because it may be a secret */
         {"execution: ${SET}\n", "t.yaml:9:12: execution: the value of the variable is not a time "
                                 "of execution; it may be on_approval, on_result\n"},

@@ -4,7 +4,7 @@
 
 #include "suites.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/gateway/recorded_name.h"
+#include "taskgate/task/recorded_name.h"
 
 START_TEST(short_names_are_kept_whole)
 {

@@ -1,5 +1,5 @@
 /* Cuts a long name between two characters, and adds a digest that tells it from others. */
-#include "taskgate/gateway/recorded_name.h"
+#include "taskgate/task/recorded_name.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,105 @@
+/* The audit trail, page by page. Contract "Audit". */
+#include "internal.h"
+
+#include "pending_reply.h"
+#include "query.h"
+#include "reply.h"
+#include "taskgate/json/members.h"
+
+#define LIMIT_DEFAULT 100
+#define LIMIT_MAX 1000
+
+static void write_start(struct buffer *body, const struct store_audit_page *page)
+{
+    const struct store_anchor *start = &page->start;
+    if (!page->has_start) {
+        buffer_append_text(body, "null");
+        return;
+    }
+    buffer_append_format(body, "{\"sequence\":%lld", (long long)start->place.sequence);
+    json_add_text(body, "hash", start->place.hash);
+    json_add_time(body, "time", start->at_ms);
+    if (*start->signature)
+        json_add_text(body, "signature", start->signature);
+    buffer_append_char(body, '}');
+}
+
+static void write_page(struct buffer *body, const struct store_audit_page *page)
+{
+    buffer_append_text(body, "{\"entries\":[");
+    buffer_append(body, str_slice(page->rows, page->rows_length));
+    buffer_append_text(body, "],\"nextAfter\":");
+    if (page->has_more)
+        buffer_append_format(body, "%lld", (long long)page->last_sequence);
+    else
+        buffer_append_text(body, "null");
+    buffer_append_text(body, ",\"start\":");
+    write_start(body, page);
+    buffer_append_char(body, '}');
+}
+
+static void answer_page(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = context;
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (exchange && reply->status == STORE_OK) {
+        struct buffer body;
+        buffer_init(&body);
+        write_page(&body, reply->audit_page);
+        reply_json(exchange, 200, &body);
+        buffer_finish(&body);
+    } else if (exchange) {
+        reply_error(exchange, REPLY_UNAVAILABLE, "the database does not answer, see the log", NULL);
+    }
+    pending_reply_destroy(pending);
+}
+
+struct page_query {
+    uint64_t after, limit;
+};
+
+static bool read_number(struct str text, const char *name, uint64_t most, uint64_t *number,
+                        struct error *error)
+{
+    return (str_to_u64(text, number) && *number <= most) ||
+           error_set(error, "%s is not a whole number from 0 to %llu", name,
+                     (unsigned long long)most);
+}
+
+static bool read_parameter(struct page_query *query, struct str key, struct str value,
+                           struct error *error)
+{
+    if (str_equal(key, STR("after")))
+        return read_number(value, "after", INT64_MAX, &query->after, error);
+    if (str_equal(key, STR("limit")))
+        return read_number(value, "limit", LIMIT_MAX, &query->limit, error) &&
+               (query->limit > 0 || error_set(error, "limit is at least 1"));
+    return error_set(error, "\"%.*s\" is not a parameter here; there are after and limit",
+                     STR_ARGS(key));
+}
+
+static bool read_query(struct page_query *query, struct str text, struct error *error)
+{
+    *query = (struct page_query){.after = 0, .limit = LIMIT_DEFAULT};
+    while (text.length > 0) {
+        struct str parameter, key, value;
+        str_cut(text, '&', &parameter, &text);
+        str_cut(parameter, '=', &key, &value);
+        if (parameter.length > 0 && !read_parameter(query, key, value, error))
+            return false;
+    }
+    return true;
+}
+
+void audit_list(const struct request *request)
+{
+    struct page_query query;
+    struct error error = {""};
+    if (!read_query(&query, http_query(request->exchange), &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        return;
+    }
+    struct pending_reply *pending = pending_reply_create(request);
+    store_audit_page(request->admin->store, (int64_t)query.after, (size_t)query.limit,
+                     (struct store_call){request->admin->loop, answer_page, pending});
+}

@@ -1,0 +1,40 @@
+/*
+ * Rows of the audit trail for commands: from the store's file, from a running gateway, or from a
+ * file that was exported.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/str.h"
+#include "taskgate/store/chain.h"
+
+/* Where the rows come from; at most one is set. Without any: a running gateway when TASKGATE_TOKEN
+ * is set, else the store that the usual configuration names. */
+struct audit_place {
+    const char *config, *store, *file;
+};
+
+/* A row's JSON, valid during the call only. False ends the reading. */
+typedef bool (*audit_visitor)(void *context, struct str row);
+
+struct audit_source {
+    enum { AUDIT_SOURCE_STORE, AUDIT_SOURCE_ENDPOINT, AUDIT_SOURCE_FILE } kind;
+    char *path;                /* of the store or the file */
+    struct signature_key *key; /* of the configuration that was read, or NULL */
+    bool has_start;            /* of an endpoint, after reading: older rows were removed */
+    struct store_anchor start;
+};
+
+/* false after a word on stderr (exit CLI_USAGE). Finish it either way. */
+bool audit_source_find(struct audit_source *source, const struct audit_place *place);
+void audit_source_finish(struct audit_source *source);
+/* Every row from `since_ms` on, oldest first. An exit code; what went wrong is said on stderr. */
+int audit_source_read(struct audit_source *source, int64_t since_ms, audit_visitor visitor,
+                      void *context);
+
+/* "7d", or a time; a word on stderr when it is neither. */
+bool audit_read_since(const char *text, int64_t *since_ms);
+/* {"sequence", "hash", "time", "signature"?}, also as the log has it. */
+bool audit_read_anchor(struct str object, struct store_anchor *anchor);

@@ -1,0 +1,53 @@
+/* taskgate backup: one file that holds the store as it is at one moment. */
+#include "taskgate/cli/cli.h"
+
+#include "taskgate/store/trail.h"
+
+#include "audit_source.h"
+#include "options.h"
+
+static int copy_store(const struct audit_place *place, const char *target)
+{
+    struct audit_source source;
+    struct error error = {""};
+    int code = CLI_USAGE;
+    if (audit_source_find(&source, place)) {
+        code = CLI_DONE;
+        if (!store_backup(source.path, target, &error)) {
+            options_complain("%s", error.message);
+            code = CLI_FAILURE;
+        }
+    }
+    audit_source_finish(&source);
+    return code;
+}
+
+int cli_backup(int argc, char **argv)
+{
+    struct audit_place place = {NULL, NULL, NULL};
+    const char *target = NULL;
+    const struct option options[] = {
+        {"config", "FILE", "the configuration that names the store", &place.config, NULL},
+        {"store", "FILE", "the store itself", &place.store, NULL},
+    };
+    const struct command command = {
+        .usage = "taskgate backup FILE [--config FILE | --store FILE]",
+        .synopsis =
+            "Copies the store to a new FILE with mode 0600, as it is at one moment, while the\n"
+            "gateway runs. A file that is there already is not touched.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_name = "FILE",
+    };
+    switch (options_read(&command, argc, argv, &target)) {
+    case OPTIONS_HELPED:
+        return CLI_DONE;
+    case OPTIONS_WRONG:
+        return CLI_USAGE;
+    case OPTIONS_READ:
+        break;
+    }
+    return copy_store(&place, target);
+}
