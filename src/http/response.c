@@ -71,6 +71,7 @@ static void set_head(struct http_exchange *exchange, int status, const struct ht
 
     request->res.status = status;
     request->res.reason = status_reason(status);
+    request->res.headers.size = 0; /* of one that was prepared */
     if (header_count > 0)
         copy_headers(request, headers, header_count);
     exchange->has_no_body =
@@ -118,10 +119,13 @@ static void send_bytes(struct http_exchange *exchange, h2o_send_state_t state)
         head_watched(server, request);
 }
 
-/* Hands over what has collected; with FINAL the request may be gone on return. */
+/* Hands over what has collected; with FINAL the request may be gone on return. The first response
+ * of a server ends with a second call, so that its head can be watched. */
 static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
 {
     struct buffer swapped = exchange->sending;
+    if (exchange->waiting.length > 0 && head_watch(exchange->connection->server, exchange->request))
+        state = H2O_SEND_STATE_IN_PROGRESS;
     exchange->sending = exchange->waiting;
     exchange->waiting = swapped;
     exchange->in_flight = true;
@@ -165,21 +169,47 @@ void responses_close(struct http_server *server)
 
 /* ---- a whole response ---- */
 
+void http_prepare(struct http_exchange *exchange, int status, const struct http_header *headers,
+                  size_t header_count)
+{
+    assert(!exchange->started);
+    if (!exchange->ended)
+        set_head(exchange, status, headers, header_count);
+}
+
+/* The body, if there is one, is waiting. */
+static void respond(struct http_exchange *exchange, size_t length)
+{
+    if (status_has_body(exchange->request->res.status))
+        exchange->request->res.content_length = length;
+    exchange_end(exchange);
+    start(exchange);
+    finish_later(exchange);
+}
+
 void http_respond(struct http_exchange *exchange, int status, const struct http_header *headers,
                   size_t header_count, struct str body)
 {
-    assert(!exchange->started);
+    http_prepare(exchange, status, headers, header_count);
     if (exchange->ended)
         return;
-    h2o_req_t *request = exchange->request;
-    set_head(exchange, status, headers, header_count);
-    if (status_has_body(status))
-        request->res.content_length = body.length;
-    exchange_end(exchange);
-    start(exchange);
     if (!exchange->has_no_body)
         buffer_append(&exchange->waiting, body);
-    finish_later(exchange);
+    respond(exchange, body.length);
+}
+
+void http_respond_prepared(struct http_exchange *exchange, struct buffer *body)
+{
+    assert(!exchange->started);
+    struct buffer taken = *body;
+    size_t length = body->length;
+    buffer_init(body);
+    if (exchange->ended || exchange->has_no_body)
+        buffer_finish(&taken);
+    if (exchange->ended)
+        return;
+    exchange->waiting = taken;
+    respond(exchange, length);
 }
 
 void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
@@ -196,11 +226,16 @@ void http_stream_start(struct http_exchange *exchange, int status,
                        const struct http_header *headers, size_t header_count,
                        int64_t content_length)
 {
+    http_prepare(exchange, status, headers, header_count);
+    http_stream_start_prepared(exchange, content_length);
+}
+
+void http_stream_start_prepared(struct http_exchange *exchange, int64_t content_length)
+{
     assert(!exchange->started);
     if (exchange->ended)
         return;
-    set_head(exchange, status, headers, header_count);
-    if (content_length >= 0 && status_has_body(status)) {
+    if (content_length >= 0 && status_has_body(exchange->request->res.status)) {
         exchange->request->res.content_length = (size_t)content_length;
         exchange->length_left = exchange->has_no_body ? -1 : content_length;
     }

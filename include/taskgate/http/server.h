@@ -121,6 +121,15 @@ void http_respond(struct http_exchange *exchange, int status, const struct http_
 void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
                        struct str body);
 
+/* ---- a response whose head is known before it is decided how it goes on ---- */
+/* Copies status and headers. Any other response may still be sent in its place. */
+void http_prepare(struct http_exchange *exchange, int status, const struct http_header *headers,
+                  size_t header_count);
+/* As http_respond() and http_stream_start(), with what was prepared. Takes over what is in `body`,
+ * which is empty afterwards. */
+void http_respond_prepared(struct http_exchange *exchange, struct buffer *body);
+void http_stream_start_prepared(struct http_exchange *exchange, int64_t content_length);
+
 /* ---- a streamed response ---- */
 /* Status and headers are sent with the first bytes, or by http_stream_flush(). Copies the
  * headers. content_length < 0: unknown, chunked (any status; to HTTP/1.0 the end is the end

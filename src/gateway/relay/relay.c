@@ -21,7 +21,6 @@ static void relay_destroy(struct relay *relay)
     notification_stream_close(relay->stream);
     buffer_finish(&relay->behind);
     buffer_finish(&relay->glimpse);
-    headers_finish(&relay->headers);
     reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->kept);
     MAGIC_CLEAR(relay);
@@ -146,12 +145,13 @@ void relay_send_down(struct relay *relay, struct str bytes)
         upstream_call_pause(relay->upstream);
 }
 
-static void start_stream(struct relay *relay, const struct headers *headers)
+/* With the head that was prepared. */
+static void start_stream(struct relay *relay)
 {
     struct call *call = relay->call;
     http_on_drained(call->exchange, on_drained, relay);
-    http_stream_start(call->exchange, relay->status, headers->items, headers->count,
-                      relay->mode == RELAY_BYTES ? relay->content_length : -1);
+    http_stream_start_prepared(call->exchange,
+                               relay->mode == RELAY_BYTES ? relay->content_length : -1);
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
@@ -190,7 +190,7 @@ static bool has_id_to_look_at(const struct relay *relay)
 static void let_down(struct relay *relay)
 {
     relay->mode = RELAY_BYTES;
-    start_stream(relay, &relay->headers);
+    start_stream(relay);
     relay_send_down(relay, buffer_str(&relay->kept));
     buffer_clear(&relay->kept);
 }
@@ -231,19 +231,18 @@ static void on_head(void *context, int status, const struct http_header *items, 
         reply_event_check_init(&relay->reply, call->envelope.id);
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
     bool is_stream = headers_name_event_stream(&headers);
+    http_prepare(call->exchange, status, headers.items, headers.count);
+    headers_finish(&headers);
     if (reads && relay->is_encoded) {
         relay_fail(relay, RELAY_UNREADABLE);
     } else if (reads && !is_stream) {
         relay->mode = RELAY_WHOLE;
-        take_headers(call, &relay->headers, items, count);
     } else if (relay->is_looked_at && !is_stream) {
         relay->mode = RELAY_LOOKING;
-        take_headers(call, &relay->headers, items, count);
     } else {
         relay->mode = is_stream ? RELAY_EVENTS : RELAY_BYTES;
-        start_stream(relay, &headers);
+        start_stream(relay);
     }
-    headers_finish(&headers);
 }
 
 static void count_too_large(void)
@@ -291,10 +290,13 @@ static void take_events(struct relay *relay, struct str bytes)
     }
 }
 
+/* What is whole already goes down with its end. */
 static void look_at(struct relay *relay, struct str bytes)
 {
+    size_t so_far = relay->kept.length + bytes.length;
     bool is_known = relay->reply.message.verdict != REPLY_UNKNOWN;
-    if (!is_known && relay->kept.length + bytes.length <= LOOKING_BYTES) {
+    bool is_whole = relay->content_length >= 0 && so_far == (size_t)relay->content_length;
+    if ((!is_known || is_whole) && so_far <= LOOKING_BYTES) {
         buffer_append(&relay->kept, bytes);
     } else {
         let_down(relay);
@@ -321,6 +323,23 @@ static void on_body(void *context, struct str bytes)
 
 /* ---- the end ---- */
 
+/* With the head that was prepared. Takes over what is in `body`. */
+static void respond(struct relay *relay, struct buffer *body)
+{
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond_prepared(exchange, body);
+}
+
+static void answer_held(struct relay *relay)
+{
+    struct buffer body = relay->kept;
+    buffer_init(&relay->kept);
+    respond(relay, &body);
+}
+
 static void answer_whole(struct relay *relay)
 {
     struct buffer message;
@@ -336,16 +355,7 @@ static void answer_whole(struct relay *relay)
         }
         buffer_append(&message, text);
     }
-    struct headers headers = relay->headers;
-    int status = relay->status;
-    headers_init(&relay->headers, true);
-    struct call *call = relay_finish(relay);
-    struct http_exchange *exchange = call->exchange;
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, status, headers.items, headers.count, buffer_str(&message));
-    headers_finish(&headers);
-    buffer_finish(&message);
+    respond(relay, &message);
 }
 
 static void end_stream(struct relay *relay)
@@ -366,10 +376,12 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     call_counters_upstream(source, relay->status,
                            loop_now_ms(call->worker->loop) - relay->started_ms);
     relay->upstream = NULL; /* gone when this returns */
-    if (relay->mode == RELAY_LOOKING)
+    if (relay->mode == RELAY_LOOKING && result != UPSTREAM_DONE)
         let_down(relay);
     if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
         answer_whole(relay);
+    } else if (result == UPSTREAM_DONE && relay->mode == RELAY_LOOKING) {
+        answer_held(relay);
     } else if (result == UPSTREAM_DONE && relay->mode != RELAY_WAITING) {
         end_stream(relay);
     } else {
@@ -398,7 +410,6 @@ void relay_start(struct call *call, const struct relay_options *options)
     relay->started_ms = loop_now_ms(call->worker->loop);
     headers_init_in(&headers, room, HEADERS_ROOM);
     buffer_init(&relay->glimpse);
-    headers_init(&relay->headers, true);
     buffer_init(&relay->kept);
     sse_splitter_init(&relay->splitter);
     headers_from_call(&headers, call);

@@ -30,7 +30,6 @@ struct relay {
     struct call *call;
     struct relay_options options;
     struct upstream_call *upstream;
-    struct headers headers; /* copies, of a response that is held */
     enum relay_mode mode;
     int status;
     struct buffer kept; /* what has not gone down: all so far, or a part of an event */
