@@ -26,6 +26,7 @@
 #include "run/quota.h"
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
+#include "state/accepted_pairs.h"
 #include "state/server_status.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -72,6 +73,7 @@ struct gateway *gateway_create(struct store *store)
     MAGIC_SET(gateway, GATEWAY_MAGIC);
     gateway->store = store;
     gateway->sessions = sessions_create();
+    gateway->accepted_pairs = accepted_pairs_create();
     gateway->catalog = catalog_create();
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->list_cache = list_cache_create();
@@ -108,6 +110,7 @@ void gateway_destroy(struct gateway *gateway)
     list_cache_destroy(gateway->list_cache);
     rewritten_lists_destroy(gateway->rewritten_lists);
     catalog_destroy(gateway->catalog);
+    accepted_pairs_destroy(gateway->accepted_pairs);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);
     MAGIC_CLEAR(gateway);

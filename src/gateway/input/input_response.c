@@ -4,6 +4,7 @@
 
 #include "input_internal.h"
 #include "request/client_profile.h"
+#include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -229,9 +230,9 @@ static void respond_for(struct call *call, struct kept_input *kept)
  * refuse its response. */
 static bool is_stranger(const struct call *call)
 {
-    return sessions_accepted_ago_ms(call->worker->gateway->sessions, str_from(call->source->id),
-                                    str_from(call->session), str_from(call->token),
-                                    clock_monotonic_ms()) == INT64_MAX;
+    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
+                                 str_from(call->session), str_from(call->token),
+                                 clock_monotonic_ms()) == INT64_MAX;
 }
 
 bool input_take_response(struct call *call)

@@ -5,6 +5,7 @@
 #include "credential_check.h"
 #include "request/call_part.h"
 #include "rpc_call.h"
+#include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -100,8 +101,8 @@ static void on_pong(void *context, const struct rpc_call_reply *reply)
     } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable) {
         call_note_acceptance(call, session);
         call->next(call);
-    } else if (sessions_accepted_ago_ms(gateway->sessions, source, session, token,
-                                        clock_monotonic_ms()) != INT64_MAX) {
+    } else if (accepted_pairs_ago_ms(gateway->accepted_pairs, source, session, token,
+                                     clock_monotonic_ms()) != INT64_MAX) {
         call->next(call); /* the server is down, and has accepted them before */
     } else {
         store_pair_get(gateway->store, source, session, token, call_to_store(call, on_known_pair));
@@ -111,9 +112,9 @@ static void on_pong(void *context, const struct rpc_call_reply *reply)
 void credential_check_then(struct call *call, call_step next)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_pong};
-    int64_t ago = sessions_accepted_ago_ms(call->worker->gateway->sessions,
-                                           str_from(call->source->id), str_from(call->session),
-                                           str_from(call->token), clock_monotonic_ms());
+    int64_t ago =
+        accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
+                              str_from(call->session), str_from(call->token), clock_monotonic_ms());
     /* A verified token needs nobody to vouch for it, and the server may not know it at all. */
     if (call->identity || ago <= ACCEPTED_FOR_MS) {
         next(call);

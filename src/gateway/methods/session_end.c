@@ -5,6 +5,7 @@
 #include "input/input_request.h"
 #include "relay/relay.h"
 #include "run/execution.h"
+#include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 
 /* "No such session" ends one only for a client that upstream has known in it: to a stranger a
@@ -13,9 +14,9 @@ static bool has_ended(const struct call *call, int status)
 {
     if (status != 404)
         return status >= 200 && status < 300;
-    return sessions_accepted_ago_ms(call->worker->gateway->sessions, str_from(call->source->id),
-                                    str_from(call->session), str_from(call->token),
-                                    clock_monotonic_ms()) != INT64_MAX;
+    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
+                                 str_from(call->session), str_from(call->token),
+                                 clock_monotonic_ms()) != INT64_MAX;
 }
 
 /* Ends what upstream has ended: undecided tasks of the session are cancelled, except those that an
@@ -28,7 +29,8 @@ static void on_head(struct call *call, int status, const struct headers *headers
     char key[CLIENT_KEY_BYTES];
     if (!call->session[0] || !has_ended(call, status))
         return;
-    sessions_remove(gateway->sessions, source, session, str_from(call->token));
+    sessions_remove(gateway->sessions, source, session);
+    accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, nobody);
     client_key_of_session(call->source, call->session, key);

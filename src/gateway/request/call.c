@@ -8,6 +8,7 @@
 #include "call_part.h"
 #include "call_pool.h"
 #include "deferred_response.h"
+#include "state/accepted_pairs.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -61,10 +62,14 @@ void call_note_acceptance(struct call *call, struct str session)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), token = str_from(call->token);
-    if (sessions_accept(gateway->sessions, source, session, token, clock_monotonic_ms(),
-                        &call->snapshot->config->limits))
+    char *forgotten; /* another session of the token */
+    if (accepted_pairs_note(gateway->accepted_pairs, source, session, token, clock_monotonic_ms(),
+                            &call->snapshot->config->limits, &forgotten))
         store_pair_put(gateway->store, source, session, token, clock_now_ms(),
                        (struct store_call){call->worker->loop, NULL, NULL});
+    if (forgotten)
+        sessions_remove(gateway->sessions, source, str_from(forgotten));
+    free(forgotten);
 }
 
 /* The client has gone. A task that the call has become goes on without it. */

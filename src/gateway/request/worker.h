@@ -15,6 +15,7 @@
 #include "taskgate/task/task.h"
 #include "taskgate/upstream/upstream.h"
 
+struct accepted_pairs;
 struct catalog;
 struct detached_callbacks;
 struct inbox_table;
@@ -36,7 +37,8 @@ struct token_worker;
 struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
-    struct sessions *sessions;
+    struct sessions *sessions;             /* state/session_table.h */
+    struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
     struct catalog *catalog;
     struct list_cache *list_cache;
     struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */

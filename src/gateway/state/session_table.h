@@ -1,8 +1,7 @@
 /*
- * What the gateway knows of upstream's sessions: what each negotiated, and which tokens
- * upstream has accepted in it. Shared by all workers, in shards with short locks; bounded
- * (`limits.sessions`, `limits.sessions_per_principal`): the session not seen for longest makes
- * room, of all or of the same token. Any thread.
+ * The sessions between clients and servers: what each side said of itself. Shared by all workers,
+ * in shards with short locks, and bounded (`limits.sessions`): the session not seen for longest
+ * makes room. Any thread.
  */
 #pragma once
 
@@ -53,15 +52,5 @@ void sessions_put(struct sessions *sessions, struct str source, struct str sessi
 /* The session has been seen with it. */
 bool sessions_get(struct sessions *sessions, struct str source, struct str session,
                   struct session_facts *facts);
-/* The session has ended; `token` ended it, and is no longer accepted in it. */
-void sessions_remove(struct sessions *sessions, struct str source, struct str session,
-                     struct str token);
-
-/* Upstream has answered a request of this session (digest, may be empty) and token (digest,
- * may be empty). True when this is news, so that it should be written to the store. */
-bool sessions_accept(struct sessions *sessions, struct str source, struct str session,
-                     struct str token, int64_t monotonic_ms, const struct config_limits *limits);
-/* How long ago upstream last accepted the pair, which has been seen with it; INT64_MAX when it
- * never did. */
-int64_t sessions_accepted_ago_ms(struct sessions *sessions, struct str source, struct str session,
-                                 struct str token, int64_t monotonic_ms);
+/* The session has ended. */
+void sessions_remove(struct sessions *sessions, struct str source, struct str session);

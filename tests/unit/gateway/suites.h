@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+TCase *accepted_pairs_tests(void);
 TCase *arguments_tests(void);
 TCase *authorization_tests(void);
 TCase *broadcast_tests(void);

@@ -11,6 +11,7 @@
 #include "methods/list_cache.h"
 #include "methods/rate_limit.h"
 #include "run/quota.h"
+#include "state/accepted_pairs.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
@@ -21,6 +22,7 @@ enum { THREADS = 4, ROUNDS = 400 };
 
 struct shared {
     struct sessions *sessions;
+    struct accepted_pairs *pairs;
     struct catalog *catalog;
     struct list_cache *list_cache;
     struct rate_limit *rate_limit;
@@ -49,13 +51,17 @@ static struct snapshot *make_snapshot(void)
 static void use_sessions(struct shared *shared, struct str name, int round)
 {
     struct session_facts facts = {.known = true}, seen;
+    char *forgotten;
     static const struct config_limits limits = {.sessions = 50, .sessions_per_principal = 20};
     sessions_put(shared->sessions, STR("up"), name, &facts, 50);
-    sessions_accept(shared->sessions, STR("up"), name, STR("t"), round, &limits);
+    accepted_pairs_note(shared->pairs, STR("up"), name, STR("t"), round, &limits, &forgotten);
+    free(forgotten);
     sessions_get(shared->sessions, STR("up"), name, &seen);
-    sessions_accepted_ago_ms(shared->sessions, STR("up"), name, STR("t"), round);
-    if (round % 7 == 0)
-        sessions_remove(shared->sessions, STR("up"), name, STR("t"));
+    accepted_pairs_ago_ms(shared->pairs, STR("up"), name, STR("t"), round);
+    if (round % 7 == 0) {
+        sessions_remove(shared->sessions, STR("up"), name);
+        accepted_pairs_remove(shared->pairs, STR("up"), name, STR("t"));
+    }
 }
 
 static void use_catalog(struct shared *shared, struct str name, int round)
@@ -102,6 +108,7 @@ static void *work(void *context)
 START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
 {
     struct shared shared = {.sessions = sessions_create(),
+                            .pairs = accepted_pairs_create(),
                             .catalog = catalog_create(),
                             .list_cache = list_cache_create(),
                             .rate_limit = rate_limit_create(),
@@ -119,6 +126,7 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     rate_limit_destroy(shared.rate_limit);
     list_cache_destroy(shared.list_cache);
     catalog_destroy(shared.catalog);
+    accepted_pairs_destroy(shared.pairs);
     sessions_destroy(shared.sessions);
     metrics_finish();
 }

@@ -1,0 +1,116 @@
+/* Shards of entries, each with a line from the longest unseen to the last seen. */
+#include "seen_table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+#define SHARD_COUNT 16
+
+struct seen_shard {
+    const struct seen_table *table;
+    pthread_mutex_t lock;
+    struct map *entries;
+    struct list recent;
+};
+
+struct seen_table {
+    struct seen_shard shards[SHARD_COUNT];
+    size_t entry_bytes;
+    void (*forgotten)(void *context, const struct seen_entry *entry);
+    void *context;
+};
+
+struct seen_table *
+seen_table_create(size_t entry_bytes,
+                  void (*forgotten)(void *context, const struct seen_entry *entry), void *context)
+{
+    struct seen_table *table = memory_alloc(sizeof *table);
+    table->entry_bytes = entry_bytes;
+    table->forgotten = forgotten;
+    table->context = context;
+    for (size_t i = 0; i < SHARD_COUNT; i++) {
+        table->shards[i].table = table;
+        pthread_mutex_init(&table->shards[i].lock, NULL);
+        table->shards[i].entries = map_create();
+        list_init(&table->shards[i].recent);
+    }
+    return table;
+}
+
+static void entry_destroy(void *value)
+{
+    struct seen_entry *entry = value;
+    free(entry->key);
+    free(entry);
+}
+
+void seen_table_destroy(struct seen_table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < SHARD_COUNT; i++) {
+        map_destroy(table->shards[i].entries, entry_destroy);
+        pthread_mutex_destroy(&table->shards[i].lock);
+    }
+    free(table);
+}
+
+struct seen_shard *seen_table_lock(struct seen_table *table, struct str key)
+{
+    struct seen_shard *shard = &table->shards[str_hash(key) >> 32 & (SHARD_COUNT - 1)];
+    pthread_mutex_lock(&shard->lock);
+    return shard;
+}
+
+void seen_shard_unlock(struct seen_shard *shard)
+{
+    pthread_mutex_unlock(&shard->lock);
+}
+
+struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key)
+{
+    struct seen_entry *entry = map_get(shard->entries, key);
+    if (entry) {
+        list_remove(&entry->node);
+        list_append(&shard->recent, &entry->node);
+    }
+    return entry;
+}
+
+static void forget(struct seen_shard *shard, struct seen_entry *entry)
+{
+    list_remove(&entry->node);
+    map_remove(shard->entries, str_from(entry->key));
+    if (shard->table->forgotten)
+        shard->table->forgotten(shard->table->context, entry);
+    entry_destroy(entry);
+}
+
+struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit)
+{
+    struct seen_entry *entry = seen_shard_find(shard, key);
+    if (entry)
+        return entry;
+    /* Twice its share, because keys do not spread evenly over the shards. */
+    size_t most = (size_t)(limit > 0 ? limit : 1) * 2 / SHARD_COUNT + 1;
+    if (map_count(shard->entries) >= most) {
+        forget(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
+        metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
+    }
+    entry = memory_alloc(shard->table->entry_bytes);
+    entry->key = memory_copy_str(key);
+    map_put(shard->entries, key, entry);
+    list_append(&shard->recent, &entry->node);
+    return entry;
+}
+
+void seen_shard_forget(struct seen_shard *shard, struct str key)
+{
+    struct seen_entry *entry = map_get(shard->entries, key);
+    if (entry)
+        forget(shard, entry);
+}

@@ -1,0 +1,39 @@
+/*
+ * A bounded table in shards with short locks. Past its limit a shard forgets the entry that has not
+ * been seen for longest. For the tables of sessions and of accepted credentials, which many
+ * workers look into at once. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/list.h"
+#include "taskgate/core/str.h"
+
+struct seen_table;
+struct seen_shard;
+
+/* The first member of each entry. */
+struct seen_entry {
+    struct list node; /* in its shard, the longest unseen first */
+    char *key;        /* NUL-terminated */
+};
+
+/* `entry_bytes` is the size of the struct around the seen_entry. `forgotten` (may be NULL) is
+ * called under the shard's lock for each entry that leaves before the table's end. */
+struct seen_table *
+seen_table_create(size_t entry_bytes,
+                  void (*forgotten)(void *context, const struct seen_entry *entry), void *context);
+void seen_table_destroy(struct seen_table *table); /* NULL is allowed */
+
+/* The shard of the key, locked. Its entries may be used until seen_shard_unlock(). */
+struct seen_shard *seen_table_lock(struct seen_table *table, struct str key);
+void seen_shard_unlock(struct seen_shard *shard);
+/* The entry, which has been seen now; NULL without one. */
+struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key);
+/* The same; without one a new entry, zeroed behind its head. Past `limit` entries of all shards
+ * another one is forgotten, and counted in limits_reached_total. */
+struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit);
+void seen_shard_forget(struct seen_shard *shard, struct str key);
