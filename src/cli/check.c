@@ -83,7 +83,10 @@ static void add_rule(struct table *table, const struct config *config,
     if (rule)
         buffer_append_format(&text, "%zu", decision.rule_index);
     table_add(table, rule ? buffer_str(&text) : STR("-"));
-    table_add(table, rule ? str_from(rule->match) : STR("anything else"));
+    buffer_clear(&text);
+    buffer_append_format(&text, "%s%s", rule ? rule->match : "anything else",
+                         rule && rule->has_principals ? " (for some callers)" : "");
+    table_add(table, buffer_str(&text));
     buffer_clear(&text);
     append_sources(&text, rule ? &rule->sources : &every_source);
     table_add(table, buffer_str(&text));

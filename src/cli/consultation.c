@@ -33,23 +33,60 @@ static bool check_object(const char *option, const char *text)
     return false;
 }
 
+static const struct {
+    const char *name;
+    enum json_type type;
+} principal_members[] = {
+    {"name", JSON_STRING},    {"client_name", JSON_STRING}, {"client_version", JSON_STRING},
+    {"subject", JSON_STRING}, {"issuer", JSON_STRING},      {"groups", JSON_ARRAY},
+    {"scopes", JSON_ARRAY},
+};
+#define PRINCIPAL_NAMES "name, client_name, client_version, subject, issuer, groups and scopes"
+
+static bool is_list_of_texts(struct str array)
+{
+    size_t position = 0;
+    struct str element;
+    while (json_next_element(array, &position, &element)) {
+        if (json_type(element) != JSON_STRING)
+            return false;
+    }
+    return true;
+}
+
+/* NULL: it is as it must be. */
+static const char *complaint_of(struct str key, struct str value)
+{
+    for (size_t i = 0; i < sizeof principal_members / sizeof *principal_members; i++) {
+        if (!str_equal(key, str_from(principal_members[i].name)))
+            continue;
+        bool is_list = principal_members[i].type == JSON_ARRAY;
+        bool is_good =
+            json_type(value) == principal_members[i].type && (!is_list || is_list_of_texts(value));
+        return is_good ? NULL : is_list ? "must be a list of texts" : "must be text";
+    }
+    return "is not one of " PRINCIPAL_NAMES;
+}
+
 /* A name that is passed over would be another caller than the one that was meant. */
 static bool check_principal(struct str object)
 {
-    static const char *const names[] = {"name", "client_name", "client_version"};
     size_t position = 0;
     for (struct str key, value; json_next_member(object, &position, &key, &value);) {
-        bool is_known = false;
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            is_known = is_known || str_equal(key, str_from(names[i]));
-        if (is_known && json_type(value) == JSON_STRING)
+        const char *complaint = complaint_of(key, value);
+        if (!complaint)
             continue;
-        options_complain("--principal: %.*s %s", STR_ARGS(key),
-                         is_known ? "must be text"
-                                  : "is not one of name, client_name and client_version");
+        options_complain("--principal: %.*s %s", STR_ARGS(key), complaint);
         return false;
     }
-    return true;
+    bool is_verified = json_type(json_member(object, "subject")) == JSON_STRING;
+    bool has_words = json_member(object, "groups").length || json_member(object, "issuer").length ||
+                     json_member(object, "scopes").length;
+    if (is_verified || !has_words)
+        return true;
+    options_complain("--principal: subject is missing, without which there are no issuer, groups "
+                     "and scopes");
+    return false;
 }
 
 static bool read_principal(struct consultation *consultation, const char *text)
@@ -64,6 +101,7 @@ static bool read_principal(struct consultation *consultation, const char *text)
         consultation->client_name = json_string_text(json_member(object, "client_name"), NULL);
         consultation->client_version =
             json_string_text(json_member(object, "client_version"), NULL);
+        consultation->request.verified = verified_caller_read(&consultation->caller, object);
     }
     if (!consultation->owner)
         consultation->owner = memory_copy_text("anonymous");
@@ -132,6 +170,7 @@ void consultation_finish(struct consultation *consultation)
     free(consultation->owner);
     free(consultation->client_name);
     free(consultation->client_version);
+    verified_caller_finish(&consultation->caller);
 }
 
 /* ---- the decision ---- */

@@ -7,10 +7,12 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/gateway/snapshot.h"
 
+#include "verified_caller.h"
+
 /* As given on the command line; NULL where it was not. */
 struct consultation_options {
     const char *arguments;   /* JSON object */
-    const char *principal;   /* the owner's name, or a JSON object with name, client_name … */
+    const char *principal;   /* the owner's name, or a JSON object with name, subject, groups … */
     const char *at;          /* a time as RFC 3339 has it, or a date */
     const char *annotations; /* JSON object of the server's hints on the tool */
 };
@@ -22,6 +24,7 @@ struct consultation {
     struct policy_trace trace;
     const char *gate;                           /* which one stops or holds the call; NULL: none */
     char *owner, *client_name, *client_version; /* the texts that the facts point to */
+    struct verified_caller caller;              /* what the request points to */
 };
 
 /* Whether anything was said of the call. */

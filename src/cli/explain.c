@@ -80,7 +80,10 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
                                const struct consultation *consultation, bool json)
 {
     struct buffer reason = {0}, quoted = {0}, more = {0};
-    const struct policy_request request = {.source = source, .name = str_from(tool)};
+    const struct policy_request request = {.source = source,
+                                           .name = str_from(tool),
+                                           .verified = consultation ? consultation->request.verified
+                                                                    : NULL};
     judgement_write_reason(&reason, snapshot, source, str_from(tool), ruled);
     if (json) {
         struct policy_decision shown = *ruled;
@@ -97,6 +100,8 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
         append_text(out, snapshot, source, tool, ruled, buffer_str(&reason));
         if (consultation)
             consultation_write_text(out, consultation);
+        else if (policy_hangs_on_caller(snapshot->policy, &request))
+            append_row(out, "Decision", STR("depends on the caller: give --principal"));
         else if (ruled->action == ACTION_POLICY)
             append_row(out, "Decision", STR("depends on the call: give --args and --principal"));
         shadow_view_write_text(out, snapshot, &request, consultation);
@@ -115,7 +120,8 @@ static int explain(const struct snapshot *snapshot, const char *tool, const char
         return CLI_USAGE;
     int code = CLI_USAGE;
     if (consultation_init(&consultation, options)) {
-        struct policy_request request = {.source = source, .name = str_from(tool)};
+        struct policy_request request = {
+            .source = source, .name = str_from(tool), .verified = consultation.request.verified};
         struct policy_decision ruled;
         struct buffer text;
         bool is_wanted = consultation_is_wanted(options);
@@ -139,7 +145,7 @@ int cli_explain(int argc, char **argv)
     bool json = false;
     const struct option options[] = {
         {"args", "JSON", "the arguments of a call, for Cedar policies", &call.arguments, NULL},
-        {"principal", "WHO", "the caller: an owner, or {\"name\", \"client_name\", …}",
+        {"principal", "WHO", "the caller: an owner, or {\"subject\", \"groups\", …}",
          &call.principal, NULL},
         {"at", "TIME", "the time of the call; by default now", &call.at, NULL},
         {"annotations", "JSON", "the server's hints, such as {\"readOnlyHint\": true}",

@@ -51,22 +51,44 @@ static void read_arguments(struct reading *reading, const struct node *node, con
         report_error(&reading->report, node, path, NULL, "must be a mapping, or a JSON object");
 }
 
-/* A member of a principal, all of which are texts. */
+static void check_list(struct reading *reading, const struct node *list, const char *path)
+{
+    if (list->kind != NODE_LIST)
+        report_error(&reading->report, list, path, NULL, "must be a list of texts");
+    for (size_t i = 0; list->kind == NODE_LIST && i < list->count; i++)
+        test_text_of(reading, list->values[i], path);
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A member of a principal: a text, or a list of them. */
 static void add_member(struct reading *reading, const struct node *key, const struct node *value,
                        const char *path, struct buffer *json)
 {
-    static const char *names[] = {"name", "client_name", "client_version"};
+    static const char *names[] = {"name",   "client_name", "client_version", "subject",
+                                  "issuer", "groups",      "scopes"};
     char *full = document_join(path, key->text);
-    const char *text = test_text_of(reading, value, full);
-    bool is_known = false;
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        is_known = is_known || strcmp(names[i], key->text) == 0;
-    if (!is_known)
+    bool is_list = is_one_of(key->text, &names[COUNT_OF(names) - 2], 2);
+    if (!is_one_of(key->text, names, COUNT_OF(names)))
         test_refuse_word(reading, key, path, "a key", names, COUNT_OF(names));
     buffer_append_text(json, json->length ? "," : "{");
     buffer_append_json_string(json, str_from(key->text));
     buffer_append_char(json, ':');
-    buffer_append_json_string(json, str_from(text));
+    if (is_list) {
+        char *list = json_of(value);
+        check_list(reading, value, full);
+        buffer_append_text(json, list);
+        free(list);
+    } else {
+        buffer_append_json_string(json, str_from(test_text_of(reading, value, full)));
+    }
     free(full);
 }
 
@@ -84,6 +106,11 @@ static void read_principal(struct reading *reading, const struct node *node, con
     buffer_init(&json);
     for (size_t i = 0; i < node->count; i++)
         add_member(reading, node->keys[i], node->values[i], path, &json);
+    bool is_verified =
+        node_get(node, "issuer") || node_get(node, "groups") || node_get(node, "scopes");
+    if (is_verified && !node_get(node, "subject"))
+        report_error(&reading->report, node, path, "add subject",
+                     "issuer, groups and scopes are those of a token, which has a subject");
     buffer_append_text(&json, json.length ? "}" : "{}");
     reading->one->principal = buffer_take(&json, NULL);
 }

@@ -160,7 +160,9 @@ bool test_case_run(struct test_file *file, const struct test_case *one,
     *outcome = (struct test_outcome){.difference_count = 0};
     if (!consultation_init(&outcome->consultation, &options))
         return false;
-    struct policy_request request = {.source = one->source, .name = str_from(one->tool)};
+    struct policy_request request = {.source = one->source,
+                                     .name = str_from(one->tool),
+                                     .verified = outcome->consultation.request.verified};
     policy_decide(file->snapshot->policy, &request, &outcome->ruled);
     consultation_hold(&outcome->consultation, file->snapshot, one->source, request.name,
                       &outcome->ruled);

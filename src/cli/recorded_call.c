@@ -13,6 +13,7 @@
 
 #include "consultation.h"
 #include "options.h"
+#include "verified_caller.h"
 
 /* ---- common to the log and the trail ---- */
 
@@ -61,7 +62,8 @@ static struct policy_hints hints_of(struct str annotations)
 }
 
 /* False if the object has no decision or no tool. */
-static bool read_decision(struct recorded_call *call, struct texts *texts, struct str object)
+static bool read_decision(struct recorded_call *call, struct texts *texts,
+                          struct verified_caller *caller, struct str object)
 {
     struct str outcome = text_of(texts, object, "outcome");
     call->tool = text_of(texts, object, "tool");
@@ -75,6 +77,7 @@ static bool read_decision(struct recorded_call *call, struct texts *texts, struc
         call->principal.client_name = text_of(texts, object, "client_name");
         call->principal.client_version = text_of(texts, object, "client_version");
         call->hints = hints_of(json_member(object, "annotations"));
+        call->verified = verified_caller_read(caller, object);
     } else {
         call->unknown |= UNKNOWN_CALLER;
     }
@@ -85,8 +88,9 @@ static bool read_decision(struct recorded_call *call, struct texts *texts, struc
 static void pass_on(struct recorded_calls *calls, struct recorded_call *call, struct str decision)
 {
     struct texts texts = {.count = 0};
+    struct verified_caller caller = {.subject = NULL};
     struct str arguments = call->arguments;
-    if (!read_decision(call, &texts, decision)) {
+    if (!read_decision(call, &texts, &caller, decision)) {
         calls->unnamed += call->calls;
     } else {
         if (arguments.length)
@@ -94,6 +98,7 @@ static void pass_on(struct recorded_calls *calls, struct recorded_call *call, st
         calls->visit(calls->context, call);
     }
     finish_texts(&texts);
+    verified_caller_finish(&caller);
 }
 
 /* ---- the log ---- */

@@ -18,6 +18,7 @@ struct recorded_call {
     int64_t rule_index; /* -1: the default action */
     struct str arguments;
     struct policy_principal principal;
+    const struct policy_verified *verified; /* NULL: no token was verified */
     struct policy_hints hints;
     unsigned unknown; /* UNKNOWN_… bits of facts that were not recorded */
 };

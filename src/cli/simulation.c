@@ -89,7 +89,8 @@ static struct verdict judge(struct simulation *simulation, const struct recorded
     const struct config_source gone = {.id = id};
     const struct config_source *source =
         config_source_find(simulation->snapshot->config, call->source);
-    const struct policy_request request = {source ? source : &gone, call->tool, call->arguments};
+    const struct policy_request request = {source ? source : &gone, call->tool, call->arguments,
+                                           call->verified};
     const struct policy_facts facts = {call->principal, call->hints, call->at_ms};
     struct policy_trace trace = {0};
     struct verdict verdict;

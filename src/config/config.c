@@ -143,6 +143,8 @@ static void finish_tls(struct config_tls *tls)
 static void finish_rule(struct config_rule *rule)
 {
     finish_strings(&rule->sources);
+    finish_strings(&rule->subjects);
+    finish_strings(&rule->groups);
     free(rule->match);
     free(rule->policy_id);
     free(rule->approval);

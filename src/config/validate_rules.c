@@ -94,17 +94,23 @@ struct rule_view {
     const char *path;               /* "governance.rules[2]" */
 };
 
+static void complain_at(const struct rule_view *view, const struct node *node, bool is_warning,
+                        const char *key, const char *hint, const char *message)
+{
+    char *path = memory_format("%s.%s", view->path, key);
+    if (is_warning)
+        report_warning(&view->draft->report, node, path, hint, "%s", message);
+    else
+        report_error(&view->draft->report, node, path, hint, "%s", message);
+    free(path);
+}
+
 /* At `key` of the rule, or at the rule where the key is missing. */
 static void complain(const struct rule_view *view, bool is_warning, const char *key,
                      const char *hint, const char *message)
 {
     const struct node *node = node_get(view->node, key);
-    char *path = memory_format("%s.%s", view->path, key);
-    if (is_warning)
-        report_warning(&view->draft->report, node ? node : view->node, path, hint, "%s", message);
-    else
-        report_error(&view->draft->report, node ? node : view->node, path, hint, "%s", message);
-    free(path);
+    complain_at(view, node ? node : view->node, is_warning, key, hint, message);
 }
 
 /* `message "name"`, with the nearest of the names there are as the hint. */
@@ -144,6 +150,44 @@ static void check_rule_sources(const struct rule_view *view)
         free(path);
     }
     free((void *)names);
+}
+
+/* Lists that let everybody through would not narrow anything. */
+static void check_list(const struct rule_view *view, const struct node *list, const char *key)
+{
+    if (list && (node_is_null(list) || list->count == 0))
+        complain_at(view, list, false, key, "list globs, or take the key out", "the list is empty");
+}
+
+static bool has_auth(const struct rule_view *view)
+{
+    const struct config *config = view->draft->config;
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        const struct config_strings *named = &view->rule->sources;
+        bool is_for = named->count == 0;
+        for (size_t j = 0; j < named->count && source->id; j++)
+            is_for = is_for || strcmp(named->items[j], source->id) == 0;
+        if (is_for && source->auth.issuer)
+            return true;
+    }
+    return false;
+}
+
+static void check_principals(const struct rule_view *view)
+{
+    const struct node *node = node_get(view->node, "principals");
+    if (!node)
+        return;
+    const struct node *subjects = node_get(node, "subjects"), *groups = node_get(node, "groups");
+    if (!subjects && !groups)
+        complain(view, false, "principals", "name subjects or groups, or take the key out",
+                 "the mapping names nobody");
+    check_list(view, subjects, "principals.subjects");
+    check_list(view, groups, "principals.groups");
+    if (!has_auth(view))
+        complain(view, true, "principals", "add auth to a source",
+                 "no source of the rule has auth, so it never matches");
 }
 
 static void check_rule_workflow(const struct rule_view *view, enum config_action action)
@@ -204,6 +248,7 @@ void validate_rules(const struct draft *draft)
         rule->line = place.line;
         rule->column = place.column;
         check_rule_sources(&view);
+        check_principals(&view);
         check_action(&view, rule->action);
         free(path);
     }

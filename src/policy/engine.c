@@ -120,7 +120,7 @@ struct engine *engine_create(const struct config *config, struct config_problems
         good = check_workflow(engine, cedar_policies_at(engine->policies, i), problems) && good;
     if (good) {
         check_rules(engine, problems);
-        vocabulary_check(engine->policies, problems);
+        vocabulary_check(config, engine->policies, problems);
         return engine;
     }
     engine_destroy(engine);

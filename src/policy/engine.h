@@ -55,4 +55,5 @@ struct cedar_uid question_action(const char *name);
 
 /* ---- vocabulary.c ---- */
 /* Warns of a fact that a policy asks about and the gateway never has. */
-void vocabulary_check(const struct cedar_policies *policies, struct config_problems *problems);
+void vocabulary_check(const struct config *config, const struct cedar_policies *policies,
+                      struct config_problems *problems);

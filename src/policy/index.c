@@ -174,12 +174,22 @@ void index_destroy(struct index *index)
     free(index);
 }
 
+static bool is_allowed(const struct index_filter *filter, uint32_t glob)
+{
+    return !filter || !filter->allowed || filter->allowed[glob];
+}
+
+static bool fits(const struct index_filter *filter, uint32_t glob)
+{
+    return !filter || !filter->fits || filter->fits(filter->context, glob);
+}
+
 /* The first match of an ascending chain that comes before `best`, or `best`. */
 static uint32_t try_chain(const struct index *index, uint32_t first, struct str name,
-                          const unsigned char *allowed, uint32_t best)
+                          const struct index_filter *filter, uint32_t best)
 {
     for (uint32_t i = first; i < best; i = index->next_glob[i]) {
-        if ((!allowed || allowed[i]) && glob_matches(index->globs[i], name))
+        if (is_allowed(filter, i) && glob_matches(index->globs[i], name) && fits(filter, i))
             return i;
     }
     return best;
@@ -188,11 +198,11 @@ static uint32_t try_chain(const struct index *index, uint32_t first, struct str 
 /* Tries all globs of the states on the way of outputs. A state leads to the same globs at every
  * place of its literal, so it is tried once: `seen` has a byte for each state, or is NULL. */
 static uint32_t try_outputs(const struct index *index, uint32_t state, struct str name,
-                            const unsigned char *allowed, unsigned char *seen, uint32_t best)
+                            const struct index_filter *filter, unsigned char *seen, uint32_t best)
 {
     uint32_t output = index->states[state].output;
     while (output != NONE && !(seen && seen[output])) {
-        best = try_chain(index, index->states[output].first, name, allowed, best);
+        best = try_chain(index, index->states[output].first, name, filter, best);
         if (seen)
             seen[output] = 1;
         output = index->states[index->states[output].fallback].output;
@@ -200,17 +210,17 @@ static uint32_t try_outputs(const struct index *index, uint32_t state, struct st
     return best;
 }
 
-bool index_first(const struct index *index, struct str name, const unsigned char *allowed,
+bool index_first(const struct index *index, struct str name, const struct index_filter *filter,
                  size_t *position)
 {
-    uint32_t best = try_chain(index, index->first_free, name, allowed, NONE);
+    uint32_t best = try_chain(index, index->first_free, name, filter, NONE);
     uint32_t state = ROOT;
     unsigned char *seen = NULL;
     if (name.length > SHORT_NAME_BYTES)
         seen = memory_alloc_array(index->state_count, 1);
     for (size_t i = 0; i < name.length; i++) {
         state = *move_of(index, state, index->symbols[(unsigned char)name.bytes[i]]);
-        best = try_outputs(index, state, name, allowed, seen, best);
+        best = try_outputs(index, state, name, filter, seen, best);
     }
     free(seen);
     *position = best;

@@ -15,8 +15,14 @@ struct index;
 /* Borrows the globs, which must outlive it. */
 struct index *index_create(struct glob *const *globs, size_t count);
 void index_destroy(struct index *index); /* NULL is allowed */
-/* The lowest position of a glob that matches and whose `allowed` byte is set (NULL: all of
- * them are). Each glob is tried at most once for a long name, so that a name with a repeated
- * literal costs time by its length only. A short name needs no allocation. */
-bool index_first(const struct index *index, struct str name, const unsigned char *allowed,
+/* Which globs count; NULL: all of them do. */
+struct index_filter {
+    const unsigned char *allowed;                       /* a byte that is set for each; or NULL */
+    bool (*fits)(const void *context, size_t position); /* asked of those that match; or NULL */
+    const void *context;
+};
+/* The lowest position of a glob that matches and counts. Each glob is tried at most once for a long
+ * name, so that a name with a repeated literal costs time by its length only. A short name needs no
+ * allocation. */
+bool index_first(const struct index *index, struct str name, const struct index_filter *filter,
                  size_t *position);

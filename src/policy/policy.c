@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "index.h"
+#include "principals.h"
 #include "taskgate/config/glob.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -19,6 +20,7 @@ struct patterns {
 struct policy {
     struct config *config;
     struct patterns rules;
+    struct principals *principals;
     unsigned char **rules_of_source; /* source × rule: whether the rule is for the source */
     struct patterns *expose;         /* beside config.sources */
     struct patterns methods;
@@ -64,7 +66,8 @@ static bool rules_init(struct policy *policy, struct error *error)
             return false;
     }
     policy->rules.index = index_create(policy->rules.globs, policy->rules.count);
-    return true;
+    policy->principals = principals_create(config, error);
+    return policy->principals != NULL;
 }
 
 static bool is_for_source(const struct config_rule *rule, const struct config_source *source)
@@ -123,6 +126,7 @@ void policy_destroy(struct policy *policy)
     free(policy->expose);
     free(policy->rules_of_source);
     patterns_finish(&policy->rules);
+    principals_destroy(policy->principals);
     patterns_finish(&policy->methods);
     map_destroy(policy->force_required, NULL);
     engine_destroy(policy->engine);
@@ -148,6 +152,18 @@ static size_t number_of(const struct policy *policy, const struct config_source 
     return own ? (size_t)(own - policy->config->sources) : policy->config->source_count;
 }
 
+/* To which rules a call may belong. */
+struct caller_filter {
+    const struct policy *policy;
+    const struct policy_verified *verified;
+};
+
+static bool is_for_caller(const void *context, size_t rule)
+{
+    const struct caller_filter *filter = context;
+    return principals_fit(filter->policy->principals, rule, filter->verified);
+}
+
 void policy_decide(const struct policy *policy, const struct policy_request *request,
                    struct policy_decision *decision)
 {
@@ -162,8 +178,9 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
         decision->action = ACTION_DENY; /* no rule can allow anything there */
         return;
     }
-    if (index_first(policy->rules.index, request->name, policy->rules_of_source[source],
-                    &decision->rule_index)) {
+    const struct caller_filter caller = {policy, request->verified};
+    const struct index_filter filter = {policy->rules_of_source[source], is_for_caller, &caller};
+    if (index_first(policy->rules.index, request->name, &filter, &decision->rule_index)) {
         decision->rule = &config->rules[decision->rule_index];
         decision->action = decision->rule->action;
         if (decision->rule->has_execution)
@@ -171,6 +188,22 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
     }
     if (decision->action == ACTION_APPROVE || decision->action == ACTION_POLICY)
         decision->workflow = config_workflow_of(config, decision->rule);
+}
+
+bool policy_hangs_on_caller(const struct policy *policy, const struct policy_request *request)
+{
+    size_t source = number_of(policy, request->source), rule;
+    if (source == policy->config->source_count)
+        return false;
+    const struct index_filter filter = {.allowed = policy->rules_of_source[source]};
+    return index_first(policy->rules.index, request->name, &filter, &rule) &&
+           policy->config->rules[rule].has_principals;
+}
+
+bool policy_principal_bits(const struct policy *policy, const struct policy_verified *verified,
+                           uint64_t *bits)
+{
+    return principals_bits(policy->principals, verified, bits);
 }
 
 void policy_consult(const struct policy *policy, const struct policy_request *request,

@@ -1,8 +1,10 @@
 /* The request for the policies: entities for caller, action and tool, and a context. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "engine.h"
+#include "taskgate/core/memory.h"
 
 #define NAMESPACE "ThoughtGate::"
 
@@ -43,13 +45,15 @@ static struct cedar_value record_of(struct cedar_heap *heap, const struct member
 }
 
 /* Where the owner's name comes from; seen in its form. */
-static struct str identity_of(struct str owner)
+static struct str identity_of(struct str owner, const struct policy_verified *verified)
 {
     static const struct {
         struct str prefix, identity;
     } forms[] = {{STR("auth:"), STR("authorization")},
                  {STR("session:"), STR("session")},
                  {STR("admin:"), STR("admin")}};
+    if (verified)
+        return STR("subject");
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (str_starts_with(owner, forms[i].prefix))
             return forms[i].identity;
@@ -57,23 +61,72 @@ static struct str identity_of(struct str owner)
     return STR("anonymous");
 }
 
-static bool add_principal(struct cedar_entities *entities, const struct policy_principal *principal,
+static struct cedar_value set_of(struct cedar_heap *heap, const struct config_strings *texts)
+{
+    struct cedar_value *items = memory_alloc_array(texts->count + 1, sizeof *items), set;
+    for (size_t i = 0; i < texts->count; i++)
+        items[i] = cedar_string(str_from(texts->items[i]));
+    bool good = cedar_set(heap, items, texts->count, &set);
+    free(items);
+    return good ? set : cedar_bool(false); /* a set of texts is never too deep */
+}
+
+static bool add_role(struct cedar_entities *entities, const struct cedar_uid *role)
+{
+    struct members attributes = {.count = 0};
+    add_text(&attributes, "name", role->id);
+    return cedar_entities_add(entities, role,
+                              record_of(cedar_entities_heap(entities), &attributes).record, NULL,
+                              NULL, 0, NULL);
+}
+
+/* The parents of the principal: its groups, or the one role that its owner's name tells. The same
+ * group may be named twice. */
+static struct cedar_uid *roles_of(struct str identity, const struct policy_verified *verified,
+                                  size_t *count)
+{
+    const struct config_strings none = {0};
+    const struct config_strings *groups = verified ? &verified->groups : &none;
+    struct cedar_uid *roles = memory_alloc_array(groups->count + 1, sizeof *roles);
+    for (size_t i = 0; i < groups->count; i++)
+        roles[i] = cedar_uid(STR(NAMESPACE "Role"), str_from(groups->items[i]));
+    if (!verified)
+        roles[0] = cedar_uid(STR(NAMESPACE "Role"), identity);
+    *count = verified ? groups->count : 1;
+    return roles;
+}
+
+static bool add_principal(struct cedar_entities *entities, const struct inquiry *inquiry,
                           struct cedar_request *request)
 {
-    struct members app = {.count = 0}, role_attributes = {.count = 0};
+    static const struct policy_verified nobody = {.subject = STR("")};
+    const struct policy_principal *principal = &inquiry->facts->principal;
+    const struct policy_verified *verified = inquiry->request->verified;
+    const struct policy_verified *claims = verified ? verified : &nobody;
     struct cedar_heap *heap = cedar_entities_heap(entities);
-    struct str identity = identity_of(principal->owner);
-    struct cedar_uid role = cedar_uid(STR(NAMESPACE "Role"), identity);
-    request->principal = cedar_uid(STR(NAMESPACE "App"), principal->owner);
-    add_text(&role_attributes, "name", identity);
-    add_text(&app, "name", principal->owner);
+    struct str identity = identity_of(principal->owner, verified);
+    struct str name = verified ? verified->subject : principal->owner;
+    struct members app = {.count = 0};
+    size_t count;
+    struct cedar_uid *roles = roles_of(identity, verified, &count);
+    bool good = true;
+    request->principal = cedar_uid(STR(NAMESPACE "App"), name);
+    add_text(&app, "name", name);
     add_text(&app, "identity", identity);
     add_text(&app, "client_name", principal->client_name);
     add_text(&app, "client_version", principal->client_version);
-    return cedar_entities_add(entities, &role, record_of(heap, &role_attributes).record, NULL, NULL,
-                              0, NULL) &&
-           cedar_entities_add(entities, &request->principal, record_of(heap, &app).record, NULL,
-                              &role, 1, NULL);
+    add(&app, "groups", set_of(heap, &claims->groups));
+    add(&app, "scopes", set_of(heap, &claims->scopes));
+    if (verified) {
+        add_text(&app, "issuer", verified->issuer);
+        add_text(&app, "subject", verified->subject);
+    }
+    for (size_t i = 0; good && i < count; i++)
+        good = add_role(entities, &roles[i]);
+    good = good && cedar_entities_add(entities, &request->principal, record_of(heap, &app).record,
+                                      NULL, roles, count, NULL);
+    free(roles);
+    return good;
 }
 
 static bool add_tool(struct cedar_entities *entities, const struct policy_request *asked,
@@ -137,7 +190,7 @@ const char *question_init(struct question *question, const struct inquiry *inqui
     if (!(inquiry->unknown & UNKNOWN_ARGUMENTS) &&
         !arguments_convert(heap, json.length ? json : STR("{}"), &arguments))
         return "the arguments nest too deeply";
-    bool good = add_principal(question->entities, &inquiry->facts->principal, &question->request) &&
+    bool good = add_principal(question->entities, inquiry, &question->request) &&
                 add_tool(question->entities, inquiry->request, arguments, &question->request) &&
                 cedar_entities_seal(question->entities, NULL);
     question->request.context = context_of(heap, inquiry, decision->rule);

@@ -55,7 +55,13 @@ void verdict_of(const struct policy *policy, const struct policy_request *reques
                 const struct policy_facts *facts, unsigned unknown, struct policy_trace *trace,
                 struct verdict *verdict)
 {
-    if (verdict_of_rules(policy, request, verdict))
+    bool is_decided = verdict_of_rules(policy, request, verdict);
+    if (verdict->outcome != VERDICT_HIDE && (unknown & UNKNOWN_CALLER) &&
+        policy_hangs_on_caller(policy, request)) {
+        verdict->hangs_on = UNKNOWN_CALLER;
+        return;
+    }
+    if (is_decided)
         return;
     verdict->hangs_on = policy_rehearse(policy, request, facts, unknown, trace, &verdict->decision);
     if (!verdict->hangs_on)

@@ -20,16 +20,21 @@ struct field {
 struct shape {
     const char *name; /* as messages call it */
     bool is_text, is_argument;
-    struct field fields[8]; /* ended by one without a name */
+    struct field fields[9]; /* ended by one without a name */
 };
 
 static const struct shape text = {.name = "a string", .is_text = true};
 static const struct shape argument = {.name = "an argument", .is_argument = true};
 static const struct shape role = {.name = NAMESPACE "Role", .fields = {{"name", &text}}};
-static const struct shape app = {
-    .name = "the principal",
-    .fields = {
-        {"name", &text}, {"identity", &text}, {"client_name", &text}, {"client_version", &text}}};
+static const struct shape app = {.name = "the principal",
+                                 .fields = {{"name", &text},
+                                            {"identity", &text},
+                                            {"client_name", &text},
+                                            {"client_version", &text},
+                                            {"issuer", &text},
+                                            {"subject", &text},
+                                            {"groups", NULL},
+                                            {"scopes", NULL}}};
 static const struct shape tool_call = {
     .name = "the resource",
     .fields = {{"name", &text}, {"server", &text}, {"arguments", &argument}}};
@@ -70,6 +75,7 @@ struct inspection {
     const struct cedar_policy *policy;
     const struct shape *resource; /* as the policy's scope has it */
     struct config_problems *problems;
+    bool has_groups; /* a source has auth, so that any role may exist */
 };
 
 static void warn(const struct inspection *inspection, uint32_t offset, char *message)
@@ -138,7 +144,8 @@ static void check_entity(const struct inspection *inspection, uint32_t offset,
         warn(inspection, offset,
              memory_format("there is no action \"%.*s\"; there are Forward, Approve and tools/call",
                            STR_ARGS(uid->id)));
-    if (str_equal(uid->type, STR(NAMESPACE "Role")) && !is_one_of(uid->id, roles, COUNT_OF(roles)))
+    if (str_equal(uid->type, STR(NAMESPACE "Role")) && !inspection->has_groups &&
+        !is_one_of(uid->id, roles, COUNT_OF(roles)))
         warn(inspection, offset,
              memory_format("there is no role \"%.*s\"; there are authorization, session, admin and "
                            "anonymous",
@@ -277,9 +284,10 @@ static const struct shape *resource_of(const struct scope *scope)
     return is_told ? shape_of_type(type) : &tool_call;
 }
 
-static void check_policy(const struct cedar_policy *policy, struct config_problems *problems)
+static void check_policy(const struct cedar_policy *policy, bool has_groups,
+                         struct config_problems *problems)
 {
-    struct inspection inspection = {policy, resource_of(&policy->resource), problems};
+    struct inspection inspection = {policy, resource_of(&policy->resource), problems, has_groups};
     check_scope(&inspection, &policy->principal);
     check_scope(&inspection, &policy->action);
     check_scope(&inspection, &policy->resource);
@@ -291,8 +299,12 @@ static void check_policy(const struct cedar_policy *policy, struct config_proble
         inspect(&inspection, policy->condition);
 }
 
-void vocabulary_check(const struct cedar_policies *policies, struct config_problems *problems)
+void vocabulary_check(const struct config *config, const struct cedar_policies *policies,
+                      struct config_problems *problems)
 {
+    bool has_groups = false;
+    for (size_t i = 0; i < config->source_count; i++)
+        has_groups = has_groups || config->sources[i].auth.issuer;
     for (size_t i = 0; i < cedar_policies_count(policies); i++)
-        check_policy(cedar_policies_at(policies, i), problems);
+        check_policy(cedar_policies_at(policies, i), has_groups, problems);
 }

@@ -120,10 +120,12 @@ struct config_rule {
     char *match;
     enum config_action action;
     struct config_strings sources; /* empty: all */
-    char *policy_id;               /* or NULL */
-    char *approval;                /* workflow name, or NULL for the only one */
-    char *description;             /* or NULL */
-    char *immediate_response;      /* text for the model when its call becomes a task, or NULL */
+    bool has_principals;           /* it is for callers of these alone, by their verified tokens: */
+    struct config_strings subjects, groups; /* globs; an empty one leaves all through */
+    char *policy_id;                        /* or NULL */
+    char *approval;                         /* workflow name, or NULL for the only one */
+    char *description;                      /* or NULL */
+    char *immediate_response; /* text for the model when its call becomes a task, or NULL */
     bool has_execution;
     enum config_execution execution;
     enum config_case_variants case_variants;

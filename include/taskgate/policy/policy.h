@@ -35,6 +35,12 @@ struct cedar_policy;
 /* What people call it: its @id, else "policy0" … by place. */
 struct str policy_name_of(const struct cedar_policy *policy);
 
+/* A caller whose token was verified, in the words of the issuer. Borrowed. */
+struct policy_verified {
+    struct str issuer, subject;
+    struct config_strings groups, scopes;
+};
+
 /* The caller. */
 struct policy_principal {
     struct str
@@ -62,6 +68,7 @@ struct policy_request {
     const struct config_source *source;
     struct str name;      /* tool or prompt name, or resource URI */
     struct str arguments; /* JSON text that json_check() has accepted; empty counts as {} */
+    const struct policy_verified *verified; /* the caller; NULL: no token was verified */
 };
 
 struct policy_decision {
@@ -74,10 +81,19 @@ struct policy_decision {
     enum config_execution execution;
 };
 
-/* First matching rule of the source wins, else the default action. Costs no walk over all
+/* First matching rule of the source wins, else the default action. A rule with `principals` matches
+ * the calls of verified callers alone. Costs no walk over all
  * rules: names are looked up in an index by literal prefix. Allocates nothing. */
 void policy_decide(const struct policy *policy, const struct policy_request *request,
                    struct policy_decision *decision);
+
+/* Whether the decision may be another one for another caller: `principals` stand in the first rule
+ * for the name. */
+bool policy_hangs_on_caller(const struct policy *policy, const struct policy_request *request);
+/* Which of the rules with `principals` are for the caller (NULL: nobody was verified), one bit
+ * each: callers with equal bits get equal decisions of the rules. false: there are more than 64. */
+bool policy_principal_bits(const struct policy *policy, const struct policy_verified *verified,
+                           uint64_t *bits);
 
 /* Whether a human or Cedar policies are to judge the call, and its arguments have keys beside one
  * another that fold alike (taskgate/json/fold.h) though its rule does not allow it: then two

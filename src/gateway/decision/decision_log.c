@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log_aggregate.h"
+#include "request/verified.h"
 #include "shadow.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -15,7 +16,8 @@
 #include "taskgate/task/recorded_name.h"
 
 #define RULE_FIELDS 6
-#define FIELDS_MAX 10
+#define CALLER_FIELDS 10
+#define FIELDS_MAX 14
 
 static enum verdict_outcome outcome_of(const struct decision_log_entry *entry)
 {
@@ -38,34 +40,67 @@ static void name_rule(const struct decision_log_entry *entry, struct str tool,
     fields[5] = LOG_STR("workflow", verdict_workflow(outcome, decision));
 }
 
-/* The members of this call alone; `annotations` holds the last text. */
-static void name_caller(const struct policy_facts *facts, struct buffer *annotations,
-                        struct log_field fields[FIELDS_MAX])
+/* Texts of the members of one call. */
+struct caller_texts {
+    struct buffer annotations, groups, scopes;
+};
+
+static void finish_texts(struct caller_texts *texts)
 {
-    buffer_append_char(annotations, '{');
+    buffer_finish(&texts->annotations);
+    buffer_finish(&texts->groups);
+    buffer_finish(&texts->scopes);
+}
+
+static void write_list(struct buffer *out, const struct identity_list *list)
+{
+    buffer_append_char(out, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            buffer_append_char(out, ',');
+        buffer_append_json_string(out, str_from(list->items[i]));
+    }
+    buffer_append_char(out, ']');
+}
+
+/* The members of this call alone. Returns how many there are now. */
+static unsigned name_caller(const struct decision_log_entry *entry, struct caller_texts *texts,
+                            struct log_field fields[FIELDS_MAX])
+{
+    const struct policy_facts *facts = entry->facts;
+    const struct identity *identity = entry->identity;
+    buffer_append_char(&texts->annotations, '{');
     for (unsigned i = 0; i < HINT_COUNT; i++) {
         if (!(facts->hints.given & 1U << i))
             continue;
-        json_add_key(annotations, policy_hint_name((enum policy_hint)i));
-        buffer_append_text(annotations, facts->hints.truth & 1U << i ? "true" : "false");
+        json_add_key(&texts->annotations, policy_hint_name((enum policy_hint)i));
+        buffer_append_text(&texts->annotations, facts->hints.truth & 1U << i ? "true" : "false");
     }
-    buffer_append_char(annotations, '}');
+    buffer_append_char(&texts->annotations, '}');
     fields[6] = LOG_STR("principal", facts->principal.owner);
     fields[7] = LOG_STR("client_name", facts->principal.client_name);
     fields[8] = LOG_STR("client_version", facts->principal.client_version);
-    fields[9] = LOG_JSON("annotations", buffer_str(annotations));
+    fields[9] = LOG_JSON("annotations", buffer_str(&texts->annotations));
+    if (!identity)
+        return CALLER_FIELDS;
+    write_list(&texts->groups, &identity->groups);
+    write_list(&texts->scopes, &identity->scopes);
+    fields[10] = LOG_TEXT("issuer", identity->issuer);
+    fields[11] = LOG_TEXT("subject", identity->subject);
+    fields[12] = LOG_JSON("groups", buffer_str(&texts->groups));
+    fields[13] = LOG_JSON("scopes", buffer_str(&texts->scopes));
+    return FIELDS_MAX;
 }
 
 void decision_log_write_json(struct buffer *out, const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];
-    struct buffer annotations;
+    struct caller_texts texts = {0};
     char name[RECORDED_NAME_BYTES];
-    buffer_init(&annotations);
     name_rule(entry, recorded_name(entry->request->name, name), fields);
-    name_caller(entry->facts, &annotations, fields);
+    unsigned count = name_caller(entry, &texts, fields);
     buffer_append_char(out, '{');
-    for (unsigned i = 0; i < FIELDS_MAX; i++) {
+    for (unsigned i = 0; i < count; i++) {
         json_add_key(out, fields[i].name);
         if (fields[i].kind == LOG_FIELD_NUMBER)
             buffer_append_format(out, "%lld", (long long)fields[i].number);
@@ -75,7 +110,7 @@ void decision_log_write_json(struct buffer *out, const struct decision_log_entry
             buffer_append_json_string(out, fields[i].text);
     }
     buffer_append_char(out, '}');
-    buffer_finish(&annotations);
+    finish_texts(&texts);
 }
 
 /* ---- the log ---- */
@@ -127,13 +162,12 @@ static void count(struct gateway_worker *worker, const struct decision_log_entry
 static void tell(const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];
-    struct buffer annotations;
+    struct caller_texts texts = {0};
     char name[RECORDED_NAME_BYTES];
-    buffer_init(&annotations);
     name_rule(entry, recorded_name(entry->request->name, name), fields);
-    name_caller(entry->facts, &annotations, fields);
-    log_write(LOG_LEVEL_INFO, "Call decided", fields, FIELDS_MAX);
-    buffer_finish(&annotations);
+    unsigned count = name_caller(entry, &texts, fields);
+    log_write(LOG_LEVEL_INFO, "Call decided", fields, count);
+    finish_texts(&texts);
 }
 
 static void record(struct gateway_worker *worker, const struct decision_log_entry *entry)
@@ -162,6 +196,7 @@ static struct shadow_call describe(const struct decision_log_entry *entry)
     struct shadow_call call = {
         .snapshot = entry->snapshot,
         .request = *entry->request,
+        .identity = entry->identity,
         .outcome = outcome_of(entry),
     };
     if (entry->decision)
@@ -175,12 +210,14 @@ static struct shadow_call describe(const struct decision_log_entry *entry)
 struct late {
     struct shadow *shadow;
     struct shadow_call call;
+    struct policy_verified verified;
     struct buffer texts;
 };
 
 static void finish_late(struct late *late)
 {
     snapshot_unref(late->call.snapshot);
+    identity_unref(late->call.identity);
     buffer_finish(&late->texts);
     free(late);
 }
@@ -214,6 +251,8 @@ static void rpc_call_store(struct call *call, const struct shadow_call *shadowed
     late->call.request.arguments.bytes = texts + name.length;
     late->call.facts.principal.owner.bytes = texts + name.length + arguments.length;
     snapshot_ref(late->call.snapshot);
+    late->call.identity = call->identity ? identity_ref(call->identity) : NULL;
+    late->call.request.verified = verified_from(late->call.identity, &late->verified);
     store_session_get(gateway->store, str_from(call->source->id), str_from(call->session),
                       (struct store_call){call->worker->loop, on_session, late});
 }

@@ -12,6 +12,7 @@ struct decision_log_entry {
     const struct policy_request *request;
     const struct policy_decision *decision; /* NULL: the name is hidden */
     const struct policy_facts *facts;       /* NULL: nobody has asked who calls */
+    struct identity *identity;              /* of a verified caller; else NULL */
     bool becomes_task;                      /* its line comes with the task */
 };
 

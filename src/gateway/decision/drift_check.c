@@ -5,6 +5,7 @@
 
 #include "policy_check.h"
 #include "request/request_parts.h"
+#include "request/verified.h"
 #include "state/tool_catalog.h"
 #include "task_binding.h"
 #include "taskgate/core/clock.h"
@@ -87,8 +88,9 @@ bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *err
 {
     const struct task *task = drift->task;
     const struct policy *policy = drift->snapshot->policy;
-    struct policy_request request = {drift->source, str_from(task->tool),
-                                     str_from(task->arguments)};
+    struct policy_verified verified;
+    struct policy_request request = {drift->source, str_from(task->tool), str_from(task->arguments),
+                                     verified_from(drift->identity, &verified)};
     struct policy_facts facts = {
         .principal = {str_from(task->owner), str_from(task->client_name),
                       str_from(task->client_version)},

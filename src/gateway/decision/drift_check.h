@@ -12,6 +12,8 @@ struct drift_check {
     const struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot; NULL: it has gone */
     const struct task *task;
+    const struct identity
+        *identity; /* whose credentials the call gets, by a verified token; or NULL */
 };
 
 /* Whether upstream is to be asked first what the tool is now. */

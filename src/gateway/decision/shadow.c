@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log_aggregate.h"
+#include "request/verified.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
@@ -20,6 +21,7 @@
 struct job {
     struct list node;
     struct shadow_call call; /* its texts point into `texts`, its snapshot is a reference */
+    struct policy_verified verified;
     char *texts;
     size_t size;
 };
@@ -147,12 +149,16 @@ static struct job *copy_call(const struct shadow_call *call)
     move_text(&principal->client_name, &end);
     move_text(&principal->client_version, &end);
     snapshot_ref(call->snapshot);
+    if (call->identity)
+        identity_ref(call->identity);
+    request->verified = verified_from(call->identity, &job->verified);
     return job;
 }
 
 static void destroy_job(struct job *job)
 {
     snapshot_unref(job->call.snapshot);
+    identity_unref(job->call.identity);
     free(job->texts);
     free(job);
 }

@@ -16,6 +16,7 @@ struct shadow_call {
     struct snapshot *snapshot; /* that it was decided by; its shadow is asked */
     struct policy_request request;
     struct policy_facts facts;
+    struct identity *identity; /* whose words request.verified has; or NULL */
     enum verdict_outcome outcome;
     struct policy_decision decision;
 };

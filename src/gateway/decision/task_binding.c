@@ -8,6 +8,7 @@
 #include "decision_log.h"
 #include "request/client_profile.h"
 #include "request/request_parts.h"
+#include "request/verified.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -27,6 +28,7 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
         .owner = call->owner,
         .session = call->session,
         .principal = *principal,
+        .identity = call->identity,
         .client_name = call->facts.client.name,
         .client_version = call->facts.client.version,
     };
@@ -83,7 +85,7 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
         .hints = tool->hints,
     };
     const struct decision_log_entry entry = {
-        .request = &request, .decision = decision, .facts = &facts};
+        .request = &request, .decision = decision, .facts = &facts, .identity = origin->identity};
     struct buffer text;
     buffer_init(&text);
     decision_log_write_json(&text, &entry);
@@ -141,7 +143,9 @@ struct task *task_binding_create(const struct task_origin *origin,
 static void keep_forwarding(struct task *task, const struct task_origin *origin,
                             const struct catalog_tool *tool)
 {
-    const struct policy_request request = {origin->source, origin->envelope->name.text, STR_EMPTY};
+    struct policy_verified verified;
+    const struct policy_request request = {origin->source, origin->envelope->name.text, STR_EMPTY,
+                                           verified_from(origin->identity, &verified)};
     struct policy_decision decision;
     policy_decide(origin->snapshot->policy, &request, &decision);
     decision.action = ACTION_FORWARD;

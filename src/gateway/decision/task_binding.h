@@ -12,9 +12,10 @@ struct task_origin {
     const struct snapshot *snapshot;
     const struct config_source *source;
     const struct envelope *envelope; /* of a tools/call */
-    const char *owner;     /* contract "Sessions, owners", or TASK_BINDING_ADMIN and a name */
-    const char *session;   /* digest, or "" */
-    const char *principal; /* what operators see */
+    const char *owner;         /* contract "Sessions, owners", or TASK_BINDING_ADMIN and a name */
+    const char *session;       /* digest, or "" */
+    const char *principal;     /* what operators see */
+    struct identity *identity; /* of a verified client; or NULL */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
 };
 

@@ -66,8 +66,10 @@ void modern_call_handle(struct call *call)
     if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call))
         return;
     if (tool_judgement_is_plain(call, &request, &decision)) {
-        const struct decision_log_entry entry = {
-            .snapshot = call->snapshot, .request = &request, .decision = &decision};
+        const struct decision_log_entry entry = {.snapshot = call->snapshot,
+                                                 .request = &request,
+                                                 .decision = &decision,
+                                                 .identity = call->identity};
         tool_judgement_count(ACTION_FORWARD);
         decision_log_write_unidentified(call, &entry);
         forward(call);

@@ -61,7 +61,8 @@ static bool is_visible(const struct call *call, const struct target *target)
 static void judge(struct call *call)
 {
     const struct target target = target_of(call);
-    struct policy_request request = {call->source, target.name, call->envelope.arguments.raw};
+    struct policy_request request = {call->source, target.name, call->envelope.arguments.raw,
+                                     call_verified(call)};
     struct policy_decision decision;
     if (!is_visible(call, &target)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));

@@ -69,17 +69,18 @@ bool reply_parts_find(struct reply_parts *parts, struct str message, struct str 
 
 /* ---- one of them ---- */
 
-static void hash(const struct rewritten_key *key, uint64_t hashes[4])
+static void hash(const struct rewritten_key *key, uint64_t hashes[REWRITTEN_HASHES])
 {
     hashes[0] = str_hash(key->reply.before);
     hashes[1] = str_hash(key->reply.behind);
     hashes[2] = str_hash(key->source) + key->client;
     hashes[3] = key->snapshot;
+    hashes[4] = key->principals;
 }
 
-static struct str hashes_str(const uint64_t hashes[4])
+static struct str hashes_str(const uint64_t hashes[REWRITTEN_HASHES])
 {
-    return str_slice((const char *)hashes, 4 * sizeof *hashes);
+    return str_slice((const char *)hashes, REWRITTEN_HASHES * sizeof *hashes);
 }
 
 struct rewritten_list *rewritten_list_create(const struct rewritten_key *key,
@@ -167,7 +168,7 @@ void rewritten_lists_destroy(struct rewritten_lists *lists)
 struct rewritten_list *rewritten_lists_find(struct rewritten_lists *lists,
                                             const struct rewritten_key *key)
 {
-    uint64_t hashes[4];
+    uint64_t hashes[REWRITTEN_HASHES];
     hash(key, hashes);
     pthread_mutex_lock(&lists->lock);
     struct rewritten_list *list = map_get(lists->entries, hashes_str(hashes));

@@ -27,15 +27,17 @@ bool reply_parts_find(struct reply_parts *parts, struct str message, struct str 
 struct rewritten_key {
     struct reply_parts reply;
     struct str source;
-    uint64_t snapshot; /* its number */
-    unsigned client;   /* bits: the kind of client */
+    uint64_t snapshot;   /* its number */
+    unsigned client;     /* bits: the kind of client */
+    uint64_t principals; /* policy_principal_bits() of the caller */
 };
 
+#define REWRITTEN_HASHES 5
 /* One of them, immutable. Spans point into `reply`. */
 struct rewritten_list {
     struct list node;
     size_t references; /* atomic */
-    uint64_t hashes[4];
+    uint64_t hashes[REWRITTEN_HASHES];
     char *source;
     size_t id_at;            /* in `reply` */
     struct list_text *reply; /* its parts, one behind the other */

@@ -43,7 +43,7 @@ bool tool_judgement_is_plain(const struct call *call, struct policy_request *req
 {
     const struct policy *policy = call->snapshot->policy;
     *request = (struct policy_request){call->source, call->envelope.name.text,
-                                       call->envelope.arguments.raw};
+                                       call->envelope.arguments.raw, call_verified(call)};
     if (!policy_is_visible(policy, call->source, request->name))
         return false;
     policy_decide(policy, request, decision);
@@ -52,6 +52,7 @@ bool tool_judgement_is_plain(const struct call *call, struct policy_request *req
 
 void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgement)
 {
+    judgement->request.verified = call_verified(call);
     call_find_tool(call, judgement->request.name, &judgement->tool);
     judgement->facts = (struct policy_facts){
         .principal = {str_from(call->owner), str_from(call->facts.client.name),
@@ -83,6 +84,7 @@ void tool_judgement_tell(struct call *call, const struct tool_judgement *judgeme
         .request = &judgement->request,
         .decision = is_hidden ? NULL : &judgement->decision,
         .facts = &judgement->facts,
+        .identity = call->identity,
         .becomes_task = becomes_task,
     };
     decision_log_write(call->worker, &entry);

@@ -206,8 +206,10 @@ void tools_call_execute(struct call *call, int64_t patience_ms)
 static void forward_plainly(struct call *call, const struct policy_request *request,
                             const struct policy_decision *decision)
 {
-    const struct decision_log_entry entry = {
-        .snapshot = call->snapshot, .request = request, .decision = decision};
+    const struct decision_log_entry entry = {.snapshot = call->snapshot,
+                                             .request = request,
+                                             .decision = decision,
+                                             .identity = call->identity};
     decision_log_write_unidentified(call, &entry);
     forward(call, decision);
 }
@@ -229,7 +231,8 @@ static void judge(struct call *call)
 static void judge_silent(struct call *call)
 {
     struct str name = call->envelope.name.text;
-    struct policy_request request = {call->source, name, call->envelope.arguments.raw};
+    struct policy_request request = {call->source, name, call->envelope.arguments.raw,
+                                     call_verified(call)};
     struct policy_decision decision;
     policy_decide(call->snapshot->policy, &request, &decision);
     if (policy_is_visible(call->snapshot->policy, call->source, name) &&

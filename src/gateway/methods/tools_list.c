@@ -28,7 +28,8 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
 {
     const struct tools_reply *reply = context;
     const struct call *call = reply->call;
-    const struct policy_request request = {call->source, tool->name, STR_EMPTY};
+    const struct policy_request request = {call->source, tool->name, STR_EMPTY,
+                                           call_verified(call)};
     struct policy_decision decision;
     if (reply->page)
         catalog_page_add(reply->page, tool, announce);
@@ -44,7 +45,8 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
 static bool hides_output(void *context, const struct mcp_tool *tool)
 {
     const struct call *call = ((const struct tools_reply *)context)->call;
-    const struct policy_request request = {call->source, tool->name, STR_EMPTY};
+    const struct policy_request request = {call->source, tool->name, STR_EMPTY,
+                                           call_verified(call)};
     struct policy_decision decision;
     policy_decide(call->snapshot->policy, &request, &decision);
     return pseudo_tools_hide_output(call, &decision);
@@ -114,7 +116,8 @@ static bool write_key(const struct call *call, struct str message, struct rewrit
     *key = (struct rewritten_key){.source = str_from(call->source->id),
                                   .snapshot = call->snapshot->number,
                                   .client = kind_of(call)};
-    return reply_parts_find(&key->reply, message, call->envelope.id);
+    return policy_principal_bits(call->snapshot->policy, call_verified(call), &key->principals) &&
+           reply_parts_find(&key->reply, message, call->envelope.id);
 }
 
 /* For when upstream fails. */

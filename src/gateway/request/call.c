@@ -51,6 +51,11 @@ void call_identify(struct call *call)
         owner_write(call->owner, call->token, call->session, call->source->identity_session);
 }
 
+const struct policy_verified *call_verified(const struct call *call)
+{
+    return call->identity ? &call->verified : NULL;
+}
+
 void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool)
 {
     call_identify(call);

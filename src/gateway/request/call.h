@@ -11,6 +11,7 @@
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/mcp/method.h"
+#include "taskgate/policy/policy.h"
 #include "taskgate/store/store.h"
 #include "worker.h"
 
@@ -41,16 +42,17 @@ struct call {
     const struct mcp_method *method;
     bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
-    uint64_t tools_epoch;           /* of tools/list: catalog_epoch() when it was asked */
-    bool identified;                /* call_identify() has set the three below */
-    char session[DIGEST_HEX_BYTES]; /* its digest, "" without */
-    char token[DIGEST_HEX_BYTES];   /* digest of Authorization, "" without */
-    char owner[OWNER_BYTES];        /* contract "Sessions, owners" */
-    struct identity *identity;      /* by its verified token; NULL where the source has no auth */
-    char *upstream_authorization;   /* what the server gets in place of the client's token, where
-                                       that is exchanged; else NULL */
-    struct session_facts facts;     /* after call_with_facts() */
-    struct list parts;              /* what is under way for it: struct call_part.node */
+    uint64_t tools_epoch;            /* of tools/list: catalog_epoch() when it was asked */
+    bool identified;                 /* call_identify() has set the three below */
+    char session[DIGEST_HEX_BYTES];  /* its digest, "" without */
+    char token[DIGEST_HEX_BYTES];    /* digest of Authorization, "" without */
+    char owner[OWNER_BYTES];         /* contract "Sessions, owners" */
+    struct identity *identity;       /* by its verified token; NULL where the source has no auth */
+    struct policy_verified verified; /* its words, for call_verified() */
+    char *upstream_authorization;    /* what the server gets in place of the client's token, where
+                                        that is exchanged; else NULL */
+    struct session_facts facts;      /* after call_with_facts() */
+    struct list parts;               /* what is under way for it: struct call_part.node */
     struct server_budget server_budget; /* for the requests of the server on its stream */
     bool upstream_broke;                /* the stream ended, and not by anybody's will */
     call_step next;      /* where to go on when the store, the ping or the list has come */
@@ -72,6 +74,8 @@ void call_unref(struct call *call);
 void call_identify(struct call *call);
 /* How a session of the call's client is known. */
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES]);
+/* Who calls, for rules and policies; NULL where the source has no auth. */
+const struct policy_verified *call_verified(const struct call *call);
 /* What its owner was told of a tool. Identifies the call. */
 void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool);
 /* Loads what is known of the request's session (memory, else store), then goes on; not at

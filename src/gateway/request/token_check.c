@@ -12,6 +12,7 @@
 #include "taskgate/identity/issuer.h"
 #include "taskgate/identity/token_cache.h"
 #include "token_answer.h"
+#include "verified.h"
 
 #define REMEMBERED_TOKENS 8192 /* of each loop */
 
@@ -162,6 +163,7 @@ static void admit(struct call *call, struct identity *identity, call_step next)
 {
     const struct config_strings *scopes = &call->source->auth.scopes;
     call->identity = identity;
+    verified_from(identity, &call->verified);
     for (size_t i = 0; i < scopes->count; i++) {
         if (!identity_has_scope(identity, scopes->items[i])) {
             token_check_refuse(call, TOKEN_SCOPE);

@@ -108,9 +108,11 @@ static void wait_for_list(struct execution *execution)
     try_again(execution, LIST_RETRY_MS);
 }
 
-static struct drift_check drift_of(const struct invocation *base)
+static struct drift_check drift_of(const struct execution *execution)
 {
-    return (struct drift_check){.catalog = base->worker->gateway->catalog,
+    const struct invocation *base = &execution->base;
+    return (struct drift_check){.identity = execution->identity,
+                                .catalog = base->worker->gateway->catalog,
                                 .snapshot = base->snapshot,
                                 .source = base->source,
                                 .task = base->task};
@@ -119,7 +121,7 @@ static struct drift_check drift_of(const struct invocation *base)
 static void check(struct execution *execution)
 {
     enum jsonrpc_error error;
-    const struct drift_check drift = drift_of(&execution->base);
+    const struct drift_check drift = drift_of(execution);
     if (!drift_check_can_compare(&drift))
         wait_for_list(execution);
     else if (!drift_check_passes(&drift, &error))
@@ -190,7 +192,7 @@ void execution_begin(struct execution *execution, struct task *task)
     if (!invocation_move(base, INVOCATION_CHECKING))
         return;
     atomic_fetch_add(&gateway->in_flight, 1);
-    const struct drift_check drift = drift_of(base);
+    const struct drift_check drift = drift_of(execution);
     if (drift_check_must_look(&drift))
         look(execution);
     else

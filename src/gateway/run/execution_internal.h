@@ -7,10 +7,11 @@
 #include "taskgate/core/magic.h"
 
 struct execution {
-    struct invocation base; /* first; its request's credentials are `headers` */
-    uint32_t magic;         /* EXECUTION_MAGIC */
-    bool own_session;       /* the gateway's own, for the control plane */
-    char *authorization;    /* of the client, where it is exchanged for the server's; or NULL */
+    struct invocation base;    /* first; its request's credentials are `headers` */
+    uint32_t magic;            /* EXECUTION_MAGIC */
+    bool own_session;          /* the gateway's own, for the control plane */
+    struct identity *identity; /* whose credentials these are, by a verified token; or NULL */
+    char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */
     struct token_trade *trade;      /* while it is being exchanged; only at OFFERED */
     void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);

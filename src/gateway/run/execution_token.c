@@ -19,12 +19,16 @@ void execution_token_finish(struct execution *execution)
         explicit_bzero(execution->authorization, strlen(execution->authorization));
     free(execution->authorization);
     execution->authorization = NULL;
+    identity_unref(execution->identity);
+    execution->identity = NULL;
 }
 
 void execution_token_take(struct execution *execution, const struct call *call)
 {
     struct str value = headers_known(&execution->base.headers, HTTP_NAME_AUTHORIZATION);
     execution_token_finish(execution);
+    if (call->identity)
+        execution->identity = identity_ref(call->identity);
     if (!token_exchange_is_due(call->source) || !call->identity || value.length == 0)
         return;
     execution->authorization = memory_copy_str(value);

@@ -261,8 +261,8 @@ START_TEST(explain_puts_one_call_to_the_policies)
         const char *arguments, *says;
     } wrong[] = {
         {"--principal {\"name\":1}", "--principal: name must be text"},
-        {"--principal {\"nmae\":\"a\"}",
-         "--principal: nmae is not one of name, client_name and client_version"},
+        {"--principal {\"nmae\":\"a\"}", "--principal: nmae is not one of name, client_name, "
+                                         "client_version, subject, issuer, groups and scopes"},
         {"--principal {\"name\":\"a\"", "--principal is not JSON"},
         {"--at 2026-01-04T12:00:00+24:00", "--at 2026-01-04T12:00:00+24:00 is not a time"},
         {"--at +01:00", "--at +01:00 is not a time"},

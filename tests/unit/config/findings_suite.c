@@ -81,6 +81,28 @@ static const struct finding {
      "unless they are meant for that server; write drop\n"
      "t.yaml:3:111: warning: sources[0].auth: with auth the token's subject owns, not the session; "
      "take `identity` out\n"},
+    /* principals */
+    {RULES "    - {match: a, action: deny, principals: {}}\n",
+     "t.yaml:7:44: governance.rules[0].principals: the mapping names nobody; name subjects or "
+     "groups, or take the key out\n"
+     "t.yaml:7:44: warning: governance.rules[0].principals: no source of the rule has auth, so it "
+     "never matches; add auth to a source\n"},
+    {RULES "    - {match: a, action: deny, principals: }\n",
+     "t.yaml:7:44: governance.rules[0].principals: the mapping names nobody; name subjects or "
+     "groups, or take the key out\n"
+     "t.yaml:7:44: warning: governance.rules[0].principals: no source of the rule has auth, so it "
+     "never matches; add auth to a source\n"},
+    {AUTH(
+         "issuer: 'https://i', audience: a") "  rules:\n    - {match: a, action: deny, principals: "
+                                             "{subjects: [], groups: ['[', x]}}\n",
+     "t.yaml:7:55: governance.rules[0].principals.subjects: the list is empty; list globs, or take "
+     "the key out\n"
+     "t.yaml:7:68: governance.rules[0].principals.groups[0]: V-009 \"[\": the class has no closing "
+     "]\n"},
+    {AUTH(
+         "issuer: 'https://i', audience: a") "  rules:\n    - {match: a, action: deny, principals: "
+                                             "{groups: [x]}}\n",
+     ""},
     /* V-004, V-005 and rules that ask policies which nobody wrote */
     {RULES "    - {match: a, action: deny, policy_id: p}\n",
      "t.yaml:7:43: warning: governance.rules[0].policy_id: V-004 the key has no effect without "

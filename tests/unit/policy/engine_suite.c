@@ -469,7 +469,7 @@ static const struct {
      "Approve and tools/call\n"},
     {"permit(principal, action, resource) when {\n  principal.namespace == \"x\" };",
      "THOUGHTGATE_POLICIES:2:13: warning: the principal has no attribute \"namespace\"; it has "
-     "name, identity, client_name, client_version\n"},
+     "name, identity, client_name, client_version, issuer, subject, groups, scopes\n"},
     {"permit(principal, action, resource) when {resource.arguments.x.y && resource has args};",
      "THOUGHTGATE_POLICIES:1:78: warning: the resource has no attribute \"args\"; it has name, "
      "server, arguments\n"},

@@ -59,6 +59,11 @@ static bool walk(struct glob *const *globs, size_t count, struct str name,
     return false;
 }
 
+static bool is_given(const void *given, size_t position)
+{
+    return !given || ((const unsigned char *)given)[position];
+}
+
 START_TEST(a_thousand_random_rules_decide_as_a_walk_does)
 {
     struct glob *globs[RULES];
@@ -78,11 +83,14 @@ START_TEST(a_thousand_random_rules_decide_as_a_walk_does)
         struct index *index = index_create(globs, count);
         for (int i = 0; i < 3000; i++) {
             size_t found, expected;
-            const unsigned char *filter = i % 2 ? allowed : NULL;
+            const unsigned char *given = i % 2 ? allowed : NULL;
+            const struct index_filter by_list = {.allowed = given};
+            const struct index_filter by_call = {.fits = is_given, .context = given};
             random_name(text);
-            bool is_match = walk(globs, count, str_from(text), filter, &expected);
-            ck_assert_msg(index_first(index, str_from(text), filter, &found) == is_match, "%s",
-                          text);
+            bool is_match = walk(globs, count, str_from(text), given, &expected);
+            ck_assert_msg(index_first(index, str_from(text), i % 3 ? &by_list : &by_call, &found) ==
+                              is_match,
+                          "%s", text);
             if (is_match)
                 ck_assert_msg(found == expected, "%s: %zu, not %zu", text, found, expected);
             matched += is_match;
