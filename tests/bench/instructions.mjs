@@ -2,6 +2,8 @@
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
+import crypto from 'node:crypto';
+import http from 'node:http';
 import path from 'node:path';
 import { once } from 'node:events';
 import { parseArgs, promisify } from 'node:util';
@@ -13,7 +15,7 @@ if (options.help) {
   console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N]
 
 Counts the instructions in user space of a forwarded call of 600 bytes with 1,000 rules, by Callgrind, over
-N calls (3000) on 8 connections; and the futex system calls of a process with 1, 2 and 4 workers
+N calls (3000) on 8 connections, also with a verified token that is known; and the futex system calls of a process with 1, 2 and 4 workers
 during as many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
@@ -21,28 +23,43 @@ const CALLS = Number(options.calls ?? 3000);
 const binary = options.binary && path.resolve(options.binary);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-instructions-'));
 
-function question() {
+function question(authorization = '') {
   const params = { name: 'read', arguments: { padding: '' } };
   const body = () => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   params.arguments.padding = 'p'.repeat(600 - body().length);
-  const file = path.join(folder, 'question');
-  fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Type: application/json\r\nContent-Length: 600\r\n\r\n${body()}`);
+  const file = path.join(folder, `question${authorization.length}`);
+  fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25\r\n${authorization && `Authorization: ${authorization}\r\n`}Content-Type: application/json\r\nContent-Length: 600\r\n\r\n${body()}`);
   return file;
 }
 
 const load = (port, calls, file) => run(program('load'), [port, 8, calls, 120_000, file].map(String));
 
-async function instructions(upstream, file) {
-  const out = path.join(folder, 'callgrind.out');
+/** Opens the session that the calls are in, as the holder of the token. */
+async function openSession(gateway, authorization) {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+  const response = await fetch(`http://127.0.0.1:${gateway.port}/mcp`, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }) });
+  if (response.status !== 200) throw new Error(`initialize: HTTP ${response.status} ${await response.text()}`);
+  await response.text();
+}
+
+/** The profile of CALLS calls, and their instructions. */
+async function profile(upstream, file, { auth, authorization } = {}) {
+  const out = path.join(folder, `callgrind.out.${auth ? 'auth' : ''}${authorization ? 'token' : ''}`);
   const under = ['valgrind', '--tool=callgrind', '--instr-atstart=no', `--callgrind-out-file=${out}`];
-  const gateway = await startTaskgate(folder, upstream, { rules: 1000, binary, under });
+  const gateway = await startTaskgate(folder, upstream, { rules: 1000, binary, under, auth });
+  if (authorization) await openSession(gateway, authorization);
   await load(gateway.port, 500, file); // connections, lists and counters are there
   await run('callgrind_control', ['-i', 'on', String(gateway.child.pid)]);
   await load(gateway.port, CALLS, file);
   await run('callgrind_control', ['-i', 'off', String(gateway.child.pid)]);
   await stop(gateway.child, 'SIGTERM');
   const { stdout } = await run('callgrind_annotate', ['--auto=no', out]);
-  const total = Number(/^([\d,]+).*PROGRAM TOTALS/m.exec(stdout)[1].replaceAll(',', ''));
+  return { out, total: Number(/^([\d,]+).*PROGRAM TOTALS/m.exec(stdout)[1].replaceAll(',', '')) };
+}
+
+async function instructions(upstream, file) {
+  const { out, total } = await profile(upstream, file);
   console.log(`| instructions of a forwarded call | ${Math.round(total / CALLS)} |`);
   // The lines of libraries name the library; a function inlined into ours does not.
   const { stdout: all } = await run('callgrind_annotate', ['--auto=no', '--threshold=100', out], { maxBuffer: 1 << 26 });
@@ -54,6 +71,36 @@ async function instructions(upstream, file) {
     console.log(`| of them in ${library} | ${Math.round(sum / CALLS)} |`);
   }
   console.log(`| of them in taskgate | ${Math.round(ours / CALLS)} |`);
+}
+
+/** An issuer with one key, and a token of it. */
+async function startIssuer() {
+  const { privateKey, publicKey } = crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const server = http.createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'bench', use: 'sig' }] }));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${server.address().port}`;
+  const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const now = Math.floor(Date.now() / 1000);
+  const claims = { iss: url, aud: 'bench', sub: 'agent', exp: now + 3600, iat: now, groups: ['bench'], scope: 'mcp:use' };
+  const input = `${encode({ alg: 'ES256', kid: 'bench', typ: 'at+jwt' })}.${encode(claims)}`;
+  const signature = crypto.sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+  return { server, auth: { issuer: url, jwks_url: `${url}/keys`, audience: 'bench', scopes: ['mcp:use'] }, authorization: `Bearer ${input}.${signature}` };
+}
+
+/** The same request with a token: where it is passed on, and where it is verified (and known). */
+async function withToken(upstream) {
+  const { server, auth, authorization } = await startIssuer();
+  const file = question(authorization);
+  const plain = await profile(upstream, file, { authorization });
+  const verified = await profile(upstream, file, { auth, authorization });
+  console.log(`| instructions with a token, which is passed on | ${Math.round(plain.total / CALLS)} |`);
+  console.log(`| with \`auth\`, and the token known | ${Math.round(verified.total / CALLS)} |`);
+  console.log(`| more | ${((100 * verified.total) / plain.total - 100).toFixed(1)} % |`);
+  server.close();
+  return verified.out;
 }
 
 /** The threads that carry calls: the first of the process, and those that are named so. */
@@ -87,6 +134,7 @@ try {
   const file = question();
   console.log('| | |\n|---|---|');
   await instructions(upstream, file);
+  await withToken(upstream);
   for (const workers of [1, 2, 4]) await futexes(upstream, file, workers);
 } finally {
   await stopAll();

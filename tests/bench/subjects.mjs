@@ -88,10 +88,10 @@ http {
 }
 
 /** Rules that match nothing of the benchmark stand in front of those that do. */
-const configuration = (upstream, store, rules, workers, tls) => `schema: 1
+const configuration = (upstream, store, { rules, workers, tls, auth }) => `schema: 1
 workers: ${workers}
 sources:
-  - {id: up, kind: mcp, url: "http://127.0.0.1:${upstream.port}/mcp"}
+  - {id: up, kind: mcp, url: "http://127.0.0.1:${upstream.port}/mcp"${auth ? `, auth: ${JSON.stringify(auth)}` : ''}}
 governance:
   defaults: {action: forward}
   rules:
@@ -105,15 +105,15 @@ ${tls ? `proxy: {tls: {cert: "${tls.cert}", key: "${tls.key}"}}\n` : ''}`;
 let serial = 0;
 
 /** A configuration in a folder of its own; answers its path. */
-export function writeConfiguration(folder, upstream, rules, workers = 1, tls = undefined) {
+export function writeConfiguration(folder, upstream, rules, { workers = 1, tls = undefined, auth = undefined } = {}) {
   const own = fs.mkdtempSync(path.join(folder, `gateway-${serial++}-`));
   const file = path.join(own, 'config.yaml');
-  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), rules, workers, tls));
+  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), { rules, workers, tls, auth }));
   return file;
 }
 
-export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], tls = undefined, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
-  const file = writeConfiguration(folder, upstream, rules, workers, tls);
+export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], tls = undefined, auth = undefined, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
+  const file = writeConfiguration(folder, upstream, rules, { workers, tls, auth });
   const own = path.dirname(file);
   const [port, adminPort] = [await freePort(), await freePort()];
   // Its log goes to a file, as where it is in use: to read it here would cost the time that is measured.

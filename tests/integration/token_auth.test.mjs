@@ -1,10 +1,12 @@
 // The gateway as the OAuth resource server of a source: who comes in, who does not, and what each is told.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import { connectedRaw, rawClient } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { exchange } from './lib/http.mjs';
+import { defer } from './lib/lifetime.mjs';
 import { startIssuer } from './lib/token_issuer.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -120,6 +122,77 @@ test('each bad token is refused, told in the standard\'s words, counted, and log
   assert.equal(forwarded(upstream), 0);
 });
 
+test('several Authorization headers are 401 where tokens are verified, even if one or all are good', async (t) => {
+  const { gateway, upstream, token, admin } = await stage(t);
+  const good = `Bearer ${token()}`;
+  for (const authorization of [[good, good], [good, 'Bearer other'], ['Basic eDp5', good]]) {
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      const refused = await ask(gateway, { authorization }, { method });
+      assert.equal(refused.status, 401, method);
+      assert.match(challenge(refused), /error="invalid_token", error_description="The request has several Authorization headers"/);
+    }
+  }
+  assert.match((await admin.get('/metrics')).text, /thoughtgate_tokens_refused_total\{source="up",reason="several"\} 9\n/);
+  assert.equal(forwarded(upstream), 0);
+});
+
+test('large tokens and names that differ in more than their bytes: 401, counted, and nothing reaches the server', async (t) => {
+  const on = await stage(t);
+  const { gateway, upstream, admin, issuer } = on;
+  const duplicate = (text) => issuer.signText(text);
+  const claims = issuer.claims(AUDIENCE);
+  const rows = [
+    ['too_large', issuer.token(AUDIENCE, { filler: 'x'.repeat(70_000) })],
+    ['claims', duplicate(`${JSON.stringify(claims).slice(0, -1)},"sub":"bob"}`)],
+    ['claims', duplicate(`${JSON.stringify(claims).slice(0, -1)},"aud":"${AUDIENCE}"}`)],
+    ['audience', issuer.token(`${AUDIENCE}/`)],
+    ['issuer', issuer.token(AUDIENCE, { iss: `${issuer.url}/` })],
+    ['key_unknown', issuer.token(AUDIENCE)],
+  ];
+  rows.at(-1)[1] = issuer.sign(claims, { kid: 'small' });
+  for (const [reason, token] of rows) {
+    const refused = await ask(gateway, bearer(token));
+    assert.equal(refused.status, 401, reason);
+    await gateway.logged((line) => line.msg === 'Access token refused' && line.reason === reason);
+    assert.match((await admin.get('/metrics')).text, new RegExp(`thoughtgate_tokens_refused_total\\{source="up",reason="${reason}"\\}`), reason);
+    assert.ok(!gateway.child.stderr.includes(token.slice(-40)), reason);
+  }
+  assert.equal(forwarded(upstream), 0);
+});
+
+test('keys that cannot sign are none: symmetric, too small, of another use or type', async (t) => {
+  const { gateway, upstream, issuer } = await stage(t);
+  const secret = crypto.randomBytes(32);
+  const small = crypto.generateKeyPairSync('rsa', { modulusLength: 1024 });
+  const rsa = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const curve = crypto.generateKeyPairSync('ec', { namedCurve: 'P-384' });
+  const jwk = (key, more) => ({ ...key.export({ format: 'jwk' }), ...more });
+  issuer.published = [
+    { kty: 'oct', k: secret.toString('base64url'), kid: 'oct', alg: 'HS256' },
+    jwk(small.publicKey, { kid: 'small', use: 'sig' }),
+    jwk(rsa.publicKey, { kid: 'enc', use: 'enc' }),
+    jwk(curve.publicKey, { kid: 'p384', use: 'sig' }),
+    ...issuer.published,
+  ];
+  await gateway.restart();
+  const signed = (header, sign) => {
+    const input = issuer.sign(issuer.claims(AUDIENCE), header).replace(/\.[^.]*$/, '');
+    return `${input}.${sign(Buffer.from(input)).toString('base64url')}`;
+  };
+  const tokens = {
+    oct: signed({ alg: 'HS256', kid: 'oct' }, (input) => crypto.createHmac('sha256', secret).update(input).digest()),
+    'oct as a key of a curve': signed({ alg: 'ES256', kid: 'oct' }, (input) => crypto.createHmac('sha256', secret).update(input).digest()),
+    small: signed({ alg: 'RS256', kid: 'small' }, (input) => crypto.sign('sha256', input, small.privateKey)),
+    enc: signed({ alg: 'RS256', kid: 'enc' }, (input) => crypto.sign('sha256', input, rsa.privateKey)),
+    'another curve': signed({ alg: 'ES256', kid: 'p384' }, (input) => crypto.sign('sha256', input, { key: curve.privateKey, dsaEncoding: 'ieee-p1363' })),
+    'another type': signed({ alg: 'RS256', kid: 'first' }, (input) => crypto.sign('sha256', input, rsa.privateKey)),
+  };
+  for (const [name, token] of Object.entries(tokens)) assert.equal((await ask(gateway, bearer(token))).status, 401, name);
+  assert.equal(forwarded(upstream), 0);
+  const good = signed({ alg: 'ES384', kid: 'p384' }, (input) => crypto.sign('sha384', input, { key: curve.privateKey, dsaEncoding: 'ieee-p1363' }));
+  assert.equal((await ask(gateway, bearer(good))).status, 200, 'the key itself is good');
+});
+
 test('a missing scope is 403 and names all that are needed', async (t) => {
   const { gateway, token } = await stage(t, { auth: { scopes: ['mcp:read', 'mcp:write'] } });
   const refused = await ask(gateway, bearer(token({ scope: 'mcp:read other' })));
@@ -229,6 +302,106 @@ test('an open stream ends with its token', async (t) => {
   await until(() => ended, 'the end of the stream', { deadline: 20_000 });
   await until(() => upstream.getStreams.size === 1, 'its end upstream');
   assert.equal(lasting.response.message.complete, false);
+});
+
+test('an answer that is an event stream ends with its token, with an error; a held call does, too', async (t) => {
+  const { upstream, admin, connect, gateway } = await stage(t, { auth: { leeway: '0s' }, rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { sessions: true, tools: [tool('read'), tool('delete_user')] } });
+  const held = [];
+  upstream.handlers['tools/call'] = (call) => void (held.push(call), call.reply.sse().event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'works' } }));
+  defer(t, () => held.forEach(({ reply }) => reply.response.writableEnded || reply.cut()));
+  const client = await connect({ exp: now() + 4 });
+  const { taskId } = await client.createTask('delete_user');
+  const [call, waiting] = await Promise.all([client.send('tools/call', { name: 'read', arguments: {} }), client.send('tasks/result', { taskId })]);
+  for (const { status, headers, message } of [call, waiting]) {
+    assert.deepEqual([status, headers['content-type'], message.error.code, message.error.data.details], [200, 'text/event-stream', -32013, 'the access token has expired']);
+  }
+  assert.equal((await gateway.logged((line) => line.msg === 'A stream ends with its access token')).source, 'up');
+  assert.equal((await admin.task(taskId)).state, 'pending', 'the task waits on');
+  await upstream.calls[0].gone;
+  assert.deepEqual([held.length, upstream.calls[0].left], [1, true], 'the call is given up, as when its client leaves');
+});
+
+test('one token in two sessions: each is known by itself, and the end of one leaves the other', async (t) => {
+  const { gateway, upstream, token } = await stage(t, { upstream: { sessions: true } });
+  const alice = token();
+  const clients = [await connectedRaw(t, gateway.url, { token: alice }), await connectedRaw(t, gateway.url, { token: alice })];
+  assert.notEqual(clients[0].session, clients[1].session);
+  const statuses = async () => Promise.all(clients.map(async ({ session }) => (await ask(gateway, { ...bearer(alice), 'mcp-session-id': session })).status));
+  for (let i = 0; i < 3; i++) assert.deepEqual(await statuses(), [200, 200]);
+  assert.equal((await ask(gateway, { ...bearer(alice), 'mcp-session-id': clients[0].session }, { method: 'DELETE' })).status, 200);
+  const before = upstream.calls.length;
+  assert.deepEqual(await statuses(), [404, 200]);
+  assert.equal(upstream.calls.length, before + 1);
+  const reduced = token({ sub: 'bob' });
+  assert.equal((await ask(gateway, { ...bearer(reduced), 'mcp-session-id': clients[1].session })).status, 404);
+});
+
+test('a reload judges known tokens anew', async (t) => {
+  const { gateway, issuer, token } = await stage(t);
+  const alice = token();
+  for (let i = 0; i < 2; i++) assert.equal((await ask(gateway, bearer(alice))).status, 200);
+  gateway.writeConfig({ source: { auth: { issuer: issuer.url, audience: AUDIENCE, scopes: ['mcp:use'] } } });
+  await gateway.logged((line) => line.msg === 'Configuration reloaded');
+  assert.equal((await ask(gateway, bearer(alice))).status, 403);
+});
+
+test('a session that cannot be looked up is 503, not 404', async (t) => {
+  const { gateway, upstream, connect } = await stage(t, { upstream: { sessions: true } });
+  const client = await connect();
+  await gateway.restart();
+  fs.renameSync(gateway.storePath, `${gateway.storePath}.aside`);
+  const before = upstream.requests.length;
+  for (const method of ['POST', 'GET', 'DELETE']) {
+    const failed = await ask(gateway, { authorization: client.headers.authorization, 'mcp-session-id': client.session }, { method });
+    assert.equal(failed.status, 503, method);
+    assert.equal(JSON.parse(failed.body).error.code, -32013);
+  }
+  assert.equal(upstream.requests.filter((request) => request.headers['mcp-session-id'] === client.session).length, upstream.requests.slice(0, before).filter((request) => request.headers['mcp-session-id'] === client.session).length);
+  fs.renameSync(`${gateway.storePath}.aside`, gateway.storePath);
+  await until(async () => (await ask(gateway, { authorization: client.headers.authorization, 'mcp-session-id': client.session })).status === 200, 'the store to work again', { every: 200 });
+});
+
+test('nobody approves the call of their own agent: the person by the verified subject', async (t) => {
+  const issuer = await startIssuer(t);
+  const upstream = await startUpstream(t, { tools: [tool('delete_user')] });
+  const people = [{ name: 'ann', subject: 'alice', issuer: issuer.url }, { name: 'eve', subject: 'alice', issuer: 'https://other.example' }, { name: 'bob' }];
+  const gateway = await startGateway(t, {
+    upstream: upstream.url,
+    source: { auth: { issuer: issuer.url, audience: AUDIENCE } },
+    rules: [['delete_*', 'approve']],
+    approval: workflow('10m'),
+    config: { admin: { people, tokens: people.map(({ name }) => ({ name: `${name}-cli`, person: name, token_env: name.toUpperCase(), roles: ['approver'] })) } },
+    env: { ANN: 'token-of-ann', EVE: 'token-of-eve', BOB: 'token-of-bob' },
+  });
+  const { admin } = gateway;
+  const client = await connectedRaw(t, gateway.url, { token: issuer.token(AUDIENCE) });
+  const tasks = [await client.createTask('delete_user'), await client.createTask('delete_user')];
+  const refused = await admin.as('token-of-ann').decide('approve', tasks[0].taskId);
+  assert.equal(refused.status, 403, refused.text);
+  assert.match(refused.json.error.message, /the person that made this call may not approve it/);
+  assert.equal((await admin.task(tasks[0].taskId)).state, 'pending');
+  await admin.as('token-of-bob').approve(tasks[0].taskId);
+  await admin.as('token-of-eve').approve(tasks[1].taskId, 'the same subject of another issuer is somebody else');
+});
+
+test('an agent\'s token is none at the operators\' port, and the reverse', async (t) => {
+  const issuer = await startIssuer(t, { place: '/.well-known/openid-configuration' });
+  issuer.metadata = { authorization_endpoint: `${issuer.url}/auth`, token_endpoint: `${issuer.url}/token`, code_challenge_methods_supported: ['S256'] };
+  const upstream = await startUpstream(t, { sessions: false });
+  const gateway = await startGateway(t, {
+    upstream: upstream.url,
+    source: { auth: { issuer: issuer.url, audience: AUDIENCE } },
+    config: { admin: { public_url: 'http://127.0.0.1', oidc: { issuer: issuer.url, client_id: 'operators', roles: { approver: ['dba'] } } } },
+  });
+  const claims = { groups: ['dba'], sub: 'carol' };
+  const [agent, operator] = [issuer.token(AUDIENCE, claims), issuer.sign(issuer.claims('operators', claims), { typ: 'JWT' })];
+  await until(async () => (await gateway.admin.as(operator).get('/api/v1/whoami')).status === 200, 'the keys at the operators\' port', { every: 200 });
+  assert.equal((await gateway.admin.as(agent).get('/api/v1/whoami')).status, 401);
+  assert.equal((await gateway.admin.as(agent).get('/api/v1/tasks')).status, 401);
+  assert.equal((await ask(gateway, bearer(agent))).status, 200);
+  const refused = await ask(gateway, bearer(operator));
+  assert.deepEqual([refused.status, JSON.parse(refused.body).error_description], [401, 'The token is not meant for this resource']);
+  assert.equal(forwarded(upstream), 1);
 });
 
 test('a token that has ended is refused although it was known', async (t) => {

@@ -95,12 +95,15 @@ static bool passes_guard(struct http_exchange *exchange, const struct config *co
     return true;
 }
 
-static bool is_clear(struct http_exchange *exchange)
+static bool is_clear(struct http_exchange *exchange, const struct config_source *source)
 {
     const char *repeated = header_check_repeated_header(exchange);
     bool is_message = str_equal(http_method(exchange), STR("POST"));
-    /* What is said of a version that is there twice depends on the body. */
+    /* What is said of a version that is there twice depends on the body. Several tokens are refused
+     * as a bad one is, where tokens are verified. */
     if (!repeated ||
+        (source && source->auth.issuer &&
+         http_header_repeated(exchange) == HTTP_NAME_AUTHORIZATION) ||
         (is_message && http_header_repeated(exchange) == HTTP_NAME_MCP_PROTOCOL_VERSION))
         return true;
     log_warn("Request refused: a header stands there twice", LOG_TEXT("header", repeated));
@@ -292,6 +295,18 @@ static void refuse_session(struct call *call)
     buffer_finish(&text);
 }
 
+/* Nobody can tell whose session it is. */
+static void answer_no_store(struct call *call)
+{
+    const struct jsonrpc_error_data data = {.details = STR("the session cannot be looked up"),
+                                            .retry_after = 5};
+    struct buffer text;
+    buffer_init(&text);
+    jsonrpc_write_error(&text, call->envelope.id, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    call_answer_status(call, 503, buffer_str(&text));
+    buffer_finish(&text);
+}
+
 static void handle_request(struct call *call)
 {
     if (str_equal(http_method(call->exchange), STR("POST")))
@@ -312,6 +327,8 @@ static void check_session(struct call *call)
 {
     if (call->facts.known)
         handle_known(call);
+    else if (call->facts_failed)
+        answer_no_store(call);
     else
         refuse_session(call);
 }
@@ -420,7 +437,7 @@ static bool passes_door(struct gateway *gateway, struct http_exchange *exchange,
                         const struct config *config, const struct config_source *source)
 {
     bool post = str_equal(http_method(exchange), STR("POST"));
-    if (!passes_guard(exchange, config) || !is_clear(exchange) ||
+    if (!passes_guard(exchange, config) || !is_clear(exchange, source) ||
         !passes_rate(gateway, exchange, config))
         return false;
     if (!source || (!source->enabled && !post)) {

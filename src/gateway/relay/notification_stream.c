@@ -8,7 +8,6 @@
 #include "request/client_profile.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/identity/identity.h"
 #include "taskgate/mcp/sse.h"
 
 /* How many bytes may wait for a client that does not read. */
@@ -20,7 +19,6 @@ struct notification_stream {
     const bool *inside_event;
     struct buffer pending; /* whole events, which wait until the server's own is complete */
     uint64_t claimant;     /* its number once it carries questions */
-    struct loop_timer end; /* of the token that it was opened with */
 };
 
 static void end_stream(void *context)
@@ -64,9 +62,6 @@ struct notification_stream *notification_stream_open(struct call *call, const bo
     stream->inside_event = inside_event;
     buffer_init(&stream->pending);
     list_append(&call->worker->streams, &stream->node);
-    loop_timer_init(&stream->end, call->worker->loop, end_stream, stream);
-    if (call->identity)
-        loop_timer_start(&stream->end, call->identity->until_ms - clock_now_ms());
     offer(stream, NULL);
     return stream;
 }
@@ -76,7 +71,6 @@ void notification_stream_close(struct notification_stream *stream)
     if (!stream)
         return;
     list_remove(&stream->node);
-    loop_timer_stop(&stream->end);
     input_release(stream->call->worker, stream->claimant);
     buffer_finish(&stream->pending);
     free(stream);

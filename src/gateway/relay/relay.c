@@ -6,6 +6,7 @@
 #include "notification_stream.h"
 #include "relay_rewrite.h"
 #include "request/call_counters.h"
+#include "request/token_clock.h"
 #include "request/token_exchange.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -145,6 +146,13 @@ void relay_send_down(struct relay *relay, struct str bytes)
         upstream_call_pause(relay->upstream);
 }
 
+/* A detached call's stream has whole events alone. */
+static bool may_write_error(const struct call *call)
+{
+    const struct relay *relay = relay_find(call);
+    return !relay || (!relay->inside_event && !relay_is_answered(relay));
+}
+
 /* With the head that was prepared. */
 static void start_stream(struct relay *relay)
 {
@@ -155,6 +163,7 @@ static void start_stream(struct relay *relay)
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
+    token_clock_start(call, may_write_error);
     if (relay->options.open_stream && relay->status == 200)
         relay->stream = notification_stream_open(call, &relay->inside_event);
 }

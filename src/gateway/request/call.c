@@ -36,10 +36,10 @@ void call_digest_session(const struct call *call, struct str id, char digest[DIG
 /* Without `auth` no claim inside a token is read: only its digest counts. */
 void call_identify(struct call *call)
 {
-    struct str session = http_header(call->exchange, "mcp-session-id");
-    struct str token = http_header(call->exchange, "authorization");
     if (call->identified)
         return;
+    struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
+    struct str token = http_header_known(call->exchange, HTTP_NAME_AUTHORIZATION);
     call->identified = true;
     if (session.length > 0)
         call_digest_session(call, session, call->session);
@@ -314,7 +314,8 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
         call->facts = facts_of(call, reply->session);
     else
         use_source_values(call);
-    if (reply->status == STORE_FAILED)
+    call->facts_failed = reply->status == STORE_FAILED;
+    if (call->facts_failed)
         return; /* nothing is known, not even that */
     /* Remembered either way, so that an unknown session asks the disk once. */
     sessions_put(call->worker->gateway->sessions, str_from(call->source->id),

@@ -52,6 +52,7 @@ struct call {
     char *upstream_authorization;    /* what the server gets in place of the client's token, where
                                         that is exchanged; else NULL */
     struct session_facts facts;      /* after call_with_facts() */
+    bool facts_failed;               /* the store could not say them */
     struct list parts;               /* what is under way for it: struct call_part.node */
     struct server_budget server_budget; /* for the requests of the server on its stream */
     bool upstream_broke;                /* the stream ended, and not by anybody's will */

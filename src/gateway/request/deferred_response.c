@@ -8,6 +8,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
+#include "token_clock.h"
 
 #define SIGN_OF_LIFE_MS 15000
 /* The bytes that may wait for a client that does not read. */
@@ -129,6 +130,7 @@ void deferred_response_open(struct call *call)
     deferred->is_stream = true;
     http_stream_start(call->exchange, 200, headers, 2, -1);
     http_stream_flush(call->exchange);
+    token_clock_start(call, NULL);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 

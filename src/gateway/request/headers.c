@@ -74,16 +74,41 @@ void headers_add_all(struct headers *headers, const struct headers *from)
         headers->owner = memory_copy_text(from->owner);
 }
 
-void headers_remove(struct headers *headers, struct str name)
+/* Returns where the next header goes that is kept. */
+static size_t keep(struct headers *headers, size_t at, size_t kept)
+{
+    headers->items[kept] = headers->items[at];
+    return kept + 1;
+}
+
+static void drop(const struct headers *headers, size_t at)
+{
+    if (headers->owns)
+        free((char *)headers->items[at].name.bytes);
+}
+
+static void take_out(struct headers *headers, struct str name)
 {
     size_t kept = 0;
     for (size_t i = 0; i < headers->count; i++) {
-        struct http_header *item = &headers->items[i];
-        if (!str_equal_ignore_case(item->name, name)) {
-            headers->items[kept++] = *item;
-        } else if (headers->owns) {
-            free((char *)item->name.bytes);
-        }
+        if (str_equal_ignore_case(headers->items[i].name, name))
+            drop(headers, i);
+        else
+            kept = keep(headers, i, kept);
+    }
+    headers->count = kept;
+}
+
+void headers_remove(struct headers *headers, enum http_name name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < headers->count; i++) {
+        if (http_name_of(&headers->items[i]) == name)
+            drop(headers, i);
+        else if (kept == i)
+            kept++;
+        else
+            kept = keep(headers, i, kept);
     }
     headers->count = kept;
 }
@@ -103,7 +128,7 @@ void headers_drop(struct headers *headers, unsigned flags)
 
 void headers_set(struct headers *headers, struct str name, struct str value)
 {
-    headers_remove(headers, name);
+    take_out(headers, name);
     headers_add(headers, name, value);
 }
 
@@ -196,7 +221,7 @@ void headers_set_static(struct headers *headers, const struct config_source *sou
     if (source->connections_per_owner && !headers->owner)
         note_owner(headers, source);
     if (source->auth.issuer && source->auth.upstream != AUTH_UPSTREAM_PASS)
-        headers_remove(headers, STR("authorization")); /* it is meant for the gateway alone */
+        headers_remove(headers, HTTP_NAME_AUTHORIZATION); /* it is meant for the gateway alone */
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
 }

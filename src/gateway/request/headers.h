@@ -28,8 +28,8 @@ void headers_finish(struct headers *headers);
 void headers_add(struct headers *headers, struct str name, struct str value);
 /* Replaces every header of that name (any case) by one. */
 void headers_set(struct headers *headers, struct str name, struct str value);
-/* Takes every header of that name (any case) out. */
-void headers_remove(struct headers *headers, struct str name);
+/* Takes every header of that name out. */
+void headers_remove(struct headers *headers, enum http_name name);
 /* The value, or an empty str. */
 struct str headers_find(const struct headers *headers, const char *name);
 struct str headers_known(const struct headers *headers, enum http_name name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "call_part.h"
+#include "known_tokens.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -25,6 +26,7 @@ struct token_check {
 
 /* Of a worker: the issuers of the snapshot that it saw last, beside its sources. */
 struct token_worker {
+    struct known_tokens *known; /* NULL until the first */
     struct token_cache *cache;
     uint64_t snapshot_number;
     struct issuer **issuers; /* NULL in it: the source has no auth */
@@ -73,6 +75,7 @@ void token_check_worker_close(struct gateway_worker *worker)
     if (!worker->tokens)
         return;
     release_issuers(worker->tokens);
+    known_tokens_destroy(worker->tokens->known);
     token_cache_destroy(worker->tokens->cache);
     free(worker->tokens);
     worker->tokens = NULL;
@@ -104,9 +107,12 @@ static void follow(struct gateway_worker *worker, const struct snapshot *snapsho
 {
     struct token_worker *tokens = worker->tokens;
     const struct config *config = snapshot->config;
-    struct token_worker fresh = {.cache = tokens->cache, .snapshot_number = snapshot->number};
+    struct token_worker fresh = {
+        .known = tokens->known, .cache = tokens->cache, .snapshot_number = snapshot->number};
     if (tokens->snapshot_number == snapshot->number)
         return;
+    if (fresh.known)
+        known_tokens_clear(fresh.known);
     fresh.count = config->source_count;
     fresh.issuers = memory_alloc_array(fresh.count, sizeof(struct issuer *));
     for (size_t i = 0; i < fresh.count; i++) {
@@ -159,6 +165,12 @@ static size_t index_of(const struct call *call)
     return (size_t)(call->source - call->snapshot->config->sources);
 }
 
+/* Sources of one snapshot have numbers of their own, and so have snapshots. */
+static uint64_t rules_of(const struct call *call)
+{
+    return call->snapshot->number << 16 | (index_of(call) & 0xffff);
+}
+
 static void admit(struct call *call, struct identity *identity, call_step next)
 {
     const struct config_strings *scopes = &call->source->auth.scopes;
@@ -170,6 +182,9 @@ static void admit(struct call *call, struct identity *identity, call_step next)
             return;
         }
     }
+    if (!call->worker->tokens->known)
+        call->worker->tokens->known = known_tokens_create();
+    known_tokens_add(call->worker->tokens->known, rules_of(call), call);
     next(call);
 }
 
@@ -185,12 +200,6 @@ static enum token_error verify(struct call *call, struct str token, int64_t now_
                                       .shape = {.groups_claim = auth->groups_claim}};
     return issuer ? issuer_verify(issuer, token, &rules, now_ms, identity, used)
                   : TOKEN_UNAVAILABLE;
-}
-
-/* Sources of one snapshot have numbers of their own, and so have snapshots. */
-static uint64_t rules_of(const struct call *call)
-{
-    return call->snapshot->number << 16 | (index_of(call) & 0xffff);
 }
 
 static void remember(struct call *call, struct str token, struct identity *identity, int64_t now_ms)
@@ -263,6 +272,10 @@ void token_check_then(struct call *call, call_step next)
     uint64_t used = 0;
     int64_t now_ms = clock_now_ms();
     follow(call->worker, call->snapshot);
+    if (tokens->known && known_tokens_identify(tokens->known, rules_of(call), call, now_ms)) {
+        next(call);
+        return;
+    }
     enum token_error error = token_from_request(call->exchange, &token);
     if (error != TOKEN_OK) {
         token_check_refuse(call, error);

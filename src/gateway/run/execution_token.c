@@ -33,7 +33,7 @@ void execution_token_take(struct execution *execution, const struct call *call)
         return;
     execution->authorization = memory_copy_str(value);
     execution->authorization_until_ms = call->identity->until_ms;
-    headers_remove(&execution->base.headers, STR("authorization"));
+    headers_remove(&execution->base.headers, HTTP_NAME_AUTHORIZATION);
 }
 
 static struct token_request request_of(const struct execution *execution)

@@ -1,0 +1,12 @@
+/*
+ * The end of a client's token while its response is an event stream: the stream ends with it
+ * (contract "small print", Tokens). On the call's loop.
+ */
+#pragma once
+
+#include "call.h"
+
+/* From now on, unless it has begun; nothing for a call without a verified token. A request is
+ * answered with an error first, where `may_write` says that an event may begin; NULL: always. A
+ * call that goes on without its client does so. */
+void token_clock_start(struct call *call, bool (*may_write)(const struct call *call));
