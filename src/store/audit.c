@@ -174,34 +174,38 @@ static bool seal_row(struct batch *batch, struct audit_row *row, struct store_ch
     return done;
 }
 
+/* SQLITE_DONE: there is no further one. */
+static int seal_next(struct batch *batch, struct store_chain *end)
+{
+    struct audit_row row;
+    sqlite3_stmt *next = database_statement(batch->database, STATEMENT_AUDIT_NEXT);
+    sqlite3_bind_int64(next, 1, end->sequence);
+    int code = sqlite3_step(next);
+    if (code == SQLITE_ROW) {
+        audit_row_read(&row, next);
+        code = seal_row(batch, &row, end) ? SQLITE_ROW : SQLITE_ERROR;
+    }
+    database_release(next);
+    return code;
+}
+
 bool audit_seal(struct batch *batch)
 {
     struct store_chain end;
-    struct audit_row row;
     int64_t sealed = 0;
-    int code = SQLITE_ROW;
+    int code;
     /* All rows of before are sealed in one transaction, so the newest tells for all. */
     if (!read_end(batch->database, &end))
         return false;
     if (end.sequence > 0)
         return true;
-    while (code == SQLITE_ROW) {
-        sqlite3_stmt *next = database_statement(batch->database, STATEMENT_AUDIT_NEXT);
-        sqlite3_bind_int64(next, 1, end.sequence);
-        code = sqlite3_step(next);
-        bool done = true;
-        if (code == SQLITE_ROW) {
-            audit_row_read(&row, next);
-            done = seal_row(batch, &row, &end);
-            sealed++;
-        }
-        database_release(next);
-        if (!done)
-            return false;
-    }
+    if (!database_simple(batch->database, STATEMENT_AUDIT_UNLOCK))
+        return false;
+    while ((code = seal_next(batch, &end)) == SQLITE_ROW)
+        sealed++;
     if (sealed > 0)
         log_info("Audit rows of an older version were chained", LOG_NUMBER("rows", sealed));
-    return code == SQLITE_DONE;
+    return code == SQLITE_DONE && database_simple(batch->database, STATEMENT_AUDIT_LOCK);
 }
 
 static bool run_seal(struct batch *batch, struct operation *operation)

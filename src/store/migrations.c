@@ -192,9 +192,8 @@ const char *const migration_scripts[] = {
     " created_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL);"
     "CREATE INDEX sign_in_until ON sign_in (until_ms);",
 
-    /* 12 -> 13: the audit trail as a chain. Rows of before get their hashes at the next start, by
-     * audit_seal(); so a row without one may be changed. Rows go only behind an anchor that the
-     * chain goes on from. */
+    /* 12 -> 13: the audit trail as a chain. Rows of before get their hashes right after it, by
+     * audit_seal(). Rows go only behind an anchor that the chain goes on from. */
     "ALTER TABLE task ADD COLUMN rule TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN policy_digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE audit ADD COLUMN arguments_digest TEXT NOT NULL DEFAULT '';"
@@ -215,9 +214,6 @@ const char *const migration_scripts[] = {
     "CREATE INDEX audit_kept_until ON audit_kept (until_ms);"
     "CREATE TABLE audit_anchor (sequence INTEGER PRIMARY KEY, hash TEXT NOT NULL,"
     " at_ms INTEGER NOT NULL, signature TEXT NOT NULL, is_start INTEGER NOT NULL);"
-    "DROP TRIGGER audit_is_not_updated;"
-    "CREATE TRIGGER audit_is_not_updated BEFORE UPDATE ON audit WHEN OLD.hash <> '' BEGIN"
-    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;"
     "DROP TRIGGER audit_is_not_deleted;"
     "CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit WHEN OLD.sequence >"
     " coalesce((SELECT max(sequence) FROM audit_anchor WHERE is_start), 0) BEGIN"

@@ -105,6 +105,11 @@ STATEMENT_ROW(AUDIT_END,
     " ORDER BY sequence DESC LIMIT 1) UNION ALL"
     " SELECT * FROM (SELECT sequence, hash, at_ms FROM audit_anchor WHERE is_start"
     " ORDER BY sequence DESC LIMIT 1)) ORDER BY sequence DESC LIMIT 1")
+/* A trigger that may abort costs each UPDATE a journal of its own. */
+STATEMENT_ROW(AUDIT_UNLOCK, "DROP TRIGGER IF EXISTS audit_is_not_updated")
+STATEMENT_ROW(AUDIT_LOCK,
+    "CREATE TRIGGER audit_is_not_updated BEFORE UPDATE ON audit BEGIN"
+    " SELECT RAISE (ABORT, 'the audit trail is append-only'); END")
 STATEMENT_ROW(AUDIT_SEAL, "UPDATE audit SET hash = ?2, decision = ?3 WHERE sequence = ?1")
 STATEMENT_ROW(AUDIT_NEXT,
     "SELECT " AUDIT_COLUMNS " FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT 1")

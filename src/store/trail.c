@@ -7,12 +7,10 @@
 
 static const char rows_since[] =
     "SELECT " AUDIT_COLUMNS " FROM audit WHERE at_ms >= ?1 ORDER BY sequence";
-static const char rows_with_kept[] =
-    "SELECT actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"
-    " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"
-    " rule, audit.sequence, source, task_id, to_state, tool, votes, workflow, audit_kept.arguments"
-    " FROM audit LEFT JOIN audit_kept ON audit_kept.sequence = audit.sequence"
-    " ORDER BY audit.sequence";
+static const char all_rows[] = "SELECT " AUDIT_COLUMNS " FROM audit ORDER BY sequence";
+static const char kept_beside[] =
+    "SELECT sequence, kept_digest, arguments FROM audit_kept JOIN audit USING (sequence)"
+    " ORDER BY sequence";
 static const char start_of_chain[] = "SELECT sequence, hash, at_ms, signature FROM audit_anchor"
                                      " WHERE is_start ORDER BY sequence DESC LIMIT 1";
 static const char end_of_chain[] = "SELECT seq FROM sqlite_sequence WHERE name = 'audit'";
@@ -92,18 +90,6 @@ static bool begin(struct walk *walk)
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
-/* Kept arguments may have gone; those that are there are those that were kept. */
-static bool check_kept(sqlite3_stmt *statement, const struct audit_row *row, struct error *finding)
-{
-    char digest[DIGEST_HEX_BYTES];
-    if (sqlite3_column_type(statement, AUDIT_COLUMN_COUNT) == SQLITE_NULL)
-        return true;
-    digest_sha256_hex(database_column_bytes(statement, AUDIT_COLUMN_COUNT), digest);
-    return str_equal(row->texts[AUDIT_kept_digest], str_from(digest)) ||
-           error_set(finding, "row %lld: its kept arguments were changed",
-                     (long long)row->sequence);
-}
-
 /* SQLITE_DONE: to the end, or to a bad row. */
 static int walk_rows(struct walk *walk, sqlite3_stmt *statement)
 {
@@ -119,11 +105,34 @@ static int walk_rows(struct walk *walk, sqlite3_stmt *statement)
         audit_row_write(&row, false, &text);
         report->is_good = store_chain_next(&report->end, row.sequence, buffer_str(&text),
                                            row.texts[AUDIT_hash], &report->finding) &&
-                          check_kept(statement, &row, &report->finding) && check_place(walk);
+                          check_place(walk);
         report->rows += report->is_good;
     }
     buffer_finish(&text);
     return report->is_good ? code : SQLITE_DONE;
+}
+
+static bool is_kept(sqlite3_stmt *statement, struct error *finding)
+{
+    char digest[DIGEST_HEX_BYTES];
+    digest_sha256_hex(database_column_bytes(statement, 2), digest);
+    return str_equal(database_column_bytes(statement, 1), str_from(digest)) ||
+           error_set(finding, "row %lld: its kept arguments were changed",
+                     (long long)sqlite3_column_int64(statement, 0));
+}
+
+/* Kept arguments may have gone; those that are there are those that were kept. */
+static bool check_kept(struct walk *walk)
+{
+    struct store_trail_report *report = walk->report;
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(walk->handle, kept_beside, -1, &statement, NULL) == SQLITE_OK
+                   ? SQLITE_ROW
+                   : SQLITE_ERROR;
+    while (report->is_good && code == SQLITE_ROW && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        report->is_good = is_kept(statement, &report->finding);
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
 /* Rows that were cut off at the end leave no gap. But SQLite counts the numbers that it gave. */
@@ -153,8 +162,8 @@ bool store_trail_verify(const char *path, store_trail_check check, void *context
         goto done;
     /* One moment for all that is read. */
     good = sqlite3_exec(walk.handle, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && begin(&walk) &&
-           sqlite3_prepare_v2(walk.handle, rows_with_kept, -1, &statement, NULL) == SQLITE_OK &&
-           walk_rows(&walk, statement) == SQLITE_DONE && check_end(&walk);
+           sqlite3_prepare_v2(walk.handle, all_rows, -1, &statement, NULL) == SQLITE_OK &&
+           walk_rows(&walk, statement) == SQLITE_DONE && check_kept(&walk) && check_end(&walk);
     if (!good)
         reader_fail(walk.handle, path, error);
 
