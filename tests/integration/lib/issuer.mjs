@@ -21,6 +21,19 @@ async function loadProvider() {
   }
 }
 
+/** The options of startIssuer() for an issuer of access tokens that are JWTs for one resource each (RFC 8707, RFC 9068). */
+export function forResources({ scope = 'mcp:read mcp:write', ttl = 300, registration = true, clients = [] } = {}) {
+  const getResourceServerInfo = (_, resource) => ({ scope, audience: resource, accessTokenFormat: 'jwt', accessTokenTTL: ttl, jwt: { sign: { alg: 'ES256' } } });
+  return {
+    clients,
+    features: { clientCredentials: { enabled: true }, resourceIndicators: { enabled: true, getResourceServerInfo, useGrantedResource: () => true }, registration: { enabled: registration } },
+    configuration: {
+      scopes: ['openid', 'offline_access', ...scope.split(' ')],
+      issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
+    },
+  };
+}
+
 export async function privateKey(alg, kid) {
   const [type, options] = { RS256: ['rsa', { modulusLength: 2048 }], ES256: ['ec', { namedCurve: 'P-256' }] }[alg];
   const { privateKey: key } = await promisify(generateKeyPair)(type, options);
@@ -29,10 +42,11 @@ export async function privateKey(alg, kid) {
 
 /**
  * Starts a provider. Options: `clients` (of oidc-provider), `people` (laid over those above), `idTokenClaims` (false: only
- * userinfo has the claims), `configuration` (laid over the provider's). It has `url`, `requests` (method and path of each),
- * `stop()`, and `answer` (a handler that may answer in its place: returns true when it has).
+ * userinfo has the claims), `configuration` (laid over the provider's), `features` (laid over its features). It has `url`,
+ * `requests` (method and path of each), `stop()`, `rotate()` (other keys; all else goes on), and `answer` (a handler that
+ * may answer in its place: returns true when it has).
  */
-export async function startIssuer(t, { clients = [], people = {}, idTokenClaims = true, configuration = {} } = {}) {
+export async function startIssuer(t, { clients = [], people = {}, idTokenClaims = true, configuration = {}, features = {} } = {}) {
   const issuer = { people: { ...PEOPLE, ...people }, requests: [], answer: null };
   const server = http.createServer((request, response) => {
     issuer.requests.push(`${request.method} ${request.url.split('?')[0]}`);
@@ -43,18 +57,25 @@ export async function startIssuer(t, { clients = [], people = {}, idTokenClaims 
   issuer.port = server.address().port;
   issuer.url = `http://127.0.0.1:${issuer.port}`;
   const Provider = await loadProvider();
-  issuer.provider = new Provider(issuer.url, {
+  const settings = {
     clients,
-    jwks: { keys: [await privateKey('ES256', 'first'), await privateKey('RS256', 'second')] },
     cookies: { keys: ['cookies of a test'] },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
     conformIdTokenClaims: !idTokenClaims,
-    features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true }, rpInitiatedLogout: { enabled: true } },
+    features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true }, rpInitiatedLogout: { enabled: true }, ...features },
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...issuer.people[id] }) }),
     ...configuration,
-  });
-  issuer.provider.on('server_error', (_, error) => (issuer.error = error));
-  issuer.callback = issuer.provider.callback();
+  };
+  // Clients, sessions and refresh tokens outlive a provider with other keys.
+  const { createMemoryAdapter } = await import('oidc-provider/lib/adapters/memory_adapter.js');
+  settings.adapter = createMemoryAdapter();
+  issuer.rotate = async (first = 'first') => {
+    const jwks = { keys: [await privateKey('ES256', first), await privateKey('RS256', 'second')] };
+    issuer.provider = new Provider(issuer.url, { ...settings, jwks });
+    issuer.provider.on('server_error', (_, error) => (issuer.error = error));
+    issuer.callback = issuer.provider.callback();
+  };
+  await issuer.rotate();
   issuer.stop = () => {
     server.closeAllConnections();
     return new Promise((resolve) => server.close(resolve));
