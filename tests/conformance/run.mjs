@@ -4,8 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Child } from '../integration/lib/child.mjs';
-import { Gateway } from '../integration/lib/gateway.mjs';
+import { BINARY, Gateway } from '../integration/lib/gateway.mjs';
 import { freePort } from '../integration/lib/ports.mjs';
+import { compareAuth } from './auth.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const NODE_22 = path.join(here, 'node_modules/node/bin/node'); // the suite needs Node 22
@@ -33,6 +34,7 @@ const problems = [];
 
 try {
   for (const [name, server] of Object.entries(servers)) await compare(name, server);
+  problems.push(...(await compareAuth({ suite: SUITE, node: NODE_22, client: path.join(here, 'auth_client.mjs'), binary: BINARY, folder })));
 } catch (error) {
   problems.push(error.message);
 } finally {
