@@ -28,10 +28,16 @@ static void refuse(authentication_callback callback, void *context, enum reply_e
     callback(context, &(struct authentication){NULL, error, message});
 }
 
+#define TOKEN_IS_NEEDED "a valid token is needed, as \"Authorization: Bearer …\""
+
+static void refuse_stranger(authentication_callback callback, void *context)
+{
+    refuse(callback, context, REPLY_UNAUTHORIZED, TOKEN_IS_NEEDED);
+}
+
 static void refuse_token(authentication_callback callback, void *context)
 {
-    refuse(callback, context, REPLY_UNAUTHORIZED,
-           "a valid token is needed, as \"Authorization: Bearer …\"");
+    refuse(callback, context, REPLY_INVALID_TOKEN, TOKEN_IS_NEEDED);
 }
 
 /* Takes the reference. */
@@ -64,7 +70,7 @@ static void find_by_certificate(const struct request *request, authentication_ca
     }
     if (subject.bytes)
         note(request, "certificate", "unknown", subject.bytes);
-    refuse_token(callback, context);
+    refuse_stranger(callback, context);
 }
 
 /* ---- a token of the issuer ---- */

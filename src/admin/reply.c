@@ -8,6 +8,7 @@
 #include "taskgate/core/memory.h"
 
 #define RETRY_AFTER_S "60"
+#define CHALLENGE "Bearer realm=\"taskgate\""
 
 static const struct {
     int status;
@@ -15,6 +16,7 @@ static const struct {
 } errors[] = {
     [REPLY_INVALID_REQUEST] = {400, "invalid_request"},
     [REPLY_UNAUTHORIZED] = {401, "unauthorized"},
+    [REPLY_INVALID_TOKEN] = {401, "unauthorized"},
     [REPLY_FORBIDDEN] = {403, "forbidden"},
     [REPLY_NOT_FOUND] = {404, "not_found"},
     [REPLY_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
@@ -97,7 +99,10 @@ void reply_error(struct http_exchange *exchange, enum reply_error error, const c
 {
     struct http_header extra = {STR_EMPTY, STR_EMPTY};
     if (error == REPLY_UNAUTHORIZED)
-        extra = (struct http_header){STR("www-authenticate"), STR("Bearer realm=\"taskgate\"")};
+        extra = (struct http_header){STR("www-authenticate"), STR(CHALLENGE)};
+    if (error == REPLY_INVALID_TOKEN)
+        extra = (struct http_header){STR("www-authenticate"),
+                                     STR(CHALLENGE ", error=\"invalid_token\"")};
     char *member = state ? memory_format(",\"state\":\"%s\"", state) : memory_copy_text("");
     send_error(exchange, error, message, member, extra);
     free(member);

@@ -10,6 +10,7 @@
 enum reply_error {
     REPLY_INVALID_REQUEST,
     REPLY_UNAUTHORIZED,
+    REPLY_INVALID_TOKEN, /* as the one before, to somebody who has shown a token (RFC 6750 §3.1) */
     REPLY_FORBIDDEN,
     REPLY_NOT_FOUND,
     REPLY_METHOD_NOT_ALLOWED,
