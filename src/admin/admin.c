@@ -45,6 +45,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         .refusal = on_refusal,
         .context = admin,
     };
+    MAGIC_SET(admin, ADMIN_MAGIC);
     admin->loop = loop;
     admin->store = options->store;
     admin->upstream_reachable = options->upstream_reachable;
@@ -115,5 +116,6 @@ void admin_destroy(struct admin *admin)
     refusals_destroy(admin->refusals);
     feed_destroy(admin->feed);
     free(admin->config_error);
+    MAGIC_CLEAR(admin);
     free(admin);
 }

@@ -40,7 +40,7 @@ static void write_page(struct buffer *body, const struct store_audit_page *page)
 
 static void answer_page(void *context, const struct store_reply *reply)
 {
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK) {
         struct buffer body;

@@ -68,7 +68,7 @@ static void answer(void *context, const struct control_reply *reply)
         [CONTROL_LIMITED] = REPLY_LIMITED,
         [CONTROL_UNAVAILABLE] = REPLY_UNAVAILABLE,
     };
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == CONTROL_CREATED)
         log_info("Called by the control plane", LOG_TEXT("task", reply->task->id),

@@ -68,7 +68,7 @@ static bool read_body(struct str body, char **reason, struct error *error)
 
 static void answer_decision(void *context, const struct store_reply *reply)
 {
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == STORE_OK)
         log_info(pending->decision->log_line, LOG_TEXT("task", reply->task->id),
@@ -106,7 +106,7 @@ static void refuse_own(struct http_exchange *exchange, const struct operator_ide
 /* A task's owner never changes, so the owner read here is still right at the decision. */
 static void check_owner(void *context, const struct store_reply *reply)
 {
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     const struct task *task = reply->task;
     bool is_own = task && operator_owns(pending->who, task);
     if (task && reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&

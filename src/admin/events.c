@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
 
@@ -24,6 +25,7 @@
 #define KEEP_ALIVE_SPREAD_MS 5000
 
 struct stream {
+    uint32_t magic;   /* STREAM_MAGIC while it lives */
     struct list node; /* in admin->streams */
     struct admin *admin;
     struct http_exchange *exchange;
@@ -32,6 +34,12 @@ struct stream {
     int64_t sent; /* number of the last event */
     struct operator_identity *who;
 };
+#define STREAM_MAGIC 0x5e7a11c3
+
+static struct stream *stream_from(void *context)
+{
+    return MAGIC_CAST(struct stream, STREAM_MAGIC, context);
+}
 
 static void destroy_stream(struct stream *stream)
 {
@@ -39,6 +47,7 @@ static void destroy_stream(struct stream *stream)
     list_remove(&stream->listener.node);
     loop_timer_stop(&stream->keep_alive);
     operator_unref(stream->who);
+    MAGIC_CLEAR(stream);
     free(stream);
 }
 
@@ -50,7 +59,7 @@ static void end_stream(struct stream *stream)
 
 static void client_gone(void *context)
 {
-    destroy_stream(context);
+    destroy_stream(stream_from(context));
 }
 
 static void write_event(struct stream *stream, const struct feed_event *event,
@@ -109,7 +118,7 @@ static void start_keep_alive(struct stream *stream)
 
 static void keep_alive(void *context)
 {
-    struct stream *stream = context;
+    struct stream *stream = stream_from(context);
     if (!catch_up(stream))
         return;
     http_stream_write(stream->exchange, STR(":\n\n"));
@@ -135,6 +144,7 @@ void events_open(const struct request *request)
         return;
     }
     struct stream *stream = memory_alloc(sizeof *stream);
+    MAGIC_SET(stream, STREAM_MAGIC);
     stream->admin = admin;
     stream->exchange = request->exchange;
     stream->listener.changed = feed_changed;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
 #include "task_metrics.h"
@@ -14,11 +15,18 @@
 #define KEPT_BYTES ((size_t)32 * 1024 * 1024)
 
 struct feed {
+    uint32_t magic;                      /* FEED_MAGIC while it lives */
     struct feed_event ring[KEPT_EVENTS]; /* an event's place is its number modulo the size */
     int64_t first, next;                 /* numbers: [first, next) are kept */
     size_t kept_bytes;
     struct list listeners;
 };
+#define FEED_MAGIC 0xfeed0c4b
+
+static struct feed *feed_from(void *context)
+{
+    return MAGIC_CAST(struct feed, FEED_MAGIC, context);
+}
 
 static struct feed_event *event_at(const struct feed *feed, int64_t number)
 {
@@ -56,7 +64,7 @@ static void drop_excess(struct feed *feed)
 
 static void observe(void *context, struct task *task, bool created)
 {
-    struct feed *feed = context;
+    struct feed *feed = feed_from(context);
     task_metrics_count(task, created);
     append_event(feed, task);
     LIST_FOR_EACH_SAFE (node, next, &feed->listeners) {
@@ -69,6 +77,7 @@ static void observe(void *context, struct task *task, bool created)
 struct feed *feed_create(struct admin *admin)
 {
     struct feed *feed = memory_alloc(sizeof *feed);
+    MAGIC_SET(feed, FEED_MAGIC);
     list_init(&feed->listeners);
     /* Numbers go on rising over restarts, so that a Last-Event-ID of an earlier process is
      * older than everything kept, and below 2^53, where JavaScript counts. */
@@ -83,6 +92,7 @@ void feed_destroy(struct feed *feed)
         return;
     while (feed->first < feed->next)
         drop_oldest(feed);
+    MAGIC_CLEAR(feed);
     free(feed);
 }
 

@@ -6,12 +6,14 @@
 
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/gateway/snapshot.h"
 
 #include "operator.h"
 
 /* Everything in it belongs to its loop's thread. */
 struct admin {
+    uint32_t magic; /* ADMIN_MAGIC while it lives */
     struct loop *loop;
     struct http_server *server;
     struct store *store;
@@ -30,6 +32,12 @@ struct admin {
     bool closed;        /* the store is going, or gone */
     int64_t started_ms; /* monotonic */
 };
+#define ADMIN_MAGIC 0xad317e52
+
+static inline struct admin *admin_from(void *context)
+{
+    return MAGIC_CAST(struct admin, ADMIN_MAGIC, context);
+}
 
 /* One request; lives until its handler returns. Longer work copies the parts that it needs. */
 struct request {

@@ -10,13 +10,14 @@
 
 static void forget_exchange(void *context)
 {
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     pending->exchange = NULL;
 }
 
 struct pending_reply *pending_reply_create(const struct request *request)
 {
     struct pending_reply *pending = memory_alloc(sizeof *pending);
+    MAGIC_SET(pending, PENDING_REPLY_MAGIC);
     pending->exchange = request->exchange;
     pending->snapshot = snapshot_ref(request->snapshot);
     pending->admin = request->admin;
@@ -30,6 +31,7 @@ void pending_reply_destroy(struct pending_reply *pending)
     snapshot_unref(pending->snapshot);
     operator_unref(pending->who);
     free(pending->reason);
+    MAGIC_CLEAR(pending);
     free(pending);
 }
 

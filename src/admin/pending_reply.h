@@ -6,7 +6,10 @@
 
 #include "internal.h"
 
+#include "taskgate/core/magic.h"
+
 struct pending_reply {
+    uint32_t magic;                 /* PENDING_REPLY_MAGIC while it lives */
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;      /* owned reference */
     struct admin *admin;
@@ -14,6 +17,12 @@ struct pending_reply {
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
 };
+#define PENDING_REPLY_MAGIC 0x70e4d9a1
+
+static inline struct pending_reply *pending_reply_from(void *context)
+{
+    return MAGIC_CAST(struct pending_reply, PENDING_REPLY_MAGIC, context);
+}
 
 struct pending_reply *pending_reply_create(const struct request *request);
 void pending_reply_destroy(struct pending_reply *pending);

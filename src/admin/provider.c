@@ -51,6 +51,7 @@ static struct issuer *get_issuer(struct provider *provider, const char *name)
 struct inquiry *inquiry_create(struct provider *provider, struct snapshot *snapshot)
 {
     struct inquiry *inquiry = memory_alloc(sizeof *inquiry);
+    MAGIC_SET(inquiry, INQUIRY_MAGIC);
     inquiry->provider = provider;
     inquiry->snapshot = snapshot_ref(snapshot);
     inquiry->issuer = get_issuer(provider, snapshot->config->oidc.issuer);
@@ -103,6 +104,7 @@ void inquiry_finish(struct inquiry *inquiry, enum provider_result result)
     free_secret(inquiry->token);
     free_secret(inquiry->access_token);
     free(inquiry->nonce);
+    MAGIC_CLEAR(inquiry);
     free(inquiry);
 }
 
@@ -110,7 +112,7 @@ void inquiry_finish(struct inquiry *inquiry, enum provider_result result)
 
 static void on_ready(void *context)
 {
-    struct inquiry *inquiry = context;
+    struct inquiry *inquiry = inquiry_from(context);
     inquiry->wait = NULL;
     if (!inquiry->metadata)
         inquiry->metadata = issuer_metadata(inquiry->issuer);

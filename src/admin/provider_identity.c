@@ -62,7 +62,7 @@ static void add_userinfo(struct inquiry *inquiry, const struct identity *more)
 
 static void on_userinfo(void *context, const struct fetch_answer *answer)
 {
-    struct inquiry *inquiry = context;
+    struct inquiry *inquiry = inquiry_from(context);
     struct str body = answer->body;
     inquiry->fetch = NULL;
     const struct identity_shape shape = shape_of(&inquiry->snapshot->config->oidc);
@@ -163,7 +163,7 @@ static void refuse_code(struct inquiry *inquiry, struct str body)
 
 static void on_redeemed(void *context, const struct fetch_answer *answer)
 {
-    struct inquiry *inquiry = context;
+    struct inquiry *inquiry = inquiry_from(context);
     struct error error = {""};
     inquiry->fetch = NULL;
     bool is_object = answer->status != 0 && json_check(answer->body, &error) &&

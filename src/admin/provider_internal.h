@@ -3,6 +3,7 @@
 #pragma once
 
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/identity/issuer.h"
 #include "taskgate/identity/oauth.h"
 
@@ -20,6 +21,7 @@ struct inquiry;
 typedef void (*inquiry_step)(struct inquiry *inquiry);
 
 struct inquiry {
+    uint32_t magic;   /* INQUIRY_MAGIC while it lives */
     struct list node; /* in provider->inquiries */
     struct provider *provider;
     struct snapshot *snapshot;
@@ -40,6 +42,12 @@ struct inquiry {
     char detail[OAUTH_ERROR_BYTES];
     bool is_final; /* newer keys have been waited for */
 };
+#define INQUIRY_MAGIC 0x1a9c3f27
+
+static inline struct inquiry *inquiry_from(void *context)
+{
+    return MAGIC_CAST(struct inquiry, INQUIRY_MAGIC, context);
+}
 
 struct inquiry *inquiry_create(struct provider *provider, struct snapshot *snapshot);
 /* Takes the next step once the metadata is known, or cannot be: NULL then. */

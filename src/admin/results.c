@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 
@@ -19,6 +20,7 @@
 #define WAIT_MAX_MS 300000
 
 struct wait {
+    uint32_t magic;   /* WAIT_MAGIC while it lives */
     struct list node; /* in admin->waits */
     struct admin *admin;
     struct http_exchange *exchange; /* NULL once the client has gone while the store is asked */
@@ -32,6 +34,12 @@ struct wait {
     bool is_own;           /* the call is their own */
     bool is_reading;
 };
+#define WAIT_MAGIC 0x3b8d60f5
+
+static struct wait *wait_from(void *context)
+{
+    return MAGIC_CAST(struct wait, WAIT_MAGIC, context);
+}
 
 static void destroy(struct wait *wait)
 {
@@ -39,12 +47,13 @@ static void destroy(struct wait *wait)
     list_remove(&wait->listener.node);
     loop_timer_stop(&wait->timer);
     operator_unref(wait->who);
+    MAGIC_CLEAR(wait);
     free(wait);
 }
 
 static void client_gone(void *context)
 {
-    struct wait *wait = context;
+    struct wait *wait = wait_from(context);
     wait->exchange = NULL;
     if (!wait->is_reading)
         destroy(wait);
@@ -141,7 +150,7 @@ static void feed_changed(struct feed_listener *listener)
 
 static void time_is_up(void *context)
 {
-    struct wait *wait = context;
+    struct wait *wait = wait_from(context);
     if (renew(wait))
         answer_open(wait);
     else
@@ -164,7 +173,7 @@ static void begin(struct wait *wait)
 
 static void on_read(void *context, const struct store_reply *reply)
 {
-    struct wait *wait = context;
+    struct wait *wait = wait_from(context);
     wait->is_reading = false;
     if (!wait->exchange)
         destroy(wait);
@@ -205,6 +214,7 @@ void results_get(const struct request *request)
         return;
     }
     struct wait *wait = memory_alloc(sizeof *wait);
+    MAGIC_SET(wait, WAIT_MAGIC);
     wait->admin = admin;
     wait->exchange = request->exchange;
     wait->who = operator_ref(request->who);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
 #include "authentication.h"
@@ -132,13 +133,20 @@ static bool any_client(const struct route *route)
 /* A request on its way to its handler; it outlives a client that leaves while the store is asked.
  */
 struct admission {
+    uint32_t magic;         /* ADMISSION_MAGIC while it lives */
     struct request request; /* its exchange is NULL once the client has gone */
     const struct route *route;
 };
+#define ADMISSION_MAGIC 0xad315510
+
+static struct admission *admission_from(void *context)
+{
+    return MAGIC_CAST(struct admission, ADMISSION_MAGIC, context);
+}
 
 static void forget_exchange(void *context)
 {
-    struct admission *admission = context;
+    struct admission *admission = admission_from(context);
     admission->request.exchange = NULL;
 }
 
@@ -146,6 +154,7 @@ static void end_admission(struct admission *admission)
 {
     operator_unref(admission->request.who);
     snapshot_unref(admission->request.snapshot);
+    MAGIC_CLEAR(admission);
     free(admission);
 }
 
@@ -164,7 +173,7 @@ static bool is_wanted(const struct request *request)
 
 static void on_found(void *context, const struct authentication *result)
 {
-    struct admission *admission = context;
+    struct admission *admission = admission_from(context);
     struct request *request = &admission->request;
     request->who = result->who;
     if (request->exchange) {
@@ -199,7 +208,7 @@ static void admit(const struct request *request, const struct route *route)
         return;
     }
     struct admission *admission = memory_alloc(sizeof *admission);
-    *admission = (struct admission){*request, route};
+    *admission = (struct admission){ADMISSION_MAGIC, *request, route};
     snapshot_ref(request->snapshot);
     http_on_gone(request->exchange, forget_exchange, admission);
     authentication_find(&admission->request, on_found, admission);
@@ -226,7 +235,7 @@ static void route_request(struct request *request)
 
 void router_handle(struct http_exchange *exchange, void *context)
 {
-    struct admin *admin = context;
+    struct admin *admin = admin_from(context);
     struct request request = {.admin = admin, .exchange = exchange, .snapshot = snapshot_current()};
     if (admin->closed)
         reply_error(exchange, REPLY_UNAVAILABLE, "the process ends", NULL);

@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/members.h"
@@ -27,6 +28,7 @@
 
 /* A browser on its way; it may leave at any time. */
 struct step {
+    uint32_t magic; /* STEP_MAGIC while it lives */
     struct admin *admin;
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;
@@ -36,6 +38,12 @@ struct step {
     char cookie[COOKIE_VALUE_BYTES];
     bool must_name_issuer;
 };
+#define STEP_MAGIC 0x57e9a0d1
+
+static struct step *step_from(void *context)
+{
+    return MAGIC_CAST(struct step, STEP_MAGIC, context);
+}
 
 struct failure {
     int status;
@@ -57,13 +65,14 @@ static const struct failure
 
 static void forget_exchange(void *context)
 {
-    struct step *step = context;
+    struct step *step = step_from(context);
     step->exchange = NULL;
 }
 
 static struct step *create_step(const struct request *request)
 {
     struct step *step = memory_alloc(sizeof *step);
+    MAGIC_SET(step, STEP_MAGIC);
     step->admin = request->admin;
     step->exchange = request->exchange;
     step->snapshot = snapshot_ref(request->snapshot);
@@ -79,6 +88,7 @@ static void destroy_step(struct step *step)
     snapshot_unref(step->snapshot);
     buffer_finish(&step->code);
     buffer_finish(&step->issuer);
+    MAGIC_CLEAR(step);
     explicit_bzero(step, sizeof *step);
     free(step);
 }
@@ -179,7 +189,7 @@ static void send_to_provider(struct step *step, const char *authorization)
 static void on_provider(void *context, enum provider_result result,
                         const struct provider_endpoints *endpoints)
 {
-    struct step *step = context;
+    struct step *step = step_from(context);
     if (result != PROVIDER_OK || !endpoints->authorization)
         fail(step, &failed_provider, NULL);
     else if (!step->exchange)
@@ -206,7 +216,7 @@ void sign_in_begin(const struct request *request)
 
 static void on_stored(void *context, bool is_stored)
 {
-    struct step *step = context;
+    struct step *step = step_from(context);
     const struct config *config = step->snapshot->config;
     struct buffer cookie;
     if (!is_stored) {
@@ -231,7 +241,7 @@ static void on_stored(void *context, bool is_stored)
 
 static void on_identity(void *context, const struct provider_answer *answer)
 {
-    struct step *step = context;
+    struct step *step = step_from(context);
     const struct config *config = step->snapshot->config;
     if (answer->result == PROVIDER_UNAVAILABLE) {
         fail(step, &failed_provider, NULL);
@@ -263,7 +273,7 @@ static bool is_of_issuer(const struct step *step)
 static void on_metadata(void *context, enum provider_result result,
                         const struct provider_endpoints *endpoints)
 {
-    struct step *step = context;
+    struct step *step = step_from(context);
     step->must_name_issuer = endpoints && endpoints->names_itself;
     if (result != PROVIDER_OK)
         fail(step, &failed_provider, NULL);

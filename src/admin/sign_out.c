@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 
@@ -18,6 +19,7 @@
 #include "site.h"
 
 struct leave {
+    uint32_t magic; /* LEAVE_MAGIC while it lives */
     struct admin *admin;
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;
@@ -25,10 +27,16 @@ struct leave {
     char cookie[COOKIE_VALUE_BYTES];
     bool is_stored;
 };
+#define LEAVE_MAGIC 0x1eaf3c88
+
+static struct leave *leave_from(void *context)
+{
+    return MAGIC_CAST(struct leave, LEAVE_MAGIC, context);
+}
 
 static void forget_exchange(void *context)
 {
-    struct leave *leave = context;
+    struct leave *leave = leave_from(context);
     leave->exchange = NULL;
 }
 
@@ -81,6 +89,7 @@ static void end(struct leave *leave)
 {
     operator_unref(leave->who);
     snapshot_unref(leave->snapshot);
+    MAGIC_CLEAR(leave);
     explicit_bzero(leave, sizeof *leave);
     free(leave);
 }
@@ -88,7 +97,7 @@ static void end(struct leave *leave)
 static void on_provider(void *context, enum provider_result result,
                         const struct provider_endpoints *endpoints)
 {
-    struct leave *leave = context;
+    struct leave *leave = leave_from(context);
     if (leave->exchange)
         answer(leave, result == PROVIDER_OK ? endpoints->end_session : NULL);
     end(leave);
@@ -96,7 +105,7 @@ static void on_provider(void *context, enum provider_result result,
 
 static void on_ended(void *context, bool is_stored)
 {
-    struct leave *leave = context;
+    struct leave *leave = leave_from(context);
     if (leave->who)
         log_info("Operator signed out", LOG_TEXT("person", leave->who->person));
     if (is_stored && leave->who && leave->snapshot->config->oidc.is_on) {
@@ -115,7 +124,7 @@ static void on_ended(void *context, bool is_stored)
 
 static void on_session(void *context, enum session_result result, struct operator_identity *who)
 {
-    struct leave *leave = context;
+    struct leave *leave = leave_from(context);
     leave->who = who;
     if (result == SESSION_UNAVAILABLE || leave->admin->closed)
         on_ended(leave, false);
@@ -134,6 +143,7 @@ void sign_out(const struct request *request)
         return;
     }
     struct leave *leave = memory_alloc(sizeof *leave);
+    MAGIC_SET(leave, LEAVE_MAGIC);
     leave->admin = request->admin;
     leave->exchange = request->exchange;
     leave->snapshot = snapshot_ref(request->snapshot);

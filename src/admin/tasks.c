@@ -8,7 +8,7 @@
 
 static void answer_task(void *context, const struct store_reply *reply)
 {
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && !pending_reply_may_see(pending, reply))
         pending_reply_unknown(exchange);
@@ -45,7 +45,7 @@ static void write_list(struct buffer *body, const struct store_reply *reply,
 
 static void answer_list(void *context, const struct store_reply *reply)
 {
-    struct pending_reply *pending = context;
+    struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK) {
         struct buffer body;
