@@ -12,6 +12,8 @@ bool str_equal_ignore_case(struct str a, struct str b)
 {
     if (a.length != b.length)
         return false;
+    if (str_equal(a, b)) /* as most are */
+        return true;
     for (size_t i = 0; i < a.length; i++) {
         if (lower(a.bytes[i]) != lower(b.bytes[i]))
             return false;

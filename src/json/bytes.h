@@ -28,17 +28,28 @@ static inline uint64_t zero_bytes(uint64_t word)
     return word - EVERY_BYTE(1);
 }
 
-/* The first quote, backslash, control character or non-ASCII byte from `p` on; `end` if none. */
-static inline const char *plain_end(const char *p, const char *end)
+#ifdef __SSE2__
+/* All bits are set in the bytes that plain_end() looks for. */
+static inline __m128i not_plain(const char *p)
+{
+    __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+    /* Signed: bytes of 0x80 and more are below the space too. */
+    return _mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)),
+                        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                     _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))));
+}
+#endif
+
+/* plain_end() of a long text. Out of the way of short ones, which are most. */
+static __attribute__((noinline, unused)) const char *plain_end_far(const char *p, const char *end)
 {
 #ifdef __SSE2__
+    while (end - p >= 64 &&
+           _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(not_plain(p), not_plain(p + 16)),
+                                          _mm_or_si128(not_plain(p + 32), not_plain(p + 48)))) == 0)
+        p += 64;
     for (; end - p >= 16; p += 16) {
-        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
-        /* Signed: bytes of 0x80 and more are below the space too. */
-        __m128i special = _mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)),
-                                       _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
-                                                    _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))));
-        unsigned mask = (unsigned)_mm_movemask_epi8(special);
+        unsigned mask = (unsigned)_mm_movemask_epi8(not_plain(p));
         if (mask)
             return p + __builtin_ctz(mask);
     }
@@ -56,6 +67,20 @@ static inline const char *plain_end(const char *p, const char *end)
            (unsigned char)*p < 0x80)
         p++;
     return p;
+}
+
+/* The first quote, backslash, control character or non-ASCII byte from `p` on; `end` if none. */
+static inline const char *plain_end(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    if (end - p >= 16) {
+        unsigned mask = (unsigned)_mm_movemask_epi8(not_plain(p));
+        if (mask)
+            return p + __builtin_ctz(mask);
+        p += 16;
+    }
+#endif
+    return plain_end_far(p, end);
 }
 
 /* The first quote or backslash from `p` on; `end` if none. */

@@ -180,9 +180,10 @@ static struct str decode(struct envelope *envelope, struct str raw)
     return str_slice(envelope->decoded.bytes + start, envelope->decoded.length - start);
 }
 
-static bool has_nul(struct str text)
+/* Only an escape can be one: without any, nothing was decoded. */
+static bool has_nul(const struct envelope *envelope, struct str text)
 {
-    return text.length && memchr(text.bytes, '\0', text.length);
+    return envelope->decoded.length && text.length && memchr(text.bytes, '\0', text.length);
 }
 
 /* A string or an integer of any size: numbers with a fraction or an exponent would not come
@@ -238,7 +239,7 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
     if (envelope->result.length || envelope->error.length)
         return invalid_request(envelope, error, document, "a method beside a result or an error");
     envelope->method = decode(envelope, method);
-    if (has_nul(envelope->method))
+    if (has_nul(envelope, envelope->method))
         return invalid_request(envelope, error, method, "a NUL in method");
     envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
     if (envelope->params.length && json_type(envelope->params) != JSON_OBJECT)
@@ -247,12 +248,13 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
                                        &envelope->cursor, &envelope->ref_type, &envelope->ref_name,
                                        &envelope->ref_uri};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        texts[i]->text = decode(envelope, texts[i]->raw);
-    if (has_nul(envelope->name.text))
+        if (texts[i]->raw.length)
+            texts[i]->text = decode(envelope, texts[i]->raw);
+    if (has_nul(envelope, envelope->name.text))
         return invalid_params(envelope, error, envelope->name.raw, "a NUL in params.name");
-    if (has_nul(envelope->uri.text))
+    if (has_nul(envelope, envelope->uri.text))
         return invalid_params(envelope, error, envelope->uri.raw, "a NUL in params.uri");
-    if (has_nul(envelope->ref_name.text) || has_nul(envelope->ref_uri.text))
+    if (has_nul(envelope, envelope->ref_name.text) || has_nul(envelope, envelope->ref_uri.text))
         return invalid_params(envelope, error, envelope->ref.raw, "a NUL in params.ref");
     return ENVELOPE_OK;
 }
@@ -260,9 +262,10 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
 static enum envelope_status judge(struct envelope *envelope, struct str document,
                                   struct error *error)
 {
-    if (json_type(document) == JSON_ARRAY)
+    enum json_type type = json_type(document);
+    if (type == JSON_ARRAY)
         return invalid_request(envelope, error, document, "a batch");
-    if (json_type(document) != JSON_OBJECT)
+    if (type != JSON_OBJECT)
         return invalid_request(envelope, error, document, "not an object");
     if (envelope->id.length && !is_id(envelope->id)) {
         struct str unusable = envelope->id;

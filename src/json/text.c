@@ -242,9 +242,19 @@ char *json_string_text(struct str value, size_t *length)
     return json_decode_string(value, &text) ? buffer_take(&text, length) : NULL;
 }
 
+/* Without escapes, and with nothing around it, as nearly all strings of the protocol are. */
+static bool is_plainly(struct str value, struct str text)
+{
+    return value.length == text.length + 2 && value.bytes[0] == '"' &&
+           memcmp(value.bytes + 1, text.bytes, text.length) == 0 &&
+           memchr(text.bytes, '\\', text.length) == NULL;
+}
+
 bool json_string_equals(struct str value, struct str text)
 {
     struct str raw;
+    if (text.length > 0 && is_plainly(value, text))
+        return true;
     return string_inside(value, &raw) && unescape_equals(raw, text);
 }
 

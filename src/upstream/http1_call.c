@@ -57,7 +57,7 @@ static void start_silence(struct http1_call *call)
 static struct http1_call *create(struct http1_client *client,
                                  const struct upstream_callbacks *callbacks, void *context)
 {
-    struct http1_call *call = memory_alloc(sizeof(*call));
+    struct http1_call *call = http1_client_take_call(client);
     MAGIC_SET(call, HTTP1_CALL_MAGIC);
     call->base.implementation = &implementation;
     call->events = &events;
@@ -79,10 +79,8 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
 {
     struct buffer *heads = http1_outgoing_heads(client);
     size_t head_begin = heads->length;
-    if (!http1_request_write_head(heads, url, request)) {
-        heads->length = head_begin;
+    if (!http1_request_write_head(heads, url, request))
         return http1_call_refuse(client, REQUEST_HEADER_MALFORMED, callbacks, context);
-    }
     struct http1_call *call = create(client, callbacks, context);
     call->host = http1_host_of(client, url);
     call->body = request->body;
@@ -130,13 +128,12 @@ static void destroy(struct http1_call *call)
     free(call->refusal);
     free(call->owner);
     MAGIC_CLEAR(call);
-    free(call);
+    http1_client_give_call(call->client, call);
 }
 
 static void end(struct http1_call *call, enum upstream_result result, const char *detail)
 {
     call->is_ending = true;
-    loop_timer_stop(&call->limit);
     drop_connection(call);
     list_remove(&call->deferred);
     if (call->callbacks.end != NULL)

@@ -29,6 +29,43 @@ struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_conn
     return client;
 }
 
+/* ---- the memory of calls ---- */
+
+/* With the sanitizer none is kept, so that the use of one that has ended is seen. */
+#ifdef __SANITIZE_ADDRESS__
+#define KEEPS_NONE true
+#else
+#define KEEPS_NONE false
+#endif
+#define MOST_SPARE 64
+
+static struct http1_call *take_spare(struct http1_client *client)
+{
+    struct list *next = client->spare_calls->node.next;
+    struct http1_call *call = client->spare_calls;
+    client->spare_calls = next ? LIST_ENTRY(next, struct http1_call, node) : NULL;
+    client->spare_count--;
+    return call;
+}
+
+struct http1_call *http1_client_take_call(struct http1_client *client)
+{
+    if (client->spare_calls == NULL)
+        return memory_alloc(sizeof(*client->spare_calls));
+    return memset(take_spare(client), 0, sizeof(*client->spare_calls));
+}
+
+void http1_client_give_call(struct http1_client *client, struct http1_call *call)
+{
+    if (KEEPS_NONE || client->spare_count >= MOST_SPARE) {
+        free(call);
+        return;
+    }
+    call->node.next = client->spare_calls ? &client->spare_calls->node : NULL;
+    client->spare_calls = call;
+    client->spare_count++;
+}
+
 /* ---- hosts ---- */
 
 bool http1_client_read_url(struct http1_client *client, struct http1_url *url, const char *text)
@@ -159,6 +196,8 @@ void http1_client_destroy(struct http1_client *client)
     }
     LIST_FOR_EACH_SAFE (node, next, &client->idle)
         http1_connection_close(LIST_ENTRY(node, struct http1_connection, of_client));
+    while (client->spare_calls != NULL)
+        free(take_spare(client));
     map_destroy(client->hosts, host_destroy);
     loop_timer_stop(&client->run_deferred);
     loop_timer_stop(&client->close_idle);

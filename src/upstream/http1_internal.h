@@ -33,6 +33,9 @@ struct http1_client {
     struct loop *loop;
     struct map *hosts; /* by authority; they stay, for they come from the configuration */
     struct list calls; /* all of them */
+    /* Memory of calls that have ended: chained by http1_call.node.next. */
+    struct http1_call *spare_calls;
+    size_t spare_count;
     /* The last URL, for the next call's is mostly the same. */
     char *url_text; /* NULL before the first */
     struct http1_url url;
@@ -160,6 +163,9 @@ static inline struct http1_call *http1_call_from(void *context)
 }
 
 /* ---- http1_client.c ---- */
+/* Memory for a call, all zero, and its way back. */
+struct http1_call *http1_client_take_call(struct http1_client *client);
+void http1_client_give_call(struct http1_client *client, struct http1_call *call);
 struct http1_host *http1_host_of(struct http1_client *client, const struct http1_url *url);
 /* Whether the addresses may be used without a lookup. */
 bool http1_host_is_known(const struct http1_host *host);
@@ -194,12 +200,12 @@ void http1_connection_close_idle(void *client);
 /* ---- http1_outgoing.c ---- */
 void http1_outgoing_init(struct http1_client *client);
 void http1_outgoing_finish(struct http1_client *client);
-/* The head of a request goes behind this; what is not added is to be cut off again. */
+/* The head of a request goes behind this. */
 struct buffer *http1_outgoing_heads(struct http1_client *client);
 /* Has `go_out` called at the end of the round, with all that is in the heads from `head_begin`. */
 void http1_outgoing_add(struct http1_client *client, struct http1_call *call, size_t head_begin);
 
 /* ---- http1_request.c ---- */
-/* Appends to `head`. false: a header is malformed, and a part may be there. */
+/* Appends to `head`. false: a header is malformed, and nothing is appended. */
 bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
                               const struct upstream_request *request);

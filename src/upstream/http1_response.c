@@ -69,9 +69,28 @@ static void read_header(struct frame *frame, const struct http_header *header)
         read_connection(frame, header->value);
 }
 
+#define EVERY_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight bytes of ASCII at a time: those above '@' and not above 'Z' have their high bit set in
+ * only the first sum, and it becomes the bit that tells the cases apart. */
+static uint64_t lower_word(uint64_t word)
+{
+    uint64_t seven = word & EVERY_BYTE(0x7f);
+    uint64_t is_upper = (seven + EVERY_BYTE(0x80 - 'A')) & ~(seven + EVERY_BYTE(0x80 - 'Z' - 1)) &
+                        ~word & EVERY_BYTE(0x80);
+    return word | is_upper >> 2;
+}
+
 static void lower(char *bytes, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
+    size_t i = 0;
+    for (; length - i >= 8; i += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + i, 8);
+        word = lower_word(word);
+        memcpy(bytes + i, &word, 8);
+    }
+    for (; i < length; i++)
         if (bytes[i] >= 'A' && bytes[i] <= 'Z')
             bytes[i] = (char)(bytes[i] | 0x20);
 }
@@ -93,7 +112,9 @@ static void take_headers(struct http1_head *head, struct frame *frame, char *byt
         }
         lower(bytes + (from->name - bytes), from->name_len);
         to->name = str_slice(from->name, from->name_len);
-        to->value = str_trim(str_slice(from->value, from->value_len));
+        to->value = str_slice(from->value, from->value_len);
+        if (from->value_len > 0 && (unsigned char)from->value[from->value_len - 1] <= ' ')
+            to->value = str_trim(to->value); /* the parser has cut only the blanks before it */
         to->known = (uint8_t)http_name_find(to->name);
         to->is_clean = true;
         read_header(frame, to);

@@ -49,7 +49,7 @@ const struct pseudo_tool *pseudo_tool_called(struct call *call)
         call_identify(call);
     if (tool && !upstream_has(call, name))
         return tool;
-    if (!str_starts_with(name, prefix))
+    if ((!tool && prefix.length == 0) || !str_starts_with(name, prefix))
         return NULL;
     return find(pseudo, str_slice(name.bytes + prefix.length, name.length - prefix.length));
 }

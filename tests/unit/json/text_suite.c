@@ -124,6 +124,9 @@ START_TEST(strings_equal_what_they_stand_for)
     ck_assert(!json_string_equals(STR("\"\\u0061b\""), STR("abc")));
     ck_assert(!json_string_equals(STR("\"\\u00e9\""), STR("\xC3")));
     ck_assert(!json_string_equals(STR("\"abd\""), STR("abc")));
+    ck_assert(json_string_equals(STR("\"a\\\\b\""), STR("a\\b")));
+    ck_assert(!json_string_equals(STR("\"a\\\\b\""), STR("a\\\\b")));
+    ck_assert(json_string_equals(STR(" \"abc\" "), STR("abc")));
     ck_assert(!json_string_equals(STR("1"), STR("1")));
 }
 END_TEST

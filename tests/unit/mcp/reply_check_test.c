@@ -11,6 +11,12 @@ static const struct {
 } messages[] = {
     {"1", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", REPLY_PASSES},
     {"1", "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}", REPLY_FOREIGN},
+    {"1", "{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{}}", REPLY_FOREIGN},
+    {"1", "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"result\":{}}", REPLY_FOREIGN},
+    {"1", "{\"jsonrpc\":\"2.0\",\"id\":1}", REPLY_PASSES},
+    {"12", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", REPLY_FOREIGN},
+    {"\"a\"", "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}", REPLY_PASSES},
+    {"\"a\"", "{\"jsonrpc\":\"2.0\",\"id\":\"ab\",\"result\":{}}", REPLY_FOREIGN},
     {"1", " { \"result\" : {\"id\":1} , \"jsonrpc\":\"2.0\", \"id\" : 2 }", REPLY_FOREIGN},
     {"1", "{\"result\":{\"id\":2},\"jsonrpc\":\"2.0\",\"id\":1}", REPLY_PASSES},
     {"1", "{\"result\":[{\"a\":\"}]\\\"\\\\\"},[]],\"id\":12}", REPLY_FOREIGN},

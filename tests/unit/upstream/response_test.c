@@ -180,6 +180,29 @@ START_TEST(a_response_is_read_strictly_however_its_bytes_come)
 }
 END_TEST
 
+/* Names of any length; what stands beside the letters in ASCII stays. */
+START_TEST(names_are_in_lower_case_and_values_without_blanks_around)
+{
+    static const char name[] = "AZaz09-_^`|~.!#$%&'*+ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char lowered[] = "azaz09-_^`|~.!#$%&'*+abcdefghijklmnopqrstuvwxyz";
+    static struct http1_head head;
+    for (int length = 1; length < (int)sizeof(name); length++) {
+        struct http1_response response = {.place = HTTP1_IN_HEAD};
+        char bytes[200];
+        int count =
+            snprintf(bytes, sizeof(bytes),
+                     OK "%.*s: \t A Value \t\r\nX:\r\nContent-Length: 0 \r\n\r\n", length, name);
+        struct http1_step step = http1_response_read(&response, &head, bytes, (size_t)count);
+        ck_assert_int_eq(step.event, HTTP1_HEAD);
+        ck_assert_uint_eq(head.count, 3);
+        ck_assert(str_equal(head.headers[0].name, str_slice(lowered, (size_t)length)));
+        ck_assert(str_equal(head.headers[0].value, STR("A Value")));
+        ck_assert(str_equal(head.headers[1].value, STR_EMPTY));
+        ck_assert(str_equal(head.headers[2].value, STR("0")));
+    }
+}
+END_TEST
+
 static const struct {
     const char *bytes;
     bool keeps_alive;
@@ -292,6 +315,7 @@ TCase *response_tests(void)
     TCase *tests = tcase_create("response_tests");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_response_is_read_strictly_however_its_bytes_come, 0, RESPONSES);
+    tcase_add_test(tests, names_are_in_lower_case_and_values_without_blanks_around);
     tcase_add_loop_test(tests, a_response_says_whether_its_connection_lives_on, 0, 7);
     tcase_add_loop_test(tests, the_first_of_two_faults_is_told, 0, 3);
     tcase_add_loop_test(tests, bytes_behind_a_response_are_not_its_own, 0, 4);
