@@ -182,16 +182,23 @@ static bool is_named_by(struct str connection, const struct http_header *header)
     return false;
 }
 
-void headers_from_client(struct headers *headers, const struct http_exchange *exchange)
+/* All but `left_out`, and Accept-Encoding. */
+static void add_end_to_end(struct headers *headers, const struct http_exchange *exchange,
+                           enum http_name left_out)
 {
     struct str connection = http_header_known(exchange, HTTP_NAME_CONNECTION);
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
         struct http_header item = http_header_at(exchange, i);
         if (!is_hop_by_hop(&item) && !is_named_by(connection, &item) &&
-            item.known != HTTP_NAME_ACCEPT_ENCODING)
+            item.known != HTTP_NAME_ACCEPT_ENCODING && item.known != left_out)
             add(headers, &item);
     }
+}
+
+void headers_from_client(struct headers *headers, const struct http_exchange *exchange)
+{
+    add_end_to_end(headers, exchange, HTTP_NAME_ACCEPT_ENCODING);
 }
 
 /* Static credentials may replace those that tell clients apart. */
@@ -216,19 +223,35 @@ struct str headers_connection_owner(const struct headers *headers,
     return headers->owner ? str_from(headers->owner) : STR("gateway");
 }
 
+/* Whether the client's token is meant for the gateway alone. */
+static bool keeps_token(const struct config_source *source)
+{
+    return source->auth.issuer && source->auth.upstream != AUTH_UPSTREAM_PASS;
+}
+
+static void add_static(struct headers *headers, const struct config_source *source)
+{
+    for (size_t i = 0; i < source->header_count; i++)
+        headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
+}
+
 void headers_set_static(struct headers *headers, const struct config_source *source)
 {
     if (source->connections_per_owner && !headers->owner)
         note_owner(headers, source);
-    if (source->auth.issuer && source->auth.upstream != AUTH_UPSTREAM_PASS)
-        headers_remove(headers, HTTP_NAME_AUTHORIZATION); /* it is meant for the gateway alone */
-    for (size_t i = 0; i < source->header_count; i++)
-        headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
+    if (keeps_token(source))
+        headers_remove(headers, HTTP_NAME_AUTHORIZATION);
+    add_static(headers, source);
 }
 
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source)
 {
+    if (keeps_token(source) && !source->connections_per_owner) {
+        add_end_to_end(headers, exchange, HTTP_NAME_AUTHORIZATION);
+        add_static(headers, source);
+        return;
+    }
     headers_from_client(headers, exchange);
     headers_set_static(headers, source);
 }

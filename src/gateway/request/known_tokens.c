@@ -6,7 +6,6 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/identity.h"
-#include "verified.h"
 
 #define PLACES 512 /* a power of two */
 #define VALUE_BYTES ((size_t)4096)
@@ -17,7 +16,8 @@ struct known {
     size_t length;
     uint64_t rules;
     struct identity *identity;
-    char token[DIGEST_HEX_BYTES]; /* as call_identify() has it */
+    struct policy_verified verified; /* its words */
+    char token[DIGEST_HEX_BYTES];    /* as call_identify() has it */
     /* The session of the last call with it. */
     char session[SESSION_BYTES];
     size_t session_length;
@@ -101,7 +101,7 @@ bool known_tokens_identify(struct known_tokens *tokens, uint64_t rules, struct c
         now_ms >= known->identity->until_ms || memcmp(known->value, value.bytes, value.length) != 0)
         return false;
     call->identity = identity_ref(known->identity);
-    verified_from(call->identity, &call->verified);
+    call->verified = known->verified;
     call->identified = true;
     memcpy(call->token, known->token, sizeof call->token);
     memcpy(call->owner, known->identity->owner, sizeof known->identity->owner);
@@ -121,6 +121,7 @@ void known_tokens_add(struct known_tokens *tokens, uint64_t rules, struct call *
     known->length = value.length;
     known->rules = rules;
     known->identity = identity_ref(call->identity);
+    known->verified = call->verified;
     known->session_length = 0;
     memcpy(known->token, call->token, sizeof known->token);
 }
