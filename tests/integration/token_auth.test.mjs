@@ -160,6 +160,14 @@ test('large tokens and names that differ in more than their bytes: 401, counted,
   assert.equal(forwarded(upstream), 0);
 });
 
+test('a token of a megabyte is refused before it is read, and nothing reaches the server', async (t) => {
+  const { gateway, upstream, token } = await stage(t);
+  const answer = await ask(gateway, bearer(`${'e'.repeat(1 << 20)}.e30.e30`)).then(({ status }) => status, () => 'closed');
+  assert.ok([400, 401, 413, 431, 'closed'].includes(answer), String(answer));
+  assert.equal((await ask(gateway, bearer(token()))).status, 200, 'the gateway goes on');
+  assert.equal(forwarded(upstream), 1);
+});
+
 test('keys that cannot sign are none: symmetric, too small, of another use or type', async (t) => {
   const { gateway, upstream, issuer } = await stage(t);
   const secret = crypto.randomBytes(32);
