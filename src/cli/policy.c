@@ -1,4 +1,4 @@
-/* taskgate policy: tools to trust policies before they are in force. */
+/* taskgate policy: commands that check policies before they are in force. */
 #include "policy.h"
 
 #include <stdio.h>

@@ -50,7 +50,7 @@ static int authorize(const struct ground *ground)
     return written ? CLI_DONE : CLI_FAILURE;
 }
 
-/* All files are read in any case, so that all that is wrong is said at once. */
+/* All files are read even after a mistake, so that one run reports all mistakes. */
 static int read_and_authorize(const char *policies, const char *entities, const char *requests)
 {
     struct ground ground = {

@@ -19,7 +19,7 @@
 
 /* ---- finding ---- */
 
-/* nftw() has no room for data, and commands have one thread. */
+/* nftw() passes no context, and commands have one thread. */
 static struct config_strings found;
 
 static void add_file(const char *path)
@@ -28,7 +28,7 @@ static void add_file(const char *path)
     found.items[found.count++] = memory_copy_text(path);
 }
 
-/* Hidden folders are passed over: beside mounted files they hold the same again. */
+/* Hidden folders are skipped: beside mounted files they hold the same files again. */
 static int visit(const char *path, const struct stat *status, int type, struct FTW *place)
 {
     (void)status;
@@ -44,7 +44,8 @@ static int compare_paths(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* All files of cases below `path`, or the one that it is; sorted. False after a word. */
+/* All files of cases below `path`, or `path` itself if it is one; sorted. False after a message on
+ * stderr. */
 static bool find_files(const char *path)
 {
     struct stat status;
@@ -84,7 +85,7 @@ struct tally {
     bool json;
 };
 
-/* False when the case could not be put at all. */
+/* False when the case could not run at all. */
 static bool run_case(struct tally *tally, struct test_file *file, size_t index)
 {
     struct test_outcome outcome;
@@ -167,7 +168,7 @@ static int run_files(struct test_file *files, bool strict, bool json)
     return good ? code : CLI_USAGE;
 }
 
-/* All files are read before any case is run, so that all that is wrong is said at once. */
+/* All files are read before any case runs, so that one run reports all mistakes. */
 static int test(const char *path, bool strict, bool json)
 {
     int code = CLI_USAGE;

@@ -105,7 +105,7 @@ static bool next_unreached(const struct test_file *file, size_t *position, struc
 {
     const struct config *config = file->snapshot->config;
     const struct cedar_policies *policies = policy_cedar(file->snapshot->policy);
-    /* A default that denies lets nothing through that was not thought of. */
+    /* A default that denies lets no unexpected call through. */
     bool has_default = config->default_action != ACTION_DENY;
     size_t rules = file->has_rules ? config->rule_count + has_default : 0;
     for (; *position < rules + cedar_policies_count(policies); (*position)++) {

@@ -7,7 +7,7 @@
 
 #include "policy_test.h"
 
-/* Cases that do not say when are the same every day: a Monday, at noon. */
+/* A case without a time has the same one every day: a Monday, at noon. */
 #define USUAL_TIME "2026-01-05T12:00:00Z"
 
 static enum test_decision decision_of(const struct consultation *consultation)
@@ -75,7 +75,7 @@ static void compare_workflow(const struct test_case *one, struct test_outcome *o
                memory_copy_text(actual ? actual->name : "none"));
 }
 
-/* Permits decide a call that passes, forbids a rejected one; errors are a separate key. */
+/* Permits decide a call that passes, and forbids a rejected one. Errors have a key of their own. */
 static bool counts(const struct test_outcome *outcome, const struct policy_finding *finding,
                    bool errors)
 {
@@ -84,7 +84,7 @@ static bool counts(const struct test_outcome *outcome, const struct policy_findi
     return (finding->kind == FINDING_FORBID) == (outcome->decision == TEST_REJECT);
 }
 
-/* Whether each name stands for a policy that counts, and each of these has a name. */
+/* Whether each name names a policy that counts, and each policy that counts has a name. */
 static bool fits(const struct test_outcome *outcome, const struct test_names *names, bool errors)
 {
     const struct policy_trace *trace = &outcome->consultation.trace;

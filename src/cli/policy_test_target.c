@@ -64,7 +64,7 @@ static void append_workflows(struct buffer *out, const struct cedar_policies *po
     map_destroy(seen, NULL);
 }
 
-/* A configuration that puts every call to the policies beside which it seems to stand. */
+/* A configuration whose one rule puts every call to the policies. */
 static struct config *parse_around(const char *path, const struct node *root,
                                    struct config_problems *problems)
 {

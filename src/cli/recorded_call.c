@@ -17,7 +17,7 @@
 
 /* ---- common to the log and the trail ---- */
 
-/* Texts of one call, decoded; gone with the next. */
+/* Decoded texts of one call; the next call overwrites them. */
 struct texts {
     char *items[8];
     size_t count;
@@ -120,8 +120,8 @@ static bool read_time(struct str line, int64_t *at_ms)
     return good;
 }
 
-/* Whether the line is one of the gateway's. Other lines may stand between: output before the log is
- * open, and lines of a collector. */
+/* Whether the gateway wrote the line. Other lines may stand between: output before the log is open,
+ * and lines of a collector. */
 static bool read_line(struct recorded_calls *calls, struct str line, size_t number)
 {
     struct recorded_call call = {.line = number};

@@ -1,5 +1,5 @@
 /*
- * Calls as they were recorded: in a log of the gateway's, or in its store's audit trail.
+ * Recorded calls, read from the gateway's log or from its store's audit trail.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct recorded_calls {
     void (*visit)(void *context, const struct recorded_call *call);
     void *context;
     int64_t since_ms;
-    int64_t unnamed; /* calls of which no more is known than that they were made */
+    int64_t unnamed; /* calls that are recorded without their facts */
 };
 
 /* False after a word on stderr. "-" is standard input. */

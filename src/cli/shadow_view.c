@@ -5,7 +5,7 @@
 
 #include "terminal.h"
 
-/* False when it depends on the call, and none is in view. */
+/* False when it depends on the call, and there is no call. */
 static bool judge(const struct snapshot *snapshot, const struct policy_request *request,
                   const struct consultation *consultation, struct verdict *verdict)
 {

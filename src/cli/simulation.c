@@ -84,7 +84,7 @@ static void note_failures(struct simulation *simulation, const struct policy_tra
 
 static struct verdict judge(struct simulation *simulation, const struct recorded_call *call)
 {
-    /* A source that is gone is one of which nothing is visible. */
+    /* A source that the configuration lacks shows nothing. */
     char *id = memory_copy_str(call->source);
     const struct config_source gone = {.id = id};
     const struct config_source *source =

@@ -15,7 +15,7 @@ struct simulated {
     char *rule;     /* "2: pay_*", or "default"; "" where none was asked */
 };
 
-/* Calls of one tool that were treated alike and would be. */
+/* Calls of one tool with the same recorded and the same simulated outcome. */
 struct simulated_change {
     char *tool, *source;
     int64_t calls;

@@ -92,7 +92,7 @@ static int ask(struct admin_client *client, const char *encoded_id, int64_t wait
     struct admin_request request = {.method = "GET", .path = path, .wait_ms = wait_ms};
     int64_t asked_ms = clock_monotonic_ms();
     int code = admin_client_send(client, &request, body);
-    /* An answer before its time is a gateway that stops: there is no use in asking on. */
+    /* An answer before the wait is over means that the gateway stops, so it is not asked again. */
     *is_open = code == CLI_DONE && admin_client_status(client) == 202 &&
                clock_monotonic_ms() - asked_ms >= wait_ms;
     free(path);

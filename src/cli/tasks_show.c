@@ -31,8 +31,8 @@ static void append_time(struct buffer *out, struct str task, const char *name)
     buffer_finish(&time);
 }
 
-/* A name may be as long as a body, and a column is as wide as its widest cell; `show` has it whole.
- */
+/* A name may be as long as a body, and a column is as wide as its widest cell. So the table cuts
+ * it; `show` has it whole. */
 static void read_short(struct buffer *text, struct str task, const char *name)
 {
     json_decode_string(json_member(task, name), text);
@@ -144,7 +144,7 @@ void tasks_append_details(struct buffer *out, struct str task)
         append_json(out, "Other", json_member(task, "otherParams"));
 }
 
-/* Whether the decision made its present state: an approved call goes on to other states, and
+/* Whether the present state is the decision's. An approved call goes on to other states, and
  * another person may cancel it. */
 static bool is_decision(struct str task)
 {

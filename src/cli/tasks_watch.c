@@ -1,4 +1,4 @@
-/* taskgate tasks watch: the event stream, taken up again where it broke. */
+/* taskgate tasks watch: the event stream, resumed where it broke. */
 #include "tasks.h"
 
 #include <stdio.h>

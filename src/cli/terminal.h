@@ -1,4 +1,4 @@
-/* Text that others chose, made safe for a terminal. */
+/* Text of others, made safe for a terminal. */
 #pragma once
 
 #include <stdio.h>
@@ -14,8 +14,8 @@ void terminal_append_pretty(struct buffer *out, struct str json, unsigned indent
 /* Writes it all and flushes; false when that failed (said on stderr). */
 bool terminal_write(const struct buffer *text);
 
-/* A table: rows of cells, columns as wide as their widest cell. Where that is more than the
- * terminal has, a row goes on in a further line, indented, from the same column in each row. */
+/* A table: rows of cells, columns as wide as their widest cell. A row that is wider than the
+ * terminal goes on in indented lines, from the same column in each row. */
 struct table {
     struct buffer *cells; /* row by row; the first row is the heading */
     size_t columns, count;

@@ -18,7 +18,7 @@ struct str connection_peer(struct connection *connection)
     return str_from(connection->peer);
 }
 
-/* Something came while a request is held: the end, or the next request. */
+/* The client has sent something while its request is held: its end, or the next request. */
 static void on_early(h2o_socket_t *socket, const char *error)
 {
     h2o_socket_read_stop(socket);
@@ -41,13 +41,13 @@ void connection_let_go(struct connection *connection)
 
 /* ---- the cut ---- */
 
-/* Ends a response that is not begun or is between two writes, as incomplete. */
+/* Ends a response as incomplete. It is not begun, or between two writes. */
 static void send_error(h2o_req_t *request)
 {
     static h2o_generator_t nothing = {NULL, NULL};
 
     if (request->_generator == NULL) {
-        /* Nothing was begun: what h2o needs to begin now does not go out. */
+        /* No response was begun. h2o must begin one now, and it must not go out. */
         h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
         shutdown(h2o_socket_get_fd(socket), SHUT_RDWR);
         request->res.status = 500;
@@ -57,15 +57,15 @@ static void send_error(h2o_req_t *request)
     h2o_send(request, NULL, 0, H2O_SEND_STATE_ERROR);
 }
 
-/* h2o has no call to close a connection from outside. What closes it is an error reported to
- * whatever it waits for: a read, or a write; for a request that is held or between two
- * writes, one begun just for that. */
+/* h2o has no call to close a connection from outside. It closes one when the read or the write that
+ * it waits for reports an error. A request that is held, or between two writes, waits for neither,
+ * so a write is begun just for that. */
 void connection_cut(h2o_req_t *request)
 {
     static const char reason[] = "cut by the server";
     h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
 
-    /* A farewell would say that what the client has is all. */
+    /* A TLS close notification would tell the client that it has the whole response. */
     const struct connection *connection = socket->on_close.data;
     if (connection->ssl != NULL)
         SSL_set_quiet_shutdown(connection->ssl, 1);
@@ -77,9 +77,9 @@ void connection_cut(h2o_req_t *request)
     }
     if (socket->_cb.write == NULL)
         send_error(request);
-    /* With nothing to write that has closed the socket already. Its memory stays until the
-     * next round, and then no write is under way. Under TLS, h2o would end a connection with a
-     * word of its own, and must see that one is not yet out. */
+    /* Without a write under way this has closed the socket already. Its memory stays until the next
+     * round. Under TLS, h2o ends a connection with a message of its own, and must see that one is
+     * not sent yet. */
     h2o_socket_cb written = socket->_cb.write;
     if (written != NULL)
         written(socket, reason);

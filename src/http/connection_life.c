@@ -13,8 +13,8 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
-/* A client that has vanished without a word is found after about a minute, one that takes
- * nothing of what is sent to it after as long: h2o has no write timeout. */
+/* The kernel finds a client that has vanished silently after about a minute, and one that reads
+ * nothing after as long. h2o has no write timeout. */
 #define USER_TIMEOUT_MS 60000
 #define KEEPALIVE_IDLE_S 30
 #define KEEPALIVE_INTERVAL_S 10
@@ -29,7 +29,7 @@ static void count_connection(const struct http_server *server, double change)
                     METRIC_LABELS(str_from(server->options.transport)));
 }
 
-/* One less: the drain may be complete, and there is room for the next client. */
+/* A connection less: the drain may be complete, and there is room for the next client. */
 static void report_closed(struct http_server *server)
 {
     if (server->destroying)
@@ -107,8 +107,8 @@ static void set_socket_options(int fd)
         setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value, sizeof(int));
 }
 
-/* The words that came with the end of a handshake are kept from h2o until its reading is wrapped:
- * it would answer them at once, and the connection might be gone. */
+/* Bytes that came with the end of a handshake are kept from h2o until its reading is wrapped. h2o
+ * would answer them at once, and the connection might be gone. */
 static void serve(h2o_socket_t *socket)
 {
     struct connection *connection = connection_from(socket->on_close.data);
@@ -147,7 +147,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     set_socket_options(fd);
 
     if (!departures_watch(connection, fd)) {
-        /* Without it a waiting client that leaves would hold its call for ever. */
+        /* Without the watch a waiting client that leaves would hold its call for ever. */
         h2o_socket_close(socket);
         return;
     }

@@ -36,16 +36,16 @@ bool departures_watch(struct connection *connection, int fd)
     return epoll_ctl(connection->server->departures_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* The client has closed or half-closed. h2o reads nothing while a request is held, so that
- * it would not notice; with nothing held, h2o is reading and sees it by itself. */
+/* The client has closed or half-closed. While a request is held, h2o reads nothing and does not
+ * notice. At other times h2o is reading and sees it by itself. */
 static void on_departures(void *context)
 {
     struct http_server *server = http_server_from(context);
     struct epoll_event events[DEPARTURES_PER_ROUND];
 
     int count = epoll_wait(server->departures_fd, events, DEPARTURES_PER_ROUND, 0);
-    /* One departure may lead to the end of other connections of this batch: first mark all,
-     * then take them from a list that a closed connection leaves. */
+    /* One departure may end other connections of this batch. So all are marked first, and then
+     * taken from a list that a closed connection leaves. */
     for (int i = 0; i < count; i++) {
         struct connection *connection = connection_from(events[i].data.ptr);
         connection->client_left = true;

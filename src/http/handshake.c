@@ -1,9 +1,7 @@
 /*
- * The TLS handshake, from accept to the first word of HTTP.
- *
- * h2o_accept() would do it, but closes without a word when it fails, and tells nobody. So h2o's
- * socket is led through it here: a failed client gets OpenSSL's alert, and the log and a counter
- * are told.
+ * The TLS handshake, from accept to the first byte of HTTP. h2o_accept() could do it, but it closes
+ * silently when the handshake fails. So this file leads h2o's socket through the handshake. A
+ * client that fails gets OpenSSL's alert, and the log and a counter learn of it.
  */
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -31,9 +29,9 @@ struct handshake {
     bool is_late;
     struct tls_bound bound;
     bool is_too_long; /* what the client has to say */
-    /* What OpenSSL has written since h2o last sent something: in the end, an alert. */
+    /* OpenSSL's output since h2o last sent something: at the end, an alert. */
     unsigned char words[LAST_WORDS_BYTES];
-    size_t words_length; /* beyond LAST_WORDS_BYTES: they are no alert, and are not kept */
+    size_t words_length; /* more than LAST_WORDS_BYTES is no alert, and is not kept */
 };
 
 static void on_deadline(void *context);
@@ -52,7 +50,8 @@ void handshake_begin(struct connection *connection, void (*done)(h2o_socket_t *s
     h2o_socket_ssl_handshake(connection->socket, context, NULL, on_done);
 }
 
-/* h2o makes its SSL with the first bytes, and keeps it to itself: only OpenSSL leads to it. */
+/* h2o makes its SSL with the first bytes and does not show it. Only a callback of OpenSSL leads to
+ * it. */
 void handshake_watch(struct tls_server *tls)
 {
     if (tls != NULL)
@@ -70,7 +69,7 @@ void handshake_stop(struct connection *connection)
 
 /* ---- what goes to and fro ---- */
 
-/* Fails the reading where it goes beyond the bound; h2o leaves the sign of a wait behind. */
+/* Fails the read beyond the bound. h2o has set the sign of a wait, so it is cleared. */
 static long look_at_words(BIO *bio, struct connection *connection, struct str words)
 {
     struct handshake *handshake = connection->handshake;
@@ -116,13 +115,13 @@ static void on_progress(const SSL *ssl, int where, int result)
     if ((where & SSL_CB_HANDSHAKE_START) != 0 && BIO_get_callback_arg(bio) == NULL)
         meet((SSL *)ssl);
     const struct connection *connection = (void *)BIO_get_callback_arg(bio);
-    /* It waits for the client: h2o sends what was written. */
+    /* OpenSSL waits for the client: h2o sends its output. */
     if (connection != NULL && connection->handshake != NULL && where == SSL_CB_ACCEPT_EXIT &&
         SSL_want_read(ssl))
         connection->handshake->words_length = 0;
 }
 
-/* Best effort: nothing waits to be written, and the kernel has room for so little. */
+/* Best effort: no write waits, and the kernel has room for so few bytes. */
 static void send_words(const struct connection *connection, const void *bytes, size_t length)
 {
     ssize_t ignored =
@@ -163,7 +162,7 @@ static const struct {
     {SSL_R_CERTIFICATE_VERIFY_FAILED, "certificate"},
 };
 
-/* Alerts of the client come as reasons from here on: it did not like what it was shown. */
+/* From here on reasons are alerts of the client: it refuses what it was shown. */
 static bool is_alert(int reason)
 {
     return reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256;
@@ -205,7 +204,7 @@ static void tell(struct connection *connection, const struct failure *failure)
     int64_t now_ms = clock_monotonic_ms();
     count(connection, failure->outcome);
     if (connection->ssl == NULL && !connection->handshake->is_late)
-        return; /* it only looked whether the port is open */
+        return; /* the client only tried whether the port is open */
     if (log->told_ms != 0 && now_ms - log->told_ms < TELL_EVERY_MS) {
         log->left_out++;
         return;
@@ -265,7 +264,8 @@ static char *write_subject(const X509 *certificate)
 
 static const X509 *find_certificate(const struct connection *connection)
 {
-    /* With others let in, the authority that vouched for it may no longer count. */
+    /* The settings let other clients in now, so the authority of this certificate may no longer
+     * count. */
     if (connection->ssl == NULL || connection->is_retired)
         return NULL;
     const X509 *certificate = SSL_get0_peer_certificate(connection->ssl);

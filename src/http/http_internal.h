@@ -47,8 +47,8 @@ struct http_server {
 
     struct list connections;
     int connection_count;
-    /* Tells of clients that leave while nothing is read from them (http_on_gone): every
-     * connection is in it from accept on, edge-triggered for EPOLLRDHUP. */
+    /* Reports clients that leave while nothing is read from them (http_on_gone). It watches each
+     * connection from accept on, edge-triggered for EPOLLRDHUP. */
     int departures_fd;
     struct loop_watch *departures;
     struct list departed; /* connections of which the last batch told */
@@ -105,7 +105,7 @@ struct connection {
     struct handshake *handshake; /* while it is under way */
     struct ssl_st *ssl;          /* h2o's, from the client's first word to the end of `socket` */
     char *certificate;           /* the client's subject, once someone has asked; or NULL */
-    bool is_retired;             /* others are let in now: at most what is under way is answered */
+    bool is_retired; /* the settings let others in now: only what is under way is answered */
 
     int linger_fd; /* -1, or a duplicate that outlives `socket`: see linger.c */
     struct loop_watch *linger_watch;
@@ -206,7 +206,7 @@ void connection_let_go(struct connection *connection);
 void connection_cut(h2o_req_t *request);
 
 /* ---- linger.c ---- */
-/* Keeps the connection of `request` readable for a moment after h2o has closed it. */
+/* Keeps the connection readable for a moment after h2o has closed it. */
 void linger_prepare(struct connection *connection);
 /* Starts when h2o has closed. `ended` gets the connection once it is over, and removes it. false:
  * it was not prepared, and `ended` is never called. */

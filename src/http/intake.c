@@ -1,10 +1,8 @@
 /*
- * Bodies that are being received. h2o collects a whole request in its socket's buffer and says
- * nothing until it is complete; so its read callback is wrapped, and after each read this file
- * looks how much has come.
- *
- * One lock guards what is counted, for the connections of all loops share one limit. It is taken
- * for requests that do not come in one read, and for no others.
+ * Bodies that are being received. h2o collects a whole request in its socket's buffer, and calls
+ * nothing before it is complete. So this file wraps h2o's read callback, and counts the bytes after
+ * each read. The connections of all loops share one limit, so one lock guards the counts. A request
+ * that comes in one read does not take the lock.
  */
 #include "taskgate/http/intake.h"
 
@@ -18,7 +16,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
-/* A body that has only just begun is not yet a slow one. */
+/* A body counts as slow only after this time. */
 #define SETTLED_MS 1000
 
 struct http_intake {
@@ -54,7 +52,7 @@ void http_intake_destroy(struct http_intake *intake)
 
 /* ---- the slowest; under the lock ---- */
 
-/* The one with fewer bytes a second since its first. */
+/* The slower one has fewer bytes a second since its first byte. */
 static bool is_slower(const struct intake_entry *a, const struct intake_entry *b, int64_t now_ms)
 {
     int64_t age_a = now_ms - a->since_ms, age_b = now_ms - b->since_ms;
@@ -127,9 +125,9 @@ static void drop_chosen(void *context)
     free(delivery);
 }
 
-/* True when there was one too many; what is another loop's is left to it, what is this one's is in
- * `*own`. A list that is too long by much is looked through once for each that is dropped: they
- * hold much, so that they are few. */
+/* True when the bodies hold too much: one of them is chosen. If it belongs to this loop, it is in
+ * `*own`; if not, its own loop gets a message. The list is looked through once for each choice.
+ * Bodies that hold much are few. */
 static bool choose(struct http_intake *intake, const struct loop *loop, struct connection **own)
 {
     *own = NULL;
@@ -145,7 +143,7 @@ static bool choose(struct http_intake *intake, const struct loop *loop, struct c
         } else {
             struct delivery *delivery = memory_alloc(sizeof(*delivery));
             *delivery = (struct delivery){intake, connection->server->loop};
-            /* Under the lock, where it is still in the list, and its loop therefore there. */
+            /* Under the lock the entry is still in the list, so its loop still runs. */
             loop_post(connection->server->loop, drop_chosen, delivery);
         }
     }
@@ -252,7 +250,7 @@ void intake_open(struct http_server *server)
     loop_round_end_init(&server->round_end, server->loop, on_round_end, server);
 }
 
-/* h2o sets its own callback again, once its memory of the request is freed. */
+/* h2o sets its own callback again after it has freed its memory of the request. */
 void intake_wrap_later(struct connection *connection)
 {
     struct http_server *server = connection->server;

@@ -1,10 +1,9 @@
 /*
- * The lingering close, for a request refused before its body was read (413).
- *
- * To close with unread bytes makes the kernel send a reset, and the client may lose the
- * answer over it. So what comes is read and dropped until the client has seen the answer and
- * closes, for a short time at most. h2o 2.2.5 has no such thing: a duplicate keeps the
- * connection alive after h2o has closed its descriptor.
+ * The lingering close, for a request that is refused before its body was read (413). When a socket
+ * is closed with unread bytes, the kernel sends a reset, and the client may lose the answer. So
+ * this file reads and drops bytes until the client has seen the answer and closes, for a short time
+ * at most. h2o 2.2.5 cannot do it. A duplicate of the descriptor keeps the connection alive after
+ * h2o has closed its own.
  */
 #include <errno.h>
 #include <fcntl.h>

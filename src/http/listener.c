@@ -12,15 +12,16 @@
 #include "taskgate/core/metrics.h"
 
 #define LISTEN_BACKLOG 4096
-/* At most so many per round, so that a storm of new clients does not starve the old. */
+/* The bound for one round, so that a storm of new clients does not starve the old ones. */
 #define ACCEPTS_PER_ROUND 32
 #define ACCEPT_AGAIN_MS 100
 
 static void on_readable(h2o_socket_t *listener, const char *error);
 static void on_accept_again(void *context);
 
-/* Sharing a port is for this process's own loops, but the kernel would let any process of this
- * user in, and spread the connections over both without a word. Without sharing it tells. */
+/* The loops of this process share the port. The kernel would also let another process of this
+ * user share it, and would spread the connections over both silently. A bind without sharing
+ * fails then. */
 static bool is_port_free(const struct addrinfo *address)
 {
     const int on = 1;

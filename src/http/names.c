@@ -44,7 +44,7 @@ enum http_name http_name_of(const struct http_header *header)
 {
     if (header->known != HTTP_NAME_UNSEEN)
         return (enum http_name)header->known;
-    /* Of a longer one only the beginning says something. */
+    /* Only the beginning of a longer name matters. */
     char lower[LONGEST_NAME];
     size_t length = header->name.length < sizeof(lower) ? header->name.length : sizeof(lower);
     for (size_t i = 0; i < length; i++) {

@@ -1,9 +1,7 @@
 /*
- * Refusals that h2o makes by itself, rewritten in the owner's words.
- *
- * A body that is too large and framing that cannot be read never become a request of ours:
- * h2o answers them by a line of text through its fallback path. A filter there puts the
- * owner's JSON in the line's place.
+ * Refusals that h2o makes by itself, in the words of the owner. A body that is too large, and
+ * framing that cannot be read, never become an exchange. h2o answers them with a line of text
+ * through its fallback path. A filter there puts the owner's JSON in place of the line.
  */
 #include "http_internal.h"
 
@@ -12,7 +10,7 @@ struct refusal_stream {
     h2o_iovec_t body;
 };
 
-/* In `pool` memory; empty when the owner has no words of his own for it. */
+/* In `pool` memory; empty when the owner has no text for the status. */
 static h2o_iovec_t words_for(const struct http_server *server, int status, h2o_mem_pool_t *pool)
 {
     struct buffer body;

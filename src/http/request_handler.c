@@ -25,7 +25,8 @@ static void on_request_disposed(void *memory)
     MAGIC_CLEAR(exchange);
 }
 
-/* Once for each header; nobody compares its name again. h2o takes no more of them than that. */
+/* Looks each name up once, so that nobody compares it again. h2o takes no more headers than
+ * that. */
 static void intern_names(struct http_exchange *exchange)
 {
     const h2o_headers_t *headers = &exchange->request->headers;
@@ -63,14 +64,15 @@ static int on_request(h2o_handler_t *super, h2o_req_t *request)
     struct connection *connection = connection_of(request);
     struct http_exchange *exchange = exchange_create(connection, request);
 
-    /* h2o refuses a chunked body of exactly its limit, so that ours is one byte below it. */
+    /* h2o refuses a chunked body of exactly its limit. So the limit given to h2o is one byte
+     * higher. */
     if (request->entity.len > server->options.max_body_bytes) {
         refusal_respond(exchange, 413);
         return 0;
     }
-    /* A client that left before its request was read is not reported again: one whose
-     * request is not answered at once is gone. Whether it was, the exchange may no longer be
-     * there to tell. */
+    /* The departure of a client that left before its request was read is not reported again. If its
+     * request is not answered at once, the exchange ends here. The exchange may be gone by then, so
+     * a flag tells. */
     bool is_held = connection->client_left;
     if (is_held)
         exchange->is_held = &is_held;

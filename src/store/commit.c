@@ -1,4 +1,4 @@
-/* Group commit: what waits together is committed together. */
+/* Group commit: operations that wait together are committed together. */
 #include "commit.h"
 
 #include "task_rows.h"
@@ -48,7 +48,7 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
            pending_load(&store->pending, &store->database);
 }
 
-/* A failing operation must not undo the others: each has a savepoint. */
+/* A failing operation must not undo the others, so each has a savepoint. */
 static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
 {
     size_t events_before = batch->event_count;

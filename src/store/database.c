@@ -17,8 +17,8 @@ static const char *const statement_sql[STATEMENT_COUNT] = {
 #undef STATEMENT_ROW
 };
 
-/* FULL: a commit is on the disk when it returns (design invariant 2). Checkpoints are ours to
- * time: the automatic ones would stand in the way of a commit. */
+/* FULL: a commit is on the disk when it returns (design invariant 2). The store times the
+ * checkpoints itself, because the automatic ones would delay a commit. */
 static const char settings[] = "PRAGMA synchronous = FULL;"
                                "PRAGMA foreign_keys = ON;"
                                "PRAGMA trusted_schema = OFF;"

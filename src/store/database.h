@@ -43,8 +43,8 @@ bool database_open(struct database *database, const char *path, database_prepare
                    struct error *error);
 /* Checkpoints, so that a closed database is one file. */
 void database_close(struct database *database);
-/* Whether its files are still where SQLite opened them: nothing that is committed elsewhere may be
- * told to anybody. */
+/* Whether its files are still where SQLite opened them. If they are not, nobody may be told of
+ * anything that it commits. */
 bool database_is_in_place(const struct database *database, struct error *error);
 
 /* "what: SQLite's message (code)". Returns false. */

@@ -6,9 +6,9 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
-/* Rowid tables with unique indexes: twice as fast here as WITHOUT ROWID. The bulky parts of a
- * task stand apart, because SQLite rewrites a whole row at every change of it. Never edit a
- * script that was released; append one. */
+/* Rowid tables with unique indexes are twice as fast here as WITHOUT ROWID. The large parts of a
+ * task stand in tables of their own, because SQLite rewrites a whole row at every change. Never
+ * edit a released script; append one. */
 const char *const migration_scripts[] = {
     /* 0 -> 1: tasks */
     "CREATE TABLE task ("
@@ -106,9 +106,9 @@ const char *const migration_scripts[] = {
     "CREATE UNIQUE INDEX pair_by_digests ON pair (source, session_digest, token_digest);"
     "CREATE INDEX pair_by_accepted ON pair (accepted_ms);",
 
-    /* 3 -> 4: the outbox. A notice is what happened, a delivery is one target's copy of it; they
-     * stand apart so that an attempt does not rewrite the arguments. No foreign key to the task:
-     * it may be purged before everybody has been told. */
+    /* 3 -> 4: the outbox. A notice is an event, and a delivery is the copy for one target. They are
+     * two tables, so that an attempt does not rewrite the arguments. There is no foreign key to the
+     * task, because it may be purged before all targets have the notice. */
     "CREATE TABLE outbox_target ("
     " key TEXT NOT NULL UNIQUE,"
     " events INTEGER NOT NULL,"
@@ -158,12 +158,12 @@ const char *const migration_scripts[] = {
     "ALTER TABLE task ADD COLUMN retention_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE task ADD COLUMN expired_retention_ms INTEGER NOT NULL DEFAULT 0;",
 
-    /* 6 -> 7: what decided a call, in the row of its creation: it outlives the task, so that old
-     * calls can be put to new rules. Never with arguments. */
+    /* 6 -> 7: the decision on a call, in the row of its creation. That row outlives the task, so
+     * that old calls can be put to new rules. It never holds arguments. */
     "ALTER TABLE audit ADD COLUMN decision TEXT NOT NULL DEFAULT '';",
 
-    /* 7 -> 8: the rest of a request that an approval covers. Tasks that nobody has decided yet get
-     * it from their bodies, so that it is shown. */
+    /* 7 -> 8: the other parts of a request that an approval covers. An undecided task gets them
+     * from its body, so that operators see them. */
     "ALTER TABLE task ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task_request ADD COLUMN meta TEXT NOT NULL DEFAULT '{}';"
     "ALTER TABLE task_request ADD COLUMN other_params TEXT NOT NULL DEFAULT '{}';"
@@ -179,7 +179,7 @@ const char *const migration_scripts[] = {
     "ALTER TABLE task ADD COLUMN headers_digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN refused_credentials TEXT NOT NULL DEFAULT '';",
 
-    /* 9 -> 10: what has ended is never sent again, so its request is not kept */
+    /* 9 -> 10: an ended task is never sent again, so its request is not kept */
     "UPDATE task_request SET body = x'' WHERE body <> x'' AND task IN"
     " (SELECT sequence FROM task WHERE ended_ms > 0);",
 

@@ -1,4 +1,4 @@
-/* Notes, in the transaction of a change, whom to tell of it. */
+/* Writes, in the transaction of a change, a delivery for each target that wants it. */
 #pragma once
 
 #include "operation.h"

@@ -1,4 +1,5 @@
-/* The outbox as its deliverer sees it: whom to tell, what is due, how an attempt went. */
+/* The outbox as the notifier sees it: its targets, the due deliveries, and the outcome of an
+ * attempt. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,7 +101,7 @@ static sqlite3_stmt *of_delivery(struct batch *batch, const struct operation *op
     return row;
 }
 
-/* Gone already when its target is no longer configured: nothing is left to note. */
+/* A delivery is gone already if its target is no longer configured. */
 static bool run_delivered(struct batch *batch, struct operation *operation)
 {
     return database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));

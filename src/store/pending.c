@@ -1,4 +1,4 @@
-/* Counts of the tasks that limits are for. */
+/* Counts of the tasks that the limits are about. */
 #include "pending.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "operation.h"
 #include "taskgate/core/memory.h"
 
-/* Those of before go: no more people than this decide at one gateway. */
+/* Beyond this number the oldest go. Fewer people than this decide at one gateway. */
 #define KEPT 10000
 
 struct store_sign_in *sign_in_copy(const struct store_sign_in *sign_in)

@@ -138,13 +138,13 @@ STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO outbox_target (key, events, with_arguments) VALUES (?1, ?2, ?3)")
 STATEMENT_ROW(OUTBOX_DROP_OTHERS,
     "DELETE FROM outbox_delivery WHERE target NOT IN (SELECT key FROM outbox_target)")
-/* NULL when nobody wants any of the events. */
+/* NULL when no target wants any of the events. */
 STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHERE events & ?1")
 STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
     "INSERT INTO outbox_notice (task_id, source, tool, workflow, principal, arguments_digest,"
     " decided_by, reason, status_message, arguments, at_ms, state, created_ms, decide_by_ms,"
     " decided_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
-/* The lowest bit of what happened and is wanted is the event that is told. */
+/* A change has bits of events; the lowest that the target wants is sent. */
 STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
     "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
     " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0, ?4"

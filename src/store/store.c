@@ -21,7 +21,7 @@ static struct store *allocate(void)
     clock_condition_init(&store->wake);
     store->end = &store->first;
     pending_init(&store->pending);
-    store->sweep_at_ms = 0; /* deadlines that passed while nobody was here */
+    store->sweep_at_ms = 0; /* deadlines that passed while the process did not run */
     store->checkpoint_at_ms = INT64_MAX;
     return store;
 }
@@ -41,7 +41,7 @@ static void release(struct store *store)
     free(store);
 }
 
-/* Signals are for the thread that started us. */
+/* Signals belong to the thread that opens the store. */
 static bool start_thread(struct store *store, struct error *error)
 {
     sigset_t all, before;

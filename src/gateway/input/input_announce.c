@@ -64,7 +64,7 @@ void input_note_change(const struct kept_input *kept)
 
 /* ---- withdrawing ---- */
 
-/* A stream has a request that is answered now. */
+/* A stream shows a request that is closed now. */
 struct withdrawal {
     struct task *task; /* or NULL */
     uint64_t claimant; /* the stream's number */

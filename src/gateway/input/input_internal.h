@@ -1,4 +1,4 @@
-/* An input as the loop that took it keeps it, for the files that answer and end inputs. */
+/* An input on the loop that took it, for the files that answer and end inputs. */
 #pragma once
 
 #include "input_request.h"
@@ -10,7 +10,7 @@ struct kept_input {
     struct gateway_worker *worker; /* whose loop it belongs to */
     struct snapshot *snapshot;
     const struct config_source *source;
-    struct headers headers; /* with which the answer goes up */
+    struct headers headers; /* the headers of the answer to the server */
     struct task *task;      /* or NULL */
     struct loop_timer timer;
     bool is_settled; /* its loop's */

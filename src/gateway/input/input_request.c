@@ -11,7 +11,7 @@
 #include "taskgate/mcp/elicitation.h"
 #include "taskgate/mcp/sampling.h"
 
-/* A form is checked and shown on a loop; a conversation is only passed on. */
+/* A form is checked and shown on a loop, so it is smaller. A conversation is only passed on. */
 #define ELICITATION_BYTES ((size_t)64 * 1024)
 #define SAMPLING_BYTES ((size_t)1024 * 1024)
 
@@ -59,8 +59,8 @@ void input_audience(const struct call *call, struct input_audience *audience)
 
 /* ---- where nobody can answer ---- */
 
-/* Upstream must not hang: a person who is not there declines, a model that is not there is an
- * error, and so is everything where the capability was never offered. */
+/* The server must not hang. An absent person declines. An absent model is an error, and so is a
+ * request for a capability that the client was never said to have. */
 static void decline(const struct input_origin *origin, enum input_kind kind, struct str id)
 {
     struct input_response response = {.error_code = -32601,

@@ -12,19 +12,19 @@
 #include "request/call.h"
 #include "request/headers.h"
 
-/* The client that can answer, as far as its request tells. */
+/* The client that can answer, as far as its request shows. */
 struct input_audience {
     char key[INPUT_KEY_BYTES]; /* "": an owner without a name */
     bool can[INPUT_KIND_COUNT];
-    /* The client said, by declaring tasks and not the capability, that it must not be asked; or
-     * there is no client at all. */
+    /* The client must not be asked: it declares tasks and not the capability. Or there is no client
+     * at all. */
     bool is_closed;
 };
 
 /* The request must have been identified and its facts loaded. */
 void input_audience(const struct call *call, struct input_audience *audience);
 
-/* Whether the client is shown tools that can answer: what is added to its `initialize`, too. */
+/* Whether the client is shown tools that can answer. Then its `initialize` gets the capability. */
 bool input_has_tools(const struct call *call, enum input_kind kind);
 
 /* The origin of a request of upstream's; all borrowed. */
@@ -32,7 +32,7 @@ struct input_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot */
-    const struct headers *headers;      /* with which the answer goes up */
+    const struct headers *headers;      /* the headers of the answer to the server */
     const char *session;                /* digest of upstream's session, or "" */
     const struct input_audience *audience;
     struct task *task; /* whose execution asks; NULL: a client's own stream */
@@ -41,14 +41,14 @@ struct input_origin {
 
 /* Whether the method is one of the two. */
 bool input_is_asked_by(struct str method, enum input_kind *kind);
-/* Takes a request of upstream's: asks the audience or, when nobody can answer, declines at
- * once. `message` is whole and json_check() has accepted it. */
+/* Takes a request of the server: offers it to the audience, or declines at once when nobody can
+ * answer. `message` is whole and json_check() has accepted it. */
 void input_take(const struct input_origin *origin, struct str message);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */
 bool input_take_cancel(const struct input_origin *origin, struct str message);
 
-/* A message of upstream's on a stream of the client's own: true when it is taken out of it. For
- * relay_options.take_message. */
+/* A message of the server on a stream of the client's own. True when it is taken out of the stream.
+ * For relay_options.take_message. */
 bool input_take_from_stream(struct call *call, struct str message);
 
 /* ---- answers ---- */
@@ -62,11 +62,11 @@ bool input_answer_in_task(struct gateway_worker *worker, const struct task *task
 enum input_verdict {
     INPUT_ANSWERED,
     INPUT_NOT_OPEN, /* no such question, or no longer */
-    INPUT_UNFIT,    /* the answer is none to this question: `error` says why */
+    INPUT_UNFIT,    /* the answer does not fit the question: `error` says why */
 };
-/* What has become of an answer that was sent to upstream. */
+/* The fate of an answer that was sent to the server. */
 struct input_delivery {
-    bool has_arrived; /* upstream has taken it */
+    bool has_arrived; /* the server has taken it */
     bool is_open;     /* it has not, and the question can be answered again */
     int status;       /* HTTP; 0 without a response */
     enum upstream_result result;
@@ -94,7 +94,7 @@ enum input_verdict input_answer_sampling(const struct input_tool_answer *by, str
 void input_end_task(struct gateway_worker *worker, const struct task *task);
 void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call);
 void input_end_key(struct gateway_worker *worker, struct str key);
-/* All that the worker took: for its end. */
+/* Frees all inputs that the worker took. At its end. */
 void input_drop(struct gateway_worker *worker);
 /* The number of the inputs that the call has brought so far, for a call that goes on without its
  * client. They do not end with the call any more. */
@@ -115,14 +115,14 @@ size_t input_write_list(struct gateway *gateway, struct str key, enum input_kind
                         struct buffer *out);
 
 /* ---- on streams ---- */
-/* Writes, as SSE events, what the task's execution (NULL: any of this client's) asks and this
- * call's client can be sent on its open stream; from then on it is the stream's, which is numbered
- * by `claimant`. */
+/* Writes the open inputs that this call's client can be sent on its open stream, as SSE events:
+ * those of the task's execution, or any of this client for NULL. From then on they belong to the
+ * stream, whose number is `claimant`. */
 void input_claim(const struct call *call, const struct task *task, uint64_t *claimant,
                  struct buffer *events);
-/* The stream has ended: others may get what it had. */
+/* The stream has ended: other streams may get its inputs. */
 void input_release(struct gateway_worker *worker, uint64_t claimant);
-/* Offers what is open for the task to the streams of every worker. */
+/* Offers the task's open inputs to the streams of every worker. */
 void input_offer(struct gateway *gateway, struct task *task);
 /* "answered in tasks/get", … */
 const char *input_end_name(enum input_state state);

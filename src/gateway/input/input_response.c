@@ -1,4 +1,4 @@
-/* Answers to questions, by whichever way they come. */
+/* Answers to inputs, in each way that they come. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static void copy_params(void *context, struct input_request *input)
         buffer_append(params, json_member(str_from(input->message), "params"));
 }
 
-/* Whether `content` answers the form. Checked on a copy, for the question may go meanwhile. */
+/* Whether `content` answers the form. The check reads a copy, because the input may go
+ * meanwhile. */
 static bool check_content(struct gateway *gateway, struct str key, const struct input_match *match,
                           struct str content, struct error *error)
 {
@@ -61,7 +62,7 @@ static void digest_answer(const struct elicitation_answer *answer, char digest[]
     buffer_finish(&text);
 }
 
-/* The same answer again, as after a lost connection, is no second one. */
+/* A repeated answer, as after a lost connection, is not a second one. */
 static bool is_repeated(const struct elicitation_answer *answer,
                         const struct input_closing *closing)
 {
@@ -184,7 +185,8 @@ static void note_owner(void *context, struct input_request *input)
     memcpy(search->key, input->key, sizeof search->key);
 }
 
-/* Which question the response's id means: upstream's own in the client's session, or ours. */
+/* The input that the response's id names: the server's own id in the client's session, or the
+ * gateway's. */
 static bool find_question(struct call *call, char **our_id, struct response_search *search,
                           struct input_match *match)
 {

@@ -12,7 +12,7 @@ struct claiming {
     const struct call *call;
     uint64_t *claimant;
     struct buffer *events;
-    bool any_task; /* a client that knows tasks waits in tasks/result for what its tasks ask */
+    bool any_task; /* a client with tasks gets the inputs of its tasks in tasks/result */
 };
 
 static bool can_be_sent(const struct call *call, enum input_kind kind)
@@ -21,8 +21,8 @@ static bool can_be_sent(const struct call *call, enum input_kind kind)
                                      : call->facts.client.declares_sampling;
 }
 
-/* Upstream's own id means the request only in the session that upstream gave it in, and where
- * the response will be looked for. */
+/* The server's own id names the request only in the session that it was given in. The response is
+ * looked up there. */
 static bool is_in_its_session(const struct call *call, const struct input_request *input)
 {
     char key[INPUT_KEY_BYTES];
@@ -74,7 +74,7 @@ void input_claim(const struct call *call, const struct task *task, uint64_t *cla
     input_table_visit(gateway->inputs, str_from(key), &match, claim, &claiming);
 }
 
-/* The open questions that a stream had, and the tasks that they are of. */
+/* The open inputs of a stream, and their tasks. */
 struct releasing {
     uint64_t claimant;
     struct task **tasks;

@@ -50,7 +50,7 @@ size_t input_table_count(const struct input_table *table)
 
 /* ---- what is meant ---- */
 
-/* Upstream gives a visit to a URL an id, with which it tells its end. */
+/* The server gives an id to a visit of a URL, and announces its end by that id. */
 static bool has_elicitation_id(const struct input_request *input, struct str id)
 {
     struct str params = json_member(str_from(input->message), "params");

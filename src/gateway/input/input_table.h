@@ -20,7 +20,7 @@
 
 /* "<source>/session:<digest>", "<source>/<owner>", or an anonymous owner's task. */
 #define INPUT_KEY_BYTES 256
-#define INPUTS_PER_KEY 100 /* open ones; those that are remembered, four times as many */
+#define INPUTS_PER_KEY 100 /* open ones; four times as many are remembered */
 #define INPUTS_MOST 10000
 /* Of their texts, until they are forgotten. */
 #define INPUT_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
@@ -52,12 +52,13 @@ struct input_request {
     char *message;                  /* the whole request */
     uint64_t call;                  /* the relayed call that it belongs to; 0: none */
     int64_t asked_ms;               /* wall clock */
-    void *owner;                    /* what the loop that took it keeps beside */
+    void *owner;                    /* the object on the loop that took it */
     /* Under the lock. */
     enum input_state state;
     int64_t closed_ms;
-    bool has_ended;       /* what asked has, or wants no answer any more: it opens no more */
-    uint64_t claimant;    /* the stream that it was sent on; 0: none. Fixed once it is closed */
+    bool has_ended;    /* the request has ended, or the server wants no answer any more: it opens no
+                          more */
+    uint64_t claimant; /* the stream that it was sent on; 0: none. Fixed once it is closed */
     bool sent_as_it_came; /* with upstream's own id, else with ours */
     char answer[DIGEST_HEX_BYTES];
 };
@@ -78,7 +79,7 @@ struct input_table;
 struct input_table *input_table_create(void);
 /* Nothing may be in it. NULL is allowed. */
 void input_table_destroy(struct input_table *table);
-/* Of all, also closed ones; needs no lock. */
+/* Of all clients, closed inputs included; needs no lock. */
 size_t input_table_count(const struct input_table *table);
 
 enum input_added { INPUT_ADDED, INPUT_REPEATED, INPUT_TOO_MANY };
@@ -101,8 +102,8 @@ struct input_request *input_table_close(struct input_table *table, struct str ke
                                         const struct input_match *match,
                                         struct input_closing *closing);
 
-/* Opens again what the caller has closed; false when what asked has ended meanwhile: then it is
- * INPUT_REJECTED. */
+/* Opens an input again that the caller has closed. False when its request has ended meanwhile: then
+ * it is INPUT_REJECTED. */
 bool input_table_reopen(struct input_table *table, struct input_request *input);
 /* The request of upstream's has ended: no closed input of `key` that matches opens again. */
 void input_table_end(struct input_table *table, struct str key, const struct input_match *match);
@@ -112,12 +113,12 @@ void input_table_end(struct input_table *table, struct str key, const struct inp
 typedef void (*input_visit)(void *context, struct input_request *input);
 void input_table_visit(struct input_table *table, struct str key, const struct input_match *match,
                        input_visit visit, void *context);
-/* As input_table_visit() for the one question of this id, whosever it is. */
+/* As input_table_visit(), for the one input of this id, of any client. */
 void input_table_visit_id(struct input_table *table, struct str id, input_visit visit,
                           void *context);
 /* Calls `visit` under the lock for every question there is. */
 void input_table_visit_all(struct input_table *table, input_visit visit, void *context);
-/* Takes out any one question that `owner` says is its own; NULL when there is none left. */
+/* Takes out one input that `is_own` accepts; NULL when none is left. */
 struct input_request *input_table_take(struct input_table *table,
                                        bool (*is_own)(const void *context,
                                                       const struct input_request *),

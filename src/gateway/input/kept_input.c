@@ -10,7 +10,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
-/* A closed input is remembered for so long: a late answer is then told that it is late. */
+/* The time that a closed input is remembered, so that a late answer learns that it is late. */
 #define CLOSED_KEPT_MS 60000
 /* An input that is open again stays so for at least this long. */
 #define REOPENED_LEAST_MS 1000
@@ -19,9 +19,8 @@ static void on_time(void *context);
 
 /* ---- making ---- */
 
-/* Upstream may ask the client to run the request as a task. It cannot poll such a task through the
- * gateway. The client is asked for the answer itself, which the protocol makes upstream accept as
- * well. */
+/* The server may ask the client to run the request as a task, but cannot poll such a task through
+ * the gateway. So the client is asked for the answer itself, which the protocol allows as well. */
 static char *copy_without_task(struct str message)
 {
     struct str params = json_member(message, "params");
@@ -134,7 +133,7 @@ void input_settle(struct gateway_worker *worker, struct kept_input *kept)
     loop_post(kept->worker->loop, on_settled, kept);
 }
 
-/* On its own loop. The wait for an answer goes on where it was. */
+/* On its own loop. The wait for an answer continues. */
 static void on_reopened(void *context)
 {
     struct kept_input *kept = kept_input_from(context);
@@ -146,7 +145,7 @@ static void on_reopened(void *context)
 
 bool input_reopen(struct gateway_worker *worker, struct kept_input *kept)
 {
-    /* Posted before anybody else can close it and have its loop free it. */
+    /* Posted first: after the reopening another thread may close it, and its loop free it. */
     loop_post(kept->worker->loop, on_reopened, kept);
     if (input_table_reopen(worker->gateway->inputs, &kept->input))
         return true;
@@ -163,7 +162,7 @@ static void expire(struct kept_input *kept)
     struct str key = str_from(kept->input.key);
     int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
     if (input_close(kept->worker->gateway, key, &self, &closing) != kept)
-        return; /* somebody was faster, and settles it */
+        return; /* another thread has closed it, and settles it */
     struct buffer text;
     bool is_elicitation = kept->input.kind == INPUT_ELICITATION;
     buffer_init(&text);

@@ -1,4 +1,4 @@
-/* Whom a request speaks for. */
+/* The owner that a request speaks for. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,12 +7,13 @@
 #include "taskgate/core/str.h"
 
 #define OWNER_BYTES 80
-/* Of everybody who has neither token nor session: what it owns is found by its id alone. */
+/* The owner of all requests with neither token nor session: its tasks are found by their ids
+ * alone. */
 #define OWNER_ANONYMOUS "anonymous"
 
-/* The digest by which its holder is known. Spellings that a server reads alike have one digest: the
- * scheme counts in lower case (RFC 9110 §11.1), white space inside as one blank. A value that is
- * one word has no scheme. */
+/* The digest of the token. Spellings that a server reads alike have one digest: the scheme counts
+ * in lower case (RFC 9110 §11.1), and white space inside counts as one blank. A value of one word
+ * has no scheme. */
 void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES]);
 
 /* Contract "Sessions, owners". `token` and `session` are digests, "" without one. */

@@ -1,6 +1,6 @@
 /*
  * A message from one worker to all of them, its own included. Each kind is a struct of its own;
- * what it borrows is copied for each worker. Any thread may send.
+ * borrowed parts are copied for each worker. Any thread may send.
  */
 #pragma once
 
@@ -8,9 +8,9 @@
 
 struct broadcast_kind {
     size_t bytes; /* of the message's struct; 0: there is none, and `message` is NULL everywhere */
-    /* Makes the message's own what it has borrowed. NULL: it borrows nothing. */
+    /* Copies what the message has borrowed. NULL: it borrows nothing. */
     void (*own)(void *message);
-    /* Frees what `own` has made. NULL, when that is. */
+    /* Frees the copies of `own`. NULL if `own` is. */
     void (*finish)(void *message);
     /* On the loop of each worker. */
     void (*deliver)(struct gateway_worker *worker, const void *message);
@@ -20,7 +20,7 @@ struct broadcast_kind {
 void broadcast_send(struct gateway *gateway, const struct broadcast_kind *kind,
                     const void *message);
 
-/* Of the kinds that are about a task: `text` may be empty, or a JSON-RPC message. */
+/* For the kinds about a task: `text` may be empty, or a JSON-RPC message. */
 struct task_broadcast {
     struct task *task;
     struct str text;
@@ -33,7 +33,7 @@ void task_broadcast_finish(void *message);
         .finish = task_broadcast_finish, .deliver = (deliver_function)                             \
     }
 
-/* Of the kinds that are about a client, by its client_key_of_call(). */
+/* For the kinds about a client: `key` is its client_key_of_call(). */
 struct client_broadcast {
     struct str key;
 };

@@ -12,7 +12,7 @@ struct server_observer {
     void *context;
 };
 
-/* Before the first note, and not again. */
+/* Set once, before the first note. */
 void server_status_observe(struct catalog *catalog, const struct server_observer *observer);
-/* Whether the server answers has just been seen. */
+/* A room has just seen whether the server answers. */
 void server_status_note(struct catalog *catalog, struct str source, bool reachable);

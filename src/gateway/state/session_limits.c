@@ -1,4 +1,4 @@
-/* Lists of sessions by principal; one without any is not remembered. */
+/* Lists of sessions by principal. A principal without sessions is forgotten. */
 #include "session_limits.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /*
- * Which sessions each principal has, the one not seen for longest first, so that one of them
- * cannot have all that are remembered (`limits.sessions_per_principal`). Shared by all workers
- * behind a short lock. Any thread.
+ * The sessions of each principal, the longest unseen first, so that one principal cannot use up all
+ * sessions that are remembered (`limits.sessions_per_principal`). All workers share it behind a
+ * short lock. Any thread.
  */
 #pragma once
 
@@ -15,9 +15,9 @@ struct session_holders;
 struct session_holders *session_holders_create(void);
 void session_holders_destroy(struct session_holders *holders); /* NULL is allowed */
 
-/* `holder` was seen in `session`. When it thereby has more than `most` (0: there is no limit), the
- * name of the one that it has no longer, which the caller frees; else NULL. */
+/* `holder` was seen in `session`. If it now has more than `most` (0: no limit), it loses the
+ * longest unseen one: returns that name, which the caller frees. Else NULL. */
 char *session_holders_see(struct session_holders *holders, struct str holder, struct str session,
                           int64_t most);
-/* It is remembered no longer. */
+/* The holder has lost the session. */
 void session_holders_leave(struct session_holders *holders, struct str holder, struct str session);

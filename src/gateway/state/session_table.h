@@ -14,8 +14,8 @@
 
 #define SESSION_NAME_BYTES 128
 #define SESSION_VERSION_BYTES 24
-/* Beside the client's capabilities in the store: {"elicitation": …, "sampling": …}, true for what
- * the gateway declared to upstream in its place. */
+/* Stored beside the client's capabilities: {"elicitation": …, "sampling": …}, true for what the
+ * gateway declared to the server in the client's place. */
 #define SESSION_INJECTED "io.taskgate/injected"
 
 /* The client's side: what it said of itself in `initialize`. */
@@ -49,7 +49,7 @@ void sessions_destroy(struct sessions *sessions); /* NULL is allowed */
 /* `session` is the digest of the session id. */
 void sessions_put(struct sessions *sessions, struct str source, struct str session,
                   const struct session_facts *facts, int64_t limit);
-/* The session has been seen with it. */
+/* Also counts the session as seen. */
 bool sessions_get(struct sessions *sessions, struct str source, struct str session,
                   struct session_facts *facts);
 /* The session has ended. */

@@ -44,8 +44,8 @@ void snapshot_unref(struct snapshot *snapshot)
 
 /* ---- what a thread has seen ---- */
 
-/* Each thread keeps a reference to the snapshot that it saw last, so that a request takes no
- * lock: all loops would share it. */
+/* Each thread keeps a reference to the snapshot that it saw last, so a request takes no lock that
+ * all loops share. */
 static _Atomic(uint64_t) current_number; /* rises with each that is installed, NULL too */
 static _Thread_local struct seen {
     struct snapshot *snapshot; /* a reference of the thread's own */
@@ -72,8 +72,8 @@ static struct snapshot *look_again(void)
     pthread_once(&thread_end_once, watch_thread_ends);
     pthread_setspecific(thread_end, &seen);
     snapshot_unref(seen.snapshot);
-    /* Reading the pointer and counting the reference must be one step: between the two an
-     * install could free what was read. */
+    /* Reading the pointer and counting the reference are one step. Between them an install could
+     * free the snapshot. */
     pthread_mutex_lock(&current_mutex);
     seen.snapshot = current ? snapshot_ref(current) : NULL;
     seen.number = atomic_load(&current_number);
@@ -97,6 +97,6 @@ void snapshot_install(struct snapshot *snapshot)
     pthread_mutex_unlock(&current_mutex);
     if (snapshot)
         metrics_set(METRIC_CEDAR_POLICIES_LOADED, (double)policy_count(snapshot->policy), NULL);
-    forget_seen(&seen); /* other threads when they next ask */
+    forget_seen(&seen); /* other threads let go of it at their next request */
     snapshot_unref(previous);
 }

@@ -78,7 +78,7 @@ struct source_entry *catalog_present_source(struct catalog *catalog,
 
 /* ---- what is known of a tool ---- */
 
-/* Under the lock. Also says that the owner has been seen. */
+/* Under the lock. Also counts the owner as seen. */
 static void find(struct catalog *catalog, const struct source_entry *entry, struct str owner,
                  struct str name, struct catalog_tool *tool)
 {
@@ -130,7 +130,7 @@ enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct con
         fetch = CATALOG_FETCH_LATER;
     } else {
         entry->fetching = true;
-        entry->stale = false; /* what happens from now on makes it stale again */
+        entry->stale = false; /* a change from now on makes it stale again */
         entry->fetched_ms = now_ms;
     }
     pthread_mutex_unlock(&catalog->lock);
@@ -206,7 +206,7 @@ bool catalog_is_filled(struct catalog *catalog, struct str source)
 
 /* ---- the configuration ---- */
 
-/* Under the lock. Nothing of it is known any more. */
+/* Under the lock. Forgets all that is known of the source. */
 static void forget_server(struct catalog *catalog, struct source_entry *entry)
 {
     uint64_t epoch = entry->epoch + 1;

@@ -18,8 +18,8 @@
 
 struct catalog;
 
-/* The owner of what the gateway's own session was told; the control plane's calls are judged by
- * that. */
+/* The owner of the list that the gateway's own session got. Calls of the control plane are judged
+ * by that list. */
 #define CATALOG_GATEWAY STR_EMPTY
 
 /* By whose list a tool is known. */
@@ -30,20 +30,20 @@ enum catalog_word {
     CATALOG_OTHERS,   /* those of others alone */
 };
 
-/* A copy of what is known of one tool for one owner. Where the owner was not told of it, it is the
- * strictest that anybody was told: destructive over not, not read-only over read-only, `required`
- * over `optional`. */
+/* A copy of what is known of one tool for one owner. If the owner did not get the tool, the
+ * strictest of all lists counts: destructive before not destructive, not read-only before read-
+ * only, `required` before `optional`. */
 struct catalog_tool {
     enum catalog_word word;
     bool known;      /* not CATALOG_UNKNOWN */
-    bool has_list;   /* the owner was told a whole list, with the tool or without it */
-    bool is_current; /* and since then nothing has said that the server has other tools now */
+    bool has_list;   /* the owner got a whole list, with the tool or without it */
+    bool is_current; /* and the server has not announced other tools since */
     bool has_own;
     enum policy_annotation own;
     bool has_output_schema; /* results must have structured content */
     struct policy_hints hints;
-    /* Of the definition, canonical. "" when unknown, and when only others were told of it: an
-     * approval is bound to no definition that somebody else can change. */
+    /* Canonical, of the definition. "" when it is unknown, or when only other owners got it: an
+     * approval is not bound to a definition that somebody else can change. */
     char digest[DIGEST_HEX_BYTES];
 };
 
@@ -61,10 +61,10 @@ void catalog_page_destroy(struct catalog_page *page); /* NULL is allowed */
 /* A mcp_tool_judge: `page` is a struct catalog_page. */
 bool catalog_page_add(void *page, const struct mcp_tool *tool, enum policy_annotation *announce);
 
-/* What it takes in memory with its definitions, nearly. */
+/* Its memory with its definitions, nearly. */
 size_t catalog_page_bytes(const struct catalog_page *page);
 
-/* Whose list a page is of. */
+/* The owner of the list that a page is of. */
 struct catalog_reader {
     const struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot */
@@ -78,30 +78,31 @@ struct catalog_reader {
  * first whole list. Owners beyond `limits.sessions` make room, the longest unseen first. */
 void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
                       struct catalog_page *page, bool is_first, bool is_last);
-/* The same of a page that stays the caller's: it may be shown again, for other owners, too. */
+/* The same for a page that stays the caller's. The caller may show it again, also for other
+ * owners. */
 void catalog_show_page(struct catalog *catalog, const struct catalog_reader *reader,
                        const struct catalog_page *page, bool is_first, bool is_last);
 /* Counts how often the server may have got other tools. */
 uint64_t catalog_epoch(struct catalog *catalog, struct str source);
-/* Some owner's whole list of the source has been seen: tools that come later are discoveries. */
+/* An owner's whole list of the source has been seen: tools that come later are discoveries. */
 bool catalog_is_filled(struct catalog *catalog, struct str source);
 /* The memory that the lists of all owners take, nearly. */
 size_t catalog_bytes(struct catalog *catalog);
-/* Says whether to fetch the source's list: it may be known, unknown, or out of date. After
- * CATALOG_FETCH_NOW nobody else fetches it before catalog_end_fetch(). */
+/* Tells whether to fetch the source's list: it may be known, unknown, or out of date. After
+ * CATALOG_FETCH_NOW no other caller fetches it before catalog_end_fetch(). */
 enum catalog_fetch { CATALOG_FETCH_NONE, CATALOG_FETCH_NOW, CATALOG_FETCH_LATER };
 enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
                                        int64_t now_ms);
 void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete);
-/* The server may have other tools now: what owners were told is not current any more. */
+/* The server may have other tools now, so the lists of all owners are out of date. */
 void catalog_set_stale(struct catalog *catalog, struct str source);
-/* Whether a call of a tool that is not known may have the list fetched for its owner: not again at
- * once, for names can be made up. Times are monotonic. */
+/* Whether a call of an unknown tool may fetch the list for its owner. Not twice in a short time,
+ * because clients can make names up. Times are monotonic. */
 bool catalog_look_is_due(struct catalog *catalog, struct str source, struct str owner,
                          int64_t now_ms);
 void catalog_looked(struct catalog *catalog, struct str source, struct str owner, int64_t now_ms);
-/* The configuration in force: of a source that it lacks, or whose server is another one now,
- * nothing is known any more, and what the other server still answers is not taken. */
+/* The configuration in force. A source that it lacks, or whose server has changed, is forgotten.
+ * Later answers of the earlier server are not taken. */
 void catalog_reconfigure(struct catalog *catalog, const struct config *config);
 /* Announces every known tool anew under `snapshot` (a reload, or new capabilities). */
 void catalog_announce_all(struct catalog *catalog, const struct snapshot *snapshot);
@@ -115,7 +116,7 @@ bool catalog_has_seen_tasks(struct catalog *catalog, struct str source);
 bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
                               const struct mcp_capabilities *capabilities);
 
-/* How that changed what was known. */
+/* How a note changed what was known. */
 enum catalog_change {
     CATALOG_UNCHANGED,
     CATALOG_CONNECTED,
@@ -124,8 +125,8 @@ enum catalog_change {
 };
 enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
                                           bool reachable);
-/* When last tried, true before; and since when, wall clock, 0 when that is not known. */
+/* Whether the server was reachable at the last try, true before the first; and since when, wall
+ * clock, 0 when that is not known. */
 bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms);
-/* Whether every source was reachable when last tried; true before the first attempt is known
- * to have failed. */
+/* Whether every source was reachable at its last try; true before the first try has failed. */
 bool catalog_all_reachable(struct catalog *catalog);

@@ -11,9 +11,9 @@
 
 #define LOOKS 64
 
-/* When an owner's call last had the list fetched, by the owner's hash. Each owner looks for itself,
- * because upstream may tell a stranger nothing. Beyond the bound the oldest entry is forgotten, and
- * its owner looks again. */
+/* When an owner's call last fetched the list, by the owner's hash. Each owner fetches for itself,
+ * because a server may tell a stranger nothing. Past the bound the oldest entry is forgotten, and
+ * its owner fetches again. */
 struct look {
     uint64_t owner;
     int64_t at_ms; /* monotonic; 0: never */
@@ -40,7 +40,7 @@ struct source_entry {
     uint64_t epoch;          /* catalog_epoch() */
     bool filled;
     bool stale;         /* filled, and upstream may have other tools now */
-    bool fetching;      /* the gateway itself is at it */
+    bool fetching;      /* the gateway itself fetches it now */
     int64_t fetched_ms; /* monotonic: when that last began */
     struct look looks[LOOKS];
     unsigned next_look;
@@ -64,7 +64,7 @@ struct catalog {
 
 /* All of these under the lock. */
 struct source_entry *catalog_source(struct catalog *catalog, struct str source);
-/* NULL for what another server has answered, which the source had before a reload. */
+/* NULL for an answer of the source's server before a reload. */
 struct source_entry *catalog_present_source(struct catalog *catalog,
                                             const struct config_source *source);
 /* The server may have other tools now. */
@@ -73,17 +73,17 @@ void catalog_source_changed(struct source_entry *entry);
 /* ---- tools_by_owner.c: what owners were told ---- */
 /* NULL when that was nothing. */
 struct told *told_find(const struct source_entry *entry, struct str owner);
-/* Forgets what everybody was told of the source. */
+/* Forgets the lists of all owners at the source. */
 void told_forget_all(struct catalog *catalog, struct source_entry *entry);
 
 /* ---- tools_over_owners.c: all that is known of each tool of a source, whoever was told ---- */
-/* A list that nobody else of the source has is there now, or is there no longer. */
+/* The first owner has got this list, or the last owner has lost it. */
 void views_add_list(struct source_entry *entry, const struct tool_list *list);
 void views_remove_list(struct catalog *catalog, struct source_entry *entry,
                        const struct tool_list *list);
-/* The tool for an owner that was told no list; UNKNOWN when nobody was told of it. */
+/* The tool for an owner that got no list; UNKNOWN when nobody got the tool. */
 void views_find(const struct source_entry *entry, struct str name, struct catalog_tool *tool);
-/* Logs and counts what the list's tools are announced as, where that is new. */
+/* Logs and counts the announcements of the list's tools, if they are new. */
 void views_announce(struct catalog *catalog, const struct snapshot *snapshot,
                     const struct config_source *source, struct source_entry *entry,
                     const struct tool_list *list);

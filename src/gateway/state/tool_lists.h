@@ -1,7 +1,7 @@
 /*
- * Definitions of tools and lists of them, as servers gave them. Both are immutable and counted,
- * and equal ones are stored once: ten thousand owners who were told the same share one list.
- * One thread at a time: under the catalogue's lock.
+ * Definitions of tools and lists of them, as servers gave them. Both are immutable and counted, and
+ * equal ones are stored once: ten thousand owners with the same list share it. One thread at a
+ * time: under the catalogue's lock.
  */
 #pragma once
 
@@ -32,7 +32,8 @@ struct str known_tool_name(const struct known_tool *tool);
 size_t known_tool_bytes(const struct known_tool *tool);
 /* With a reference for the caller; NULL when it is not known yet. */
 struct known_tool *known_tool_find(struct known_tools *tools, struct str key);
-/* As known_tool_find(), and makes it with the canonical digest of its definition. */
+/* As known_tool_find(); makes it, with the canonical digest of its definition, if it is not
+ * known. */
 struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
                                      const struct mcp_tool *tool, const char *digest);
 struct known_tool *known_tool_ref(struct known_tool *tool);
@@ -54,14 +55,14 @@ struct tool_list {
 
 /* A list that is being made, with room for so many; gets one reference. */
 struct tool_list *tool_list_create(struct known_tools *tools, size_t room);
-/* Puts a tool in, or in the place of that of the same name. Does nothing when there is no room. */
+/* Adds a tool, or replaces the one of the same name. Does nothing when there is no room. */
 void tool_list_put(struct known_tools *tools, struct tool_list *list, struct known_tool *tool,
                    bool gone);
 /* NULL when absent; `list` may be NULL. */
 const struct tool_list_item *tool_list_find(const struct tool_list *list, struct str name,
                                             uint64_t hash);
-/* Ends the making: gives the equal one of `interned` in place of `list`, with a reference, or
- * keeps `list` there. */
+/* Ends the making. Replaces `list` with the equal one of `interned` and takes a reference, or puts
+ * `list` there. */
 struct tool_list *tool_list_intern(struct known_tools *tools, struct map *interned,
                                    struct tool_list *list);
 /* Takes it off `interned` with the last reference. */

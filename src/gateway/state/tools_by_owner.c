@@ -134,7 +134,7 @@ static struct told *obtain_told(struct catalog *catalog, struct source_entry *en
     return told;
 }
 
-/* The last of those who have the list takes it out of the views. */
+/* The last owner of the list takes it out of the views. */
 static void release(struct catalog *catalog, struct source_entry *entry, struct tool_list *list)
 {
     if (list && list->references == 1)
@@ -185,7 +185,7 @@ static struct told *longest_unseen(struct catalog *catalog)
     return LIST_ENTRY(catalog->recent.next, struct told, node);
 }
 
-/* The one who has just been told something is the last to go. */
+/* The owner that has just got something is the last to be forgotten. */
 static void make_room(struct catalog *catalog, int64_t limit)
 {
     size_t most = (size_t)(limit > 0 ? limit : 1);
@@ -224,7 +224,7 @@ static struct tool_list *list_with(struct catalog *catalog, const struct tool_li
     return list;
 }
 
-/* Whether nothing but the page is in the list: the owner was told the same before. */
+/* Whether the list is exactly the page: the owner got the same before. */
 static bool is_same(const struct tool_list *list, const struct catalog_page *page)
 {
     bool same = list && list->count == page->count;

@@ -42,7 +42,7 @@ uint64_t tools_found_version(void)
     return atomic_load_explicit(&version, memory_order_acquire);
 }
 
-/* Names that share a slot cost a look, no more: it need not be a strong hash. */
+/* Names that share a slot only cost another look, so the hash need not be strong. */
 static size_t mix(size_t mixed, struct str text)
 {
     mixed = mixed * 31 + text.length;

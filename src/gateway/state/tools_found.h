@@ -1,7 +1,8 @@
 /*
- * What each thread has found in the catalogue lately, so that calls of known tools take no lock.
- * It holds while no catalogue of the process has changed, and for a second at most: the catalogue
- * must hear now and then that an owner is still there. Any thread; nothing is owned.
+ * The tools that each thread has found in the catalogue lately, so that calls of known tools take
+ * no lock. An entry holds until a catalogue of the process changes, and for a second at most,
+ * because the catalogue must see now and then that an owner is still there. Any thread; nothing is
+ * owned.
  */
 #pragma once
 
@@ -17,9 +18,10 @@ void tools_found_renew(void);
 /* Changes with each tools_found_renew(). */
 uint64_t tools_found_version(void);
 
-/* False when this thread must look itself. */
+/* False when this thread must look into the catalogue. */
 bool tools_found_get(const struct tools_asked *asked, struct catalog_tool *tool);
-/* `version` is the one under the lock, while `tool` was read. What is too long is not kept. */
+/* `version` is the one under the lock while `tool` was read. A name that is too long is not
+ * kept. */
 void tools_found_keep(const struct tools_asked *asked, uint64_t version,
                       const struct catalog_tool *tool);
 

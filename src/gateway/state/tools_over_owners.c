@@ -1,5 +1,4 @@
-/* The words of all servers on each tool of a source, for owners that were told no list, for the log
- * and for the gauge. */
+/* A source's tools over all owners: for owners that got no list, for the log and for the gauge. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,10 +98,10 @@ void views_remove_list(struct catalog *catalog, struct source_entry *entry,
 
 /* ---- what counts where there are several ---- */
 
-/* `true` is the strict word for these hints, `false` for the others. */
+/* `true` is the strict value of these hints, `false` that of the others. */
 #define STRICT_WHEN_TRUE (1U << HINT_DESTRUCTIVE | 1U << HINT_OPEN_WORLD)
 
-/* A hint that one of them leaves out says less than the mild word, and more than the strict. */
+/* A missing hint is stricter than the mild value, and milder than the strict one. */
 static struct policy_hints strictest_hints(struct policy_hints a, struct policy_hints b)
 {
     struct policy_hints strictest = {0};
@@ -191,8 +190,8 @@ static void log_annotation(const char *tool, const struct policy_decision *decis
     free(line);
 }
 
-/* The gateway's own word says what a tool is announced as, so that the log does not say anew with
- * each list which of several users has asked. */
+/* The announcement comes from the gateway's own view, so that the log does not have it anew with
+ * each list of several users. */
 static void announce(struct catalog *catalog, const struct snapshot *snapshot,
                      const struct config_source *source, const struct source_entry *entry,
                      struct tool_view *view)
