@@ -66,8 +66,11 @@ const WITHOUT_CIRCLES = [
   'server',
   'cli',
   'gateway',
+  'gateway/state',
+  'gateway/request',
   'gateway/decision',
   'gateway/mcp_client',
+  'gateway/inbox',
   'gateway/input',
   'gateway/compat',
 ];

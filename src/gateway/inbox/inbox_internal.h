@@ -29,12 +29,22 @@ struct inbox_table {
     struct map *warned;       /* sources whose clash of names has been logged */
 };
 
-/* Under the lock, all of these. */
+/* Each file below calls only those above it. Under the lock, but for the first two functions. */
+
+/* ---- inbox_lookup.c ---- */
+bool inbox_event_wakes(enum inbox_event type);
+/* The key of the session of an inbox, which its owner's inboxes share. */
+struct str inbox_key_session(const char *key);
+/* NULL without one. */
 struct inbox *inbox_find(struct inbox_table *clients, struct str key);
 /* It has been used, or its waiters have come or gone. */
 void inbox_used(struct inbox_table *clients, struct inbox *client);
-/* An event has come, or the client has ended. */
+
+/* ---- waiters.c ---- */
+/* An event has come. */
 void inbox_waiters_wake(struct inbox *client, enum inbox_event type);
+/* The inbox ends. */
 void inbox_waiters_end(struct inbox *client);
+
+/* ---- repeated_calls.c ---- */
 void repeated_calls_finish(struct inbox *client);
-bool inbox_event_wakes(enum inbox_event type);

@@ -1,4 +1,4 @@
-/* The life of one request: its client, its facts, and its answer. */
+/* The life of one request: its client, its facts, and its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "call_counters.h"
 #include "call_part.h"
 #include "call_pool.h"
-#include "deferred_response.h"
 #include "state/accepted_pairs.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -156,64 +155,6 @@ enum envelope_status call_replace_body(struct call *call, struct buffer *body, s
     call->made_body = made;
     call->body = str_slice(made, length);
     return envelope_read(&call->envelope, call->body, error);
-}
-
-/* ---- answers ---- */
-
-static void respond(struct call *call, int status, struct str body)
-{
-    struct http_exchange *exchange = call->exchange;
-    struct http_header json = {STR("content-type"), STR("application/json")};
-    http_on_gone(exchange, NULL, NULL);
-    call_ref(call);
-    call_ended(call);
-    http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
-    call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
-}
-
-void call_answer_status(struct call *call, int status, struct str body)
-{
-    if (status >= 400)
-        call->outcome = "error";
-    respond(call, status, body);
-}
-
-static void answer(struct call *call, int status, struct str message)
-{
-    bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
-    if (deferred_response_is_stream(call)) {
-        deferred_response_answer(call, message);
-        return;
-    }
-    respond(call, expects_one ? status : 202, expects_one ? message : STR_EMPTY);
-}
-
-void call_answer(struct call *call, struct str message)
-{
-    answer(call, 200, message);
-}
-
-void call_answer_result(struct call *call, struct str result)
-{
-    struct buffer message;
-    buffer_init(&message);
-    call->dialect->write_result(&message, call->envelope.id, result);
-    call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
-}
-
-void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
-                       const struct jsonrpc_error_data *data)
-{
-    const struct dialect_error told = call->dialect->error(error);
-    struct buffer text;
-    buffer_init(&text);
-    call->outcome = "error";
-    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(told.error)),
-                  str_from(call->method ? call->method->name : ""));
-    jsonrpc_write_error(&text, call->envelope.id, told.error, message, data);
-    answer(call, told.status, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* ---- what is known of the session ---- */

@@ -21,17 +21,6 @@ struct catalog *catalog_create(void)
     return catalog;
 }
 
-static void source_init(struct source_entry *entry, uint64_t epoch)
-{
-    *entry = (struct source_entry){
-        .told = map_create(),
-        .lists = map_create(),
-        .views = map_create(),
-        .epoch = epoch,
-        .reachable = true,
-    };
-}
-
 /* Under the lock. */
 static void source_finish(struct catalog *catalog, struct source_entry *entry)
 {
@@ -54,26 +43,6 @@ void catalog_destroy(struct catalog *catalog)
     known_tools_destroy(catalog->tools);
     pthread_mutex_destroy(&catalog->lock);
     free(catalog);
-}
-
-struct source_entry *catalog_source(struct catalog *catalog, struct str source)
-{
-    struct source_entry *entry = map_get(catalog->sources, source);
-    if (!entry) {
-        entry = memory_alloc(sizeof *entry);
-        source_init(entry, 1);
-        map_put(catalog->sources, source, entry);
-    }
-    return entry;
-}
-
-struct source_entry *catalog_present_source(struct catalog *catalog,
-                                            const struct config_source *source)
-{
-    struct source_entry *entry = catalog_source(catalog, str_from(source->id));
-    if (!entry->url)
-        entry->url = memory_copy_text(source->url);
-    return strcmp(entry->url, source->url) == 0 ? entry : NULL;
 }
 
 /* ---- what is known of a tool ---- */
@@ -211,7 +180,7 @@ static void forget_server(struct catalog *catalog, struct source_entry *entry)
 {
     uint64_t epoch = entry->epoch + 1;
     source_finish(catalog, entry);
-    source_init(entry, epoch);
+    catalog_source_init(entry, epoch);
     tools_found_renew();
 }
 

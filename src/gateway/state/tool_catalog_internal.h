@@ -63,10 +63,15 @@ struct catalog {
 };
 
 /* All of these under the lock. */
+
+/* ---- catalog_sources.c ---- */
+/* An entry of which nothing is known yet. */
+void catalog_source_init(struct source_entry *entry, uint64_t epoch);
 struct source_entry *catalog_source(struct catalog *catalog, struct str source);
 /* NULL for an answer of the source's server before a reload. */
 struct source_entry *catalog_present_source(struct catalog *catalog,
                                             const struct config_source *source);
+/* ---- tool_catalog.c ---- */
 /* The server may have other tools now. */
 void catalog_source_changed(struct source_entry *entry);
 

@@ -1,0 +1,60 @@
+/* The answers to a request: whole, or as the end of its event stream. */
+#include "call.h"
+#include "deferred_response.h"
+#include "taskgate/core/metrics.h"
+
+static void respond(struct call *call, int status, struct str body)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct http_header json = {STR("content-type"), STR("application/json")};
+    http_on_gone(exchange, NULL, NULL);
+    call_ref(call);
+    call_ended(call);
+    http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
+    call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
+}
+
+void call_answer_status(struct call *call, int status, struct str body)
+{
+    if (status >= 400)
+        call->outcome = "error";
+    respond(call, status, body);
+}
+
+static void answer(struct call *call, int status, struct str message)
+{
+    bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
+    if (deferred_response_is_stream(call)) {
+        deferred_response_answer(call, message);
+        return;
+    }
+    respond(call, expects_one ? status : 202, expects_one ? message : STR_EMPTY);
+}
+
+void call_answer(struct call *call, struct str message)
+{
+    answer(call, 200, message);
+}
+
+void call_answer_result(struct call *call, struct str result)
+{
+    struct buffer message;
+    buffer_init(&message);
+    call->dialect->write_result(&message, call->envelope.id, result);
+    call_answer(call, buffer_str(&message));
+    buffer_finish(&message);
+}
+
+void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
+                       const struct jsonrpc_error_data *data)
+{
+    const struct dialect_error told = call->dialect->error(error);
+    struct buffer text;
+    buffer_init(&text);
+    call->outcome = "error";
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(told.error)),
+                  str_from(call->method ? call->method->name : ""));
+    jsonrpc_write_error(&text, call->envelope.id, told.error, message, data);
+    answer(call, told.status, buffer_str(&text));
+    buffer_finish(&text);
+}
