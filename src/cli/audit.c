@@ -14,8 +14,8 @@
 #include "audit_report.h"
 #include "audit_source.h"
 #include "audit_verify.h"
-#include "distance.h"
 #include "options.h"
+#include "subcommands.h"
 #include "terminal.h"
 
 #define LIST_ROWS 50
@@ -232,17 +232,9 @@ static void write_usage(FILE *out)
           out);
 }
 
-static int refuse_unknown(const char *name)
+static const char *name_of(size_t index)
 {
-    const char *names[SUBCOMMAND_COUNT];
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        names[i] = subcommands[i].name;
-    const char *nearest = distance_nearest(name, names, SUBCOMMAND_COUNT);
-    if (nearest)
-        return options_complain("there is no taskgate audit %s; did you mean %s?", name, nearest);
-    options_complain("there is no taskgate audit %s", name);
-    write_usage(stderr);
-    return CLI_USAGE;
+    return subcommands[index].name;
 }
 
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
@@ -305,15 +297,10 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 
 int cli_audit(int argc, char **argv)
 {
-    if (argc < 2) {
-        write_usage(stderr);
-        return CLI_USAGE;
-    }
-    if (options_answer(argv[1], write_usage))
-        return CLI_DONE;
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
-        if (strcmp(argv[1], subcommands[i].name) == 0)
-            return run_subcommand(&subcommands[i], argc - 1, argv + 1);
-    }
-    return refuse_unknown(argv[1]);
+    static const struct subcommands set = {"audit", SUBCOMMAND_COUNT, name_of, write_usage};
+    size_t chosen;
+    int code;
+    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
+        return code;
+    return run_subcommand(&subcommands[chosen], argc - 1, argv + 1);
 }

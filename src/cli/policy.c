@@ -6,8 +6,8 @@
 
 #include "taskgate/cli/cli.h"
 
-#include "distance.h"
 #include "options.h"
+#include "subcommands.h"
 
 static const struct {
     const char *name, *help;
@@ -30,30 +30,17 @@ static void write_usage(FILE *out)
     fputs("\nEach has its own --help.\n", out);
 }
 
-static int refuse_unknown(const char *name)
+static const char *name_of(size_t index)
 {
-    const char *names[SUBCOMMAND_COUNT];
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        names[i] = subcommands[i].name;
-    const char *nearest = distance_nearest(name, names, SUBCOMMAND_COUNT);
-    if (nearest)
-        return options_complain("there is no taskgate policy %s; did you mean %s?", name, nearest);
-    options_complain("there is no taskgate policy %s", name);
-    write_usage(stderr);
-    return CLI_USAGE;
+    return subcommands[index].name;
 }
 
 int cli_policy(int argc, char **argv)
 {
-    if (argc < 2) {
-        write_usage(stderr);
-        return CLI_USAGE;
-    }
-    if (options_answer(argv[1], write_usage))
-        return CLI_DONE;
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
-        if (strcmp(argv[1], subcommands[i].name) == 0)
-            return subcommands[i].run(argc - 1, argv + 1);
-    }
-    return refuse_unknown(argv[1]);
+    static const struct subcommands set = {"policy", SUBCOMMAND_COUNT, name_of, write_usage};
+    size_t chosen;
+    int code;
+    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
+        return code;
+    return subcommands[chosen].run(argc - 1, argv + 1);
 }
