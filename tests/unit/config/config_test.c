@@ -10,6 +10,7 @@ int main(void)
     suite_add_tcase(suite, glob_case());
     suite_add_tcase(suite, glob_work_case());
     suite_add_tcase(suite, load_case());
+    suite_add_tcase(suite, search_case());
     suite_add_tcase(suite, pseudo_case());
     suite_add_tcase(suite, findings_case());
     suite_add_tcase(suite, environment_case());

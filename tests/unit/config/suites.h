@@ -11,6 +11,7 @@ TCase *glob_work_case(void);
 TCase *load_case(void);
 TCase *pseudo_case(void);
 TCase *robustness_case(void);
+TCase *search_case(void);
 TCase *secure_url_case(void);
 TCase *shadow_case(void);
 TCase *values_case(void);

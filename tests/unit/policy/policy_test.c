@@ -10,6 +10,7 @@ int main(void)
     suite_add_tcase(suite, decide_case());
     suite_add_tcase(suite, matrices_case());
     suite_add_tcase(suite, engine_case());
+    suite_add_tcase(suite, engine_load_case());
     suite_add_tcase(suite, uri_case());
     suite_add_tcase(suite, verdict_case());
     SRunner *runner = srunner_create(suite);

@@ -5,6 +5,7 @@
 
 TCase *decide_case(void);
 TCase *engine_case(void);
+TCase *engine_load_case(void);
 TCase *index_case(void);
 TCase *matrices_case(void);
 TCase *uri_case(void);

@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state/server_status.h"
 #include "state/tool_catalog.h"
 #include "state/tool_catalog_internal.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "tool_catalog_suite.h"
 
 static const char *environment(const char *name)
 {
     return NULL;
 }
 
-static struct snapshot *snapshot_of(const char *rules)
+struct snapshot *test_snapshot_of(const char *rules)
 {
     struct config_problems problems = {0};
     char *text = memory_format("schema: 1\n"
@@ -36,21 +36,8 @@ static struct snapshot *snapshot_of(const char *rules)
 
 #define RULES "  rules:\n    - {match: \"delete_*\", action: approve}\n"
 
-/* One owner gets a page, or a list, of `count` tools. */
-struct telling {
-    struct str owner;
-    bool is_first, is_last;
-    uint64_t epoch;
-};
-
-#define WHOLE(who)                                                                                 \
-    (struct telling)                                                                               \
-    {                                                                                              \
-        .owner = (who), .is_first = true, .is_last = true, .epoch = 1                              \
-    }
-
-static void put_tools(struct catalog *catalog, const struct snapshot *snapshot,
-                      struct telling telling, const struct mcp_tool *tools, size_t count)
+void test_put_tools(struct catalog *catalog, const struct snapshot *snapshot,
+                    struct telling telling, const struct mcp_tool *tools, size_t count)
 {
     struct catalog_page *page = catalog_page_create(catalog);
     const struct catalog_reader reader = {snapshot, &snapshot->config->sources[0], telling.owner,
@@ -68,13 +55,13 @@ static void put_letters(struct catalog *catalog, const struct snapshot *snapshot
     size_t count = strlen(letters);
     for (size_t i = 0; i < count; i++)
         tools[i] = (struct mcp_tool){.name = str_slice(letters + i, 1), .raw = STR("{}")};
-    put_tools(catalog, snapshot, telling, tools, count);
+    test_put_tools(catalog, snapshot, telling, tools, count);
 }
 
-static void put_for(struct catalog *catalog, const struct snapshot *snapshot, struct str owner,
-                    struct mcp_tool tool)
+void test_put_for(struct catalog *catalog, const struct snapshot *snapshot, struct str owner,
+                  struct mcp_tool tool)
 {
-    put_tools(catalog, snapshot, WHOLE(owner), &tool, 1);
+    test_put_tools(catalog, snapshot, WHOLE(owner), &tool, 1);
 }
 
 /* To one owner, as a page of a list that is never whole. */
@@ -82,10 +69,10 @@ static void put(struct catalog *catalog, const struct snapshot *snapshot, struct
                 const char *raw)
 {
     struct mcp_tool tool = {.name = name, .raw = str_from(raw)};
-    put_tools(catalog, snapshot, (struct telling){.owner = STR("a")}, &tool, 1);
+    test_put_tools(catalog, snapshot, (struct telling){.owner = STR("a")}, &tool, 1);
 }
 
-static struct catalog_tool look_up(struct catalog *catalog, struct str owner, struct str name)
+struct catalog_tool test_look_up(struct catalog *catalog, struct str owner, struct str name)
 {
     struct catalog_tool tool;
     catalog_find_tool(catalog, STR("up"), owner, name, &tool);
@@ -107,7 +94,7 @@ static void expect_count(const char *annotation, const char *count)
 START_TEST(a_tool_is_known_by_its_definition_whatever_the_order_of_its_members)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     struct catalog_tool first, second;
     catalog_find_tool(catalog, STR("up"), STR("a"), STR("read"), &first);
     ck_assert(!first.known);
@@ -132,7 +119,7 @@ END_TEST
 START_TEST(tools_are_counted_by_what_they_are_announced_as)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *before = snapshot_of(RULES), *after = snapshot_of("");
+    struct snapshot *before = test_snapshot_of(RULES), *after = test_snapshot_of("");
     put(catalog, before, STR("delete_user"), "{}");
     put(catalog, before, STR("delete_user"), "{}");
     put(catalog, before, STR("read"), "{}");
@@ -149,7 +136,7 @@ END_TEST
 START_TEST(a_tool_that_a_whole_list_lacks_is_known_but_not_counted)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of(RULES);
+    struct snapshot *snapshot = test_snapshot_of(RULES);
     struct telling first = {STR("a"), true, false, 1}, last = {STR("a"), false, true, 1},
                    strangers_last = {STR("b"), false, true, 1};
     put_letters(catalog, snapshot, WHOLE(STR("a")), "rwx");
@@ -160,7 +147,7 @@ START_TEST(a_tool_that_a_whole_list_lacks_is_known_but_not_counted)
     expect_count("forbidden", "3");
     put_letters(catalog, snapshot, last, "x");
     expect_count("forbidden", "2");
-    struct catalog_tool tool = look_up(catalog, STR("a"), STR("w"));
+    struct catalog_tool tool = test_look_up(catalog, STR("a"), STR("w"));
     ck_assert(tool.word == CATALOG_TOLD && tool.digest[0]);
     catalog_announce_all(catalog, snapshot);
     expect_count("forbidden", "2");
@@ -176,7 +163,7 @@ START_TEST(no_more_tools_are_remembered_than_fit)
 {
     enum { TOOLS = 20005 };
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     struct mcp_tool *tools = memory_alloc_array(TOOLS, sizeof *tools);
     char(*names)[16] = memory_alloc_array(TOOLS, sizeof *names);
     char name[2000];
@@ -184,16 +171,16 @@ START_TEST(no_more_tools_are_remembered_than_fit)
         snprintf(names[i], sizeof names[i], "t%d", i);
         tools[i] = (struct mcp_tool){.name = str_from(names[i]), .raw = STR("{}")};
     }
-    put_tools(catalog, snapshot, (struct telling){STR("a"), true, false, 1}, tools, 10000);
-    put_tools(catalog, snapshot, (struct telling){STR("a"), false, true, 1}, tools + 10000,
-              TOOLS - 10000);
-    ck_assert(look_up(catalog, STR("a"), STR("t19999")).known);
-    ck_assert(!look_up(catalog, STR("a"), STR("t20000")).known);
+    test_put_tools(catalog, snapshot, (struct telling){STR("a"), true, false, 1}, tools, 10000);
+    test_put_tools(catalog, snapshot, (struct telling){STR("a"), false, true, 1}, tools + 10000,
+                   TOOLS - 10000);
+    ck_assert(test_look_up(catalog, STR("a"), STR("t19999")).known);
+    ck_assert(!test_look_up(catalog, STR("a"), STR("t20000")).known);
     put(catalog, snapshot, STR("t7"), "{\"changed\":1}");
-    ck_assert(look_up(catalog, STR("a"), STR("t7")).known);
+    ck_assert(test_look_up(catalog, STR("a"), STR("t7")).known);
     memset(name, 'x', sizeof name);
     put(catalog, snapshot, str_slice(name, 1025), "{}");
-    ck_assert(!look_up(catalog, STR("a"), str_slice(name, 1025)).known);
+    ck_assert(!test_look_up(catalog, STR("a"), str_slice(name, 1025)).known);
     free(names);
     free(tools);
     snapshot_unref(snapshot);
@@ -204,7 +191,7 @@ END_TEST
 
 /* ---- owners ---- */
 
-static const struct mcp_tool mild = {
+const struct mcp_tool test_mild = {
     .name = {"wipe", 4},
     .raw = {"{\"v\":1}", 7},
     .has_own = true,
@@ -212,7 +199,7 @@ static const struct mcp_tool mild = {
     .hints = {.given = 1U << HINT_READ_ONLY | 1U << HINT_DESTRUCTIVE,
               .truth = 1U << HINT_READ_ONLY},
 };
-static const struct mcp_tool strict = {
+const struct mcp_tool test_strict = {
     .name = {"wipe", 4},
     .raw = {"{\"v\":2}", 7},
     .has_own = true,
@@ -225,21 +212,21 @@ static const struct mcp_tool strict = {
 START_TEST(each_owner_has_a_tool_as_it_was_told)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
-    put_for(catalog, snapshot, STR("b"), mild);
-    struct catalog_tool before = look_up(catalog, STR("b"), STR("wipe"));
-    put_for(catalog, snapshot, STR("a"), strict);
-    put_for(catalog, snapshot, CATALOG_GATEWAY, strict);
-    struct catalog_tool after = look_up(catalog, STR("b"), STR("wipe"));
+    struct snapshot *snapshot = test_snapshot_of("");
+    test_put_for(catalog, snapshot, STR("b"), test_mild);
+    struct catalog_tool before = test_look_up(catalog, STR("b"), STR("wipe"));
+    test_put_for(catalog, snapshot, STR("a"), test_strict);
+    test_put_for(catalog, snapshot, CATALOG_GATEWAY, test_strict);
+    struct catalog_tool after = test_look_up(catalog, STR("b"), STR("wipe"));
     ck_assert_int_eq(after.word, CATALOG_TOLD);
     ck_assert_str_eq(after.digest, before.digest);
     ck_assert_int_eq(after.own, ANNOTATION_OPTIONAL);
     ck_assert(!after.has_output_schema);
-    ck_assert_uint_eq(after.hints.truth, mild.hints.truth);
-    struct catalog_tool others = look_up(catalog, STR("a"), STR("wipe"));
+    ck_assert_uint_eq(after.hints.truth, test_mild.hints.truth);
+    struct catalog_tool others = test_look_up(catalog, STR("a"), STR("wipe"));
     ck_assert_str_ne(others.digest, before.digest);
     ck_assert_int_eq(others.own, ANNOTATION_REQUIRED);
-    ck_assert_uint_eq(others.hints.truth, strict.hints.truth);
+    ck_assert_uint_eq(others.hints.truth, test_strict.hints.truth);
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
     metrics_finish();
@@ -249,36 +236,37 @@ END_TEST
 START_TEST(who_was_told_nothing_has_the_strictest_that_is_known)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     struct str stranger = STR("c"), wipe = STR("wipe");
-    struct mcp_tool silent = mild;
+    struct mcp_tool silent = test_mild;
     silent.raw = STR("{\"v\":3}");
     silent.has_own = false;
     silent.hints = (struct policy_hints){0};
-    ck_assert_int_eq(look_up(catalog, stranger, wipe).word, CATALOG_UNKNOWN);
-    put_for(catalog, snapshot, STR("a"), mild);
-    struct catalog_tool tool = look_up(catalog, stranger, wipe);
+    ck_assert_int_eq(test_look_up(catalog, stranger, wipe).word, CATALOG_UNKNOWN);
+    test_put_for(catalog, snapshot, STR("a"), test_mild);
+    struct catalog_tool tool = test_look_up(catalog, stranger, wipe);
     ck_assert(tool.word == CATALOG_OTHERS && tool.known && !tool.has_list && !tool.is_current);
     ck_assert_str_eq(tool.digest, ""); /* no approval depends on another owner's list */
-    ck_assert_uint_eq(tool.hints.truth, mild.hints.truth);
-    put_for(catalog, snapshot, STR("b"), silent); /* says neither that it reads only … */
-    tool = look_up(catalog, stranger, wipe);
+    ck_assert_uint_eq(tool.hints.truth, test_mild.hints.truth);
+    test_put_for(catalog, snapshot, STR("b"), silent); /* says neither that it reads only … */
+    tool = test_look_up(catalog, stranger, wipe);
     ck_assert_uint_eq(tool.hints.given, 0);
     ck_assert_int_eq(tool.own, ANNOTATION_OPTIONAL);
-    put_for(catalog, snapshot, CATALOG_GATEWAY, strict);
-    tool = look_up(catalog, stranger, wipe);
+    test_put_for(catalog, snapshot, CATALOG_GATEWAY, test_strict);
+    tool = test_look_up(catalog, stranger, wipe);
     ck_assert_int_eq(tool.word, CATALOG_GATEWAYS);
-    ck_assert_str_eq(tool.digest, look_up(catalog, CATALOG_GATEWAY, wipe).digest);
-    ck_assert_uint_eq(tool.hints.given, strict.hints.given);
+    ck_assert_str_eq(tool.digest, test_look_up(catalog, CATALOG_GATEWAY, wipe).digest);
+    ck_assert_uint_eq(tool.hints.given, test_strict.hints.given);
     ck_assert_uint_eq(tool.hints.truth, 1U << HINT_DESTRUCTIVE);
     ck_assert_int_eq(tool.own, ANNOTATION_REQUIRED);
-    put_for(catalog, snapshot, CATALOG_GATEWAY, mild); /* the server has other tools now */
-    tool = look_up(catalog, stranger, wipe);
+    test_put_for(catalog, snapshot, CATALOG_GATEWAY,
+                 test_mild); /* the server has other tools now */
+    tool = test_look_up(catalog, stranger, wipe);
     ck_assert_int_eq(tool.own, ANNOTATION_OPTIONAL);
-    put_for(catalog, snapshot, STR("d"), strict);
-    ck_assert_int_eq(look_up(catalog, stranger, wipe).own, ANNOTATION_REQUIRED);
-    ck_assert_str_eq(look_up(catalog, stranger, wipe).digest,
-                     look_up(catalog, CATALOG_GATEWAY, wipe).digest);
+    test_put_for(catalog, snapshot, STR("d"), test_strict);
+    ck_assert_int_eq(test_look_up(catalog, stranger, wipe).own, ANNOTATION_REQUIRED);
+    ck_assert_str_eq(test_look_up(catalog, stranger, wipe).digest,
+                     test_look_up(catalog, CATALOG_GATEWAY, wipe).digest);
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
     metrics_finish();
@@ -288,26 +276,26 @@ END_TEST
 START_TEST(a_list_is_current_until_the_server_may_have_another)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     struct str a = STR("a"), up = STR("up");
     struct telling first = {a, true, false, catalog_epoch(catalog, up)},
                    last = {a, false, true, first.epoch};
     put_letters(catalog, snapshot, first, "r");
-    ck_assert(!look_up(catalog, a, STR("r")).has_list);
+    ck_assert(!test_look_up(catalog, a, STR("r")).has_list);
     put_letters(catalog, snapshot, last, "w");
-    ck_assert(look_up(catalog, a, STR("r")).is_current);
-    ck_assert(look_up(catalog, a, STR("never")).is_current);
+    ck_assert(test_look_up(catalog, a, STR("r")).is_current);
+    ck_assert(test_look_up(catalog, a, STR("never")).is_current);
     catalog_set_stale(catalog, up);
-    struct catalog_tool tool = look_up(catalog, a, STR("r"));
+    struct catalog_tool tool = test_look_up(catalog, a, STR("r"));
     ck_assert(tool.word == CATALOG_TOLD && tool.has_list && !tool.is_current);
     put_letters(catalog, snapshot, first, "r"); /* asked for before the change */
     put_letters(catalog, snapshot, last, "w");
-    ck_assert(!look_up(catalog, a, STR("r")).is_current);
+    ck_assert(!test_look_up(catalog, a, STR("r")).is_current);
     first.epoch = last.epoch = catalog_epoch(catalog, up);
     put_letters(catalog, snapshot, first, "r");
     put_letters(catalog, snapshot, last, "w");
-    ck_assert(look_up(catalog, a, STR("r")).is_current);
-    ck_assert(!look_up(catalog, STR("b"), STR("r")).is_current);
+    ck_assert(test_look_up(catalog, a, STR("r")).is_current);
+    ck_assert(!test_look_up(catalog, STR("b"), STR("r")).is_current);
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
     metrics_finish();
@@ -335,13 +323,13 @@ static void put_hundred(struct catalog *catalog, const struct snapshot *snapshot
         snprintf(names[i], sizeof names[i], "t%d", i);
         tools[i] = (struct mcp_tool){.name = str_from(names[i]), .raw = str_from(raw)};
     }
-    put_tools(catalog, snapshot, WHOLE(str_from(who)), tools, TOOLS_EACH);
+    test_put_tools(catalog, snapshot, WHOLE(str_from(who)), tools, TOOLS_EACH);
 }
 
 START_TEST(ten_thousand_owners_of_one_list_share_it)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     put_hundred(catalog, snapshot, 0, "{\"shared\":1}");
     size_t before = allocated_bytes(), counted = catalog_bytes(catalog);
     for (int i = 1; i < MOST_OWNERS; i++)
@@ -360,22 +348,22 @@ END_TEST
 START_TEST(owners_beyond_the_limit_make_room_the_longest_unseen_first)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("limits: {sessions: 3}\n");
+    struct snapshot *snapshot = test_snapshot_of("limits: {sessions: 3}\n");
     struct str r = STR("r");
     put_letters(catalog, snapshot, WHOLE(CATALOG_GATEWAY), "r");
     put_letters(catalog, snapshot, WHOLE(STR("a")), "r");
     put_letters(catalog, snapshot, WHOLE(STR("b")), "r");
     put_letters(catalog, snapshot, WHOLE(STR("c")), "rx");
-    look_up(catalog, STR("a"), r); /* a call is a sign of life as a list is */
+    test_look_up(catalog, STR("a"), r); /* a call is a sign of life as a list is */
     put_letters(catalog, snapshot, WHOLE(STR("d")), "r");
-    ck_assert_int_eq(look_up(catalog, STR("a"), r).word, CATALOG_TOLD);
-    ck_assert_int_eq(look_up(catalog, STR("b"), r).word, CATALOG_GATEWAYS);
-    ck_assert_int_eq(look_up(catalog, STR("d"), r).word, CATALOG_TOLD);
-    ck_assert_int_eq(look_up(catalog, CATALOG_GATEWAY, r).word, CATALOG_TOLD);
-    ck_assert(look_up(catalog, STR("d"), STR("x")).known);
+    ck_assert_int_eq(test_look_up(catalog, STR("a"), r).word, CATALOG_TOLD);
+    ck_assert_int_eq(test_look_up(catalog, STR("b"), r).word, CATALOG_GATEWAYS);
+    ck_assert_int_eq(test_look_up(catalog, STR("d"), r).word, CATALOG_TOLD);
+    ck_assert_int_eq(test_look_up(catalog, CATALOG_GATEWAY, r).word, CATALOG_TOLD);
+    ck_assert(test_look_up(catalog, STR("d"), STR("x")).known);
     put_letters(catalog, snapshot, WHOLE(STR("e")), "r");
     put_letters(catalog, snapshot, WHOLE(STR("f")), "r");
-    ck_assert(!look_up(catalog, STR("d"), STR("x")).known); /* gone with its last owner */
+    ck_assert(!test_look_up(catalog, STR("d"), STR("x")).known); /* gone with its last owner */
     expect_count("forbidden", "1");
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
@@ -386,7 +374,7 @@ END_TEST
 START_TEST(lists_of_very_many_tools_are_bounded_in_bytes)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     char raw[2048];
     for (int i = 0; i < 1000; i++) { /* 200 MB of definitions, were all of them kept */
         memset(raw, 'x', sizeof raw - 1);
@@ -399,54 +387,9 @@ START_TEST(lists_of_very_many_tools_are_bounded_in_bytes)
     char last[80], first[80];
     snprintf(last, sizeof last, "auth:%064d", 999);
     snprintf(first, sizeof first, "auth:%064d", 0);
-    ck_assert_int_eq(look_up(catalog, str_from(last), STR("t1")).word, CATALOG_TOLD);
-    ck_assert_int_eq(look_up(catalog, str_from(first), STR("t1")).word, CATALOG_OTHERS);
+    ck_assert_int_eq(test_look_up(catalog, str_from(last), STR("t1")).word, CATALOG_TOLD);
+    ck_assert_int_eq(test_look_up(catalog, str_from(first), STR("t1")).word, CATALOG_OTHERS);
     snapshot_unref(snapshot);
-    catalog_destroy(catalog);
-    metrics_finish();
-}
-END_TEST
-
-START_TEST(all_are_reachable_unless_one_is_known_not_to_be)
-{
-    struct catalog *catalog = catalog_create();
-    ck_assert(catalog_all_reachable(catalog));
-    catalog_set_reachable(catalog, STR("a"), true);
-    catalog_set_reachable(catalog, STR("b"), false);
-    ck_assert(!catalog_all_reachable(catalog));
-    catalog_set_reachable(catalog, STR("b"), true);
-    ck_assert(catalog_all_reachable(catalog));
-    catalog_destroy(catalog);
-    metrics_finish();
-}
-END_TEST
-
-struct seen_changes {
-    size_t count;
-    enum catalog_change changes[8];
-};
-
-static void see_change(void *context, struct str source, enum catalog_change change)
-{
-    struct seen_changes *seen = context;
-    ck_assert(str_equal(source, STR("up")));
-    ck_assert_uint_lt(seen->count, 8);
-    seen->changes[seen->count++] = change;
-}
-
-START_TEST(the_observer_is_told_of_each_change_of_a_server_once)
-{
-    static const bool notes[] = {true, true, false, false, true, true};
-    struct seen_changes seen = {0};
-    struct catalog *catalog = catalog_create();
-    server_status_note(catalog, STR("other"), true); /* no observer yet */
-    server_status_observe(catalog, &(struct server_observer){see_change, &seen});
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        server_status_note(catalog, STR("up"), notes[i]);
-    ck_assert_uint_eq(seen.count, 3);
-    ck_assert_int_eq(seen.changes[0], CATALOG_CONNECTED);
-    ck_assert_int_eq(seen.changes[1], CATALOG_DISCONNECTED);
-    ck_assert_int_eq(seen.changes[2], CATALOG_RECONNECTED);
     catalog_destroy(catalog);
     metrics_finish();
 }
@@ -455,7 +398,7 @@ END_TEST
 START_TEST(one_alone_fetches_what_is_not_known_or_may_have_changed)
 {
     struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
+    struct snapshot *snapshot = test_snapshot_of("");
     const struct config_source *source = &snapshot->config->sources[0],
                                other = {.id = "other", .url = "http://127.0.0.1:2/mcp"};
     struct str up = STR("up");
@@ -506,66 +449,6 @@ START_TEST(an_owners_calls_look_for_a_tool_once_in_five_seconds)
 END_TEST
 
 /* A loop that asked for the lock would wait for ever. */
-START_TEST(what_a_thread_has_found_it_finds_again_without_the_lock)
-{
-    struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
-    const struct mcp_capabilities capabilities = {.tasks = true};
-    put_for(catalog, snapshot, STR("a"), strict);
-    catalog_set_capabilities(catalog, &snapshot->config->sources[0], &capabilities);
-    struct catalog_tool first = look_up(catalog, STR("a"), STR("wipe"));
-    ck_assert(!look_up(catalog, STR("a"), STR("none")).known);
-    ck_assert(catalog_has_seen_tasks(catalog, STR("up")));
-    pthread_mutex_lock(&catalog->lock);
-    struct catalog_tool again = look_up(catalog, STR("a"), STR("wipe"));
-    ck_assert(!look_up(catalog, STR("a"), STR("none")).known);
-    ck_assert(catalog_has_seen_tasks(catalog, STR("up")));
-    pthread_mutex_unlock(&catalog->lock);
-    ck_assert_int_eq(again.word, CATALOG_TOLD);
-    ck_assert_str_eq(again.digest, first.digest);
-    snapshot_unref(snapshot);
-    catalog_destroy(catalog);
-    metrics_finish();
-}
-END_TEST
-
-START_TEST(what_was_found_is_looked_up_anew_after_each_change)
-{
-    struct catalog *catalog = catalog_create();
-    struct snapshot *snapshot = snapshot_of("");
-    const struct config_source *source = &snapshot->config->sources[0];
-    const struct mcp_capabilities capabilities = {.tasks = true};
-    struct config other = *snapshot->config;
-    struct str a = STR("a"), b = STR("b"), wipe = STR("wipe");
-    ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_UNKNOWN);
-    ck_assert(!catalog_has_seen_tasks(catalog, STR("up")));
-    put_for(catalog, snapshot, a, mild); /* an owner gets a list */
-    ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_TOLD);
-    ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_OTHERS);
-    ck_assert_str_eq(look_up(catalog, b, wipe).digest, "");
-    put_for(catalog, snapshot, CATALOG_GATEWAY, mild); /* the gateway itself */
-    ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_GATEWAYS);
-    put_for(catalog, snapshot, b, strict); /* another */
-    ck_assert_int_eq(look_up(catalog, b, wipe).word, CATALOG_TOLD);
-    ck_assert_str_ne(look_up(catalog, b, wipe).digest, look_up(catalog, a, wipe).digest);
-    put_for(catalog, snapshot, a, strict); /* the definition has changed */
-    ck_assert_str_eq(look_up(catalog, b, wipe).digest, look_up(catalog, a, wipe).digest);
-    catalog_set_stale(catalog, STR("up"));
-    ck_assert(!look_up(catalog, a, wipe).is_current);
-    put_tools(catalog, snapshot, (struct telling){a, true, true, 2}, &strict, 1);
-    ck_assert(look_up(catalog, a, wipe).is_current);
-    catalog_set_capabilities(catalog, source, &capabilities);
-    ck_assert(catalog_has_seen_tasks(catalog, STR("up")));
-    other.source_count = 0; /* a reload takes the source away */
-    catalog_reconfigure(catalog, &other);
-    ck_assert_int_eq(look_up(catalog, a, wipe).word, CATALOG_UNKNOWN);
-    ck_assert(!catalog_has_seen_tasks(catalog, STR("up")));
-    snapshot_unref(snapshot);
-    catalog_destroy(catalog);
-    metrics_finish();
-}
-END_TEST
-
 TCase *tool_catalog_tests(void)
 {
     TCase *tests = tcase_create("catalog");
@@ -580,11 +463,7 @@ TCase *tool_catalog_tests(void)
     tcase_add_test(tests, ten_thousand_owners_of_one_list_share_it);
     tcase_add_test(tests, owners_beyond_the_limit_make_room_the_longest_unseen_first);
     tcase_add_test(tests, lists_of_very_many_tools_are_bounded_in_bytes);
-    tcase_add_test(tests, all_are_reachable_unless_one_is_known_not_to_be);
-    tcase_add_test(tests, the_observer_is_told_of_each_change_of_a_server_once);
     tcase_add_test(tests, one_alone_fetches_what_is_not_known_or_may_have_changed);
     tcase_add_test(tests, an_owners_calls_look_for_a_tool_once_in_five_seconds);
-    tcase_add_test(tests, what_a_thread_has_found_it_finds_again_without_the_lock);
-    tcase_add_test(tests, what_was_found_is_looked_up_anew_after_each_change);
     return tests;
 }
