@@ -1,4 +1,4 @@
-/* Calls that come from the control plane: no client, no session, the same gates (seed 004). */
+/* Calls of the control plane: no client, no session, the same gates (seed 004). */
 #include "state/tool_catalog.h"
 #include "taskgate/gateway/control.h"
 
@@ -86,7 +86,7 @@ static void write_body(struct buffer *body, const struct control_call *call)
     buffer_append_text(body, "}}}");
 }
 
-/* What is run later is read like any client's body, by the same reader. */
+/* The body that runs later is read like a client's, by the same reader. */
 static bool read_body(struct control *control, const struct control_call *call, struct error *error)
 {
     int64_t ttl_ms;
@@ -157,8 +157,8 @@ static void create(struct control *control, const struct policy_decision *decisi
                       (struct store_call){control->worker->loop, on_stored, control});
 }
 
-static void tell(const struct control *control, const struct policy_request *request,
-                 const struct policy_facts *facts, const struct policy_decision *decision)
+static void record(const struct control *control, const struct policy_request *request,
+                   const struct policy_facts *facts, const struct policy_decision *decision)
 {
     const struct decision_log_entry entry = {
         .snapshot = control->snapshot,
@@ -187,7 +187,7 @@ static void judge(struct control *control)
     facts.hints = tool.hints;
     if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-        tell(control, &request, &facts, NULL);
+        record(control, &request, &facts, NULL);
         refuse_as(control, CONTROL_DENIED, JSONRPC_NOT_EXPOSED);
         return;
     }
@@ -201,7 +201,7 @@ static void judge(struct control *control)
         return;
     }
     policy_check(control->snapshot, &request, &facts, &decision);
-    tell(control, &request, &facts, &decision);
+    record(control, &request, &facts, &decision);
     if (decision.action == ACTION_DENY) {
         refuse_as(control, CONTROL_DENIED,
                   decision.by_policies ? JSONRPC_POLICY_DENIED : JSONRPC_RULE_DENIED);

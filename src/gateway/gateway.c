@@ -36,7 +36,7 @@
 
 #define IDLE_CONNECTIONS 256
 
-/* Clients are told, and a server that is back may have other tools now. */
+/* Clients get an event. A server that is back may have other tools now. */
 static void on_server_changed(void *context, struct str source, enum catalog_change change)
 {
     struct gateway *gateway = gateway_from(context);
@@ -117,7 +117,7 @@ void gateway_destroy(struct gateway *gateway)
     free(gateway);
 }
 
-/* A task was created or has moved: whoever waits for it on this loop hears of it. */
+/* A task was created or has moved: reports it to each room that waits for it on this loop. */
 static void on_task(void *context, struct task *task, bool created)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
@@ -172,7 +172,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     return worker;
 }
 
-/* What is still under way is cut: the time to end it in order has passed. */
+/* Cuts the calls that are still under way: the time for an orderly end is over. */
 static void drop_calls(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {

@@ -58,7 +58,7 @@ static void on_departures(void *context)
         list_remove(&connection->departed);
         if (connection->exchange != NULL) {
             h2o_req_t *request = connection->exchange->request;
-            exchange_tell_gone(connection->exchange);
+            exchange_report_gone(connection->exchange);
             connection_cut(request);
         }
     }

@@ -14,7 +14,7 @@ void exchange_end(struct http_exchange *exchange)
     exchange->is_held = NULL;
 }
 
-void exchange_tell_gone(struct http_exchange *exchange)
+void exchange_report_gone(struct http_exchange *exchange)
 {
     exchange_end(exchange);
     if (exchange->gone != NULL)

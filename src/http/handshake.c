@@ -129,7 +129,7 @@ static void send_words(const struct connection *connection, const void *bytes, s
     (void)ignored;
 }
 
-static void say_why(struct connection *connection, bool is_plain_http)
+static void send_reason(struct connection *connection, bool is_plain_http)
 {
     static const char answer[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
                                  "Content-Type: text/plain\r\nContent-Length: 35\r\n\r\n"
@@ -197,7 +197,7 @@ static void count(const struct connection *connection, const char *outcome)
     metrics_count(METRIC_TLS_HANDSHAKES, str_from(port ? port : ""), str_from(outcome));
 }
 
-static void tell(struct connection *connection, const struct failure *failure)
+static void log_failure(struct connection *connection, const struct failure *failure)
 {
     struct handshake_log *log = &connection->server->handshake_log;
     const char *port = connection->server->options.port_name;
@@ -219,8 +219,8 @@ static void tell(struct connection *connection, const struct failure *failure)
 static void fail(struct connection *connection, const char *error)
 {
     struct failure failure = find_failure(connection, error);
-    tell(connection, &failure);
-    say_why(connection, strcmp(failure.outcome, "plain_http") == 0);
+    log_failure(connection, &failure);
+    send_reason(connection, strcmp(failure.outcome, "plain_http") == 0);
     ERR_clear_error(); /* or the next connection of this thread would meet it */
     h2o_socket_close(connection->socket);
 }

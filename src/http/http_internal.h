@@ -238,7 +238,7 @@ int64_t handshake_certificate_until_ms(const struct connection *connection);
 /* From here on nothing is taken from the owner or told to it. */
 void exchange_end(struct http_exchange *exchange);
 /* The client is gone: tells the owner, once; the connection is still to be cut. */
-void exchange_tell_gone(struct http_exchange *exchange);
+void exchange_report_gone(struct http_exchange *exchange);
 
 /* ---- response.c ---- */
 void responses_open(struct http_server *server);

@@ -16,7 +16,7 @@ static void on_request_disposed(void *memory)
 {
     struct http_exchange *exchange = http_exchange_from(memory);
     if (!exchange->ended)
-        exchange_tell_gone(exchange);
+        exchange_report_gone(exchange);
     connection_let_go(exchange->connection);
     intake_wrap_later(exchange->connection);
     list_remove(&exchange->finished);
@@ -78,7 +78,7 @@ static int on_request(h2o_handler_t *super, h2o_req_t *request)
         exchange->is_held = &is_held;
     server->options.handler(exchange, server->options.context);
     if (is_held) {
-        exchange_tell_gone(exchange);
+        exchange_report_gone(exchange);
         connection_cut(request);
     }
     return 0;

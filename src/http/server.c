@@ -150,7 +150,7 @@ static void cut_all(struct http_server *server)
             break;
         struct connection *connection = connection_of(request);
         if (connection->exchange != NULL)
-            exchange_tell_gone(connection->exchange);
+            exchange_report_gone(connection->exchange);
         connection_cut(request);
     }
     /* Those that linger, and under TLS those that begin or end. */

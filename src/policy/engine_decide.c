@@ -98,8 +98,8 @@ static void publish_failure(const struct deliberation *deliberation, const char 
              LOG_NUMBER("column", position.column), LOG_STR("error", text));
 }
 
-static void tell_failure(const struct deliberation *deliberation, const char *action,
-                         const struct cedar_failure *failure)
+static void report_failure(const struct deliberation *deliberation, const char *action,
+                           const struct cedar_failure *failure)
 {
     struct buffer text;
     buffer_init(&text);
@@ -152,7 +152,7 @@ static enum answer ask(struct deliberation *deliberation, const char *action)
     for (size_t i = 0; i < response->failure_count; i++) {
         weigh(deliberation, &response->failures[i], &failures);
         if (response->failures[i].code != CEDAR_FAILURE_UNKNOWN)
-            tell_failure(deliberation, action, &response->failures[i]);
+            report_failure(deliberation, action, &response->failures[i]);
     }
     bool permitted = response->decision == CEDAR_ALLOW;
     bool forbidden = failures.forbid || (!permitted && response->reason_count > 0);

@@ -1,4 +1,4 @@
-/* Results of the gateway's own tools, and what goes along with them. */
+/* Results of the gateway's own tools, and the blocks that go with them. */
 #include "answer.h"
 
 #include "inbox/inbox.h"

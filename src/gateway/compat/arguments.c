@@ -1,4 +1,4 @@
-/* Schemas of the gateway's own tools, and the check of what is sent for them. */
+/* Schemas of the gateway's own tools, and the check of their arguments. */
 #include "arguments.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* await_activity: waits until there is something to tell (seed 000 "The await_activity Tool"). */
+/* await_activity: waits for events (seed 000 "The await_activity Tool"). */
 #include <stdlib.h>
 
 #include "answer.h"

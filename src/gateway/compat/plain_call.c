@@ -30,7 +30,7 @@ static struct repeated_call join_of(const struct plain_call *plain)
     return (struct repeated_call){str_from(plain->key), plain->digest, plain->id};
 }
 
-/* The next call of the kind is told the outcome that this one was not told. */
+/* The next call of the kind gets the outcome that this one did not get. */
 static void drop(struct call *call, void *object)
 {
     struct plain_call *plain = object;

@@ -29,7 +29,7 @@ static void answer_result(struct call *call, struct str result)
         call_answer_result(call, result);
 }
 
-/* The client was gone when the outcome came, so the answer names the task. `message` is the whole
+/* The client had gone when the outcome came, so the answer names the task. `message` is the whole
  * answer with related-task _meta. */
 static void answer_late_result(struct call *call, const struct task *task, struct str message)
 {

@@ -42,11 +42,12 @@ void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments)
 
 /* ---- answering ---- */
 
-/* A call that answers a question, until upstream has the answer. */
+/* A call that answers a question, until the server has the answer. */
 struct answering {
     struct call *call;
-    const char *what, *outcome; /* what is answered, and its end once upstream has the answer */
-    struct buffer id;           /* of the question */
+    const char *what,
+        *outcome;     /* the question's name, and its end once the server has the answer */
+    struct buffer id; /* of the question */
 };
 
 static struct answering *answering_begin(struct call *call, const char *what, const char *outcome)

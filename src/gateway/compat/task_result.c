@@ -1,4 +1,4 @@
-/* get_task_result: waits for a task's end and answers with what came of it. */
+/* get_task_result: waits for a task's end and answers with its outcome. */
 #include <inttypes.h>
 
 #include "answer.h"

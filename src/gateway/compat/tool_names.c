@@ -1,4 +1,4 @@
-/* Fills the names of the gateway's own tools into texts. */
+/* Puts the names of the gateway's own tools into texts. */
 #include "tool_names.h"
 
 #include <string.h>

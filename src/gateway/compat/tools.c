@@ -1,4 +1,4 @@
-/* Which tools the gateway itself offers, under which names, and to whom. */
+/* The gateway's own tools: their offer to a client, and their names. */
 #include "tools.h"
 #include "state/tool_catalog.h"
 
@@ -20,7 +20,7 @@ static const struct pseudo_tool tools[] = {
 };
 _Static_assert(sizeof tools / sizeof *tools == PSEUDO_TOOL_COUNT, "each tool has a row");
 
-/* Looks at the list that this client was told. Lists of others change nothing for it. */
+/* Reads the list of this client's owner. Lists of other owners change nothing. */
 static bool upstream_has(const struct call *call, struct str name)
 {
     struct catalog_tool tool;

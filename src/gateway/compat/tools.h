@@ -12,7 +12,7 @@
 
 #define PSEUDO_TOOL_MOST_PARAMETERS 6
 
-/* What hosts may conclude before they ask their human. */
+/* The hint for hosts that ask their human first. */
 enum pseudo_tool_effect {
     PSEUDO_TOOL_READS,
     PSEUDO_TOOL_CHANGES, /* what the gateway keeps for this client, or what it was asked */
@@ -31,7 +31,7 @@ struct pseudo_tool {
  * alone. */
 const struct pseudo_tool *pseudo_tool_called(struct call *call);
 
-/* Which of them this client is offered, and under which names: by what its owner was told. */
+/* The tools that this client is offered, and their names, by its owner's list. */
 struct tool_names pseudo_tools_names(const struct call *call);
 /* The entries of tools/list: JSON objects with a comma between them. */
 void pseudo_tools_write(const struct call *call, const struct tool_names *names,

@@ -24,7 +24,7 @@ static enum verdict_outcome outcome_of(const struct decision_log_entry *entry)
     return entry->decision ? verdict_outcome_of(entry->decision) : VERDICT_HIDE;
 }
 
-/* The members that all calls of a kind have in common; `tool` is as recorded_name() has it. */
+/* The members that all calls of a kind share; `tool` is the result of recorded_name(). */
 static void name_rule(const struct decision_log_entry *entry, struct str tool,
                       struct log_field fields[FIELDS_MAX])
 {
@@ -134,7 +134,7 @@ static void begin_kind(struct gateway_worker *worker, const struct decision_log_
         loop_timer_start(&worker->log_aggregate_timer, LOG_AGGREGATE_FLUSH_MS);
 }
 
-/* On the way of every forwarded call: the line is made when it is to be written. */
+/* Runs for every forwarded call, so the line is made only when it is to be written. */
 static void count(struct gateway_worker *worker, const struct decision_log_entry *entry)
 {
     const struct policy_decision *decision = entry->decision;
@@ -159,7 +159,7 @@ static void count(struct gateway_worker *worker, const struct decision_log_entry
 }
 
 /* A policy's decision depends on the client and the time. */
-static void tell(const struct decision_log_entry *entry)
+static void write_line(const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];
     struct caller_texts texts = {0};
@@ -175,7 +175,7 @@ static void record(struct gateway_worker *worker, const struct decision_log_entr
     if (entry->becomes_task || !entry->snapshot->config->record)
         return;
     if (entry->decision && entry->decision->by_policies && entry->facts)
-        tell(entry);
+        write_line(entry);
     else
         count(worker, entry);
 }
@@ -206,7 +206,7 @@ static struct shadow_call describe(const struct decision_log_entry *entry)
     return call;
 }
 
-/* A call of a session that only the store knows: it goes on its way, the shadow waits. */
+/* Only the store knows the call's session. The call goes on, and the shadow waits. */
 struct late {
     struct shadow *shadow;
     struct shadow_call call;
@@ -234,7 +234,7 @@ static void on_session(void *context, const struct store_reply *reply)
     finish_late(late);
 }
 
-/* Keeps what the call is told by until the store has answered. */
+/* Keeps a copy of the call until the store has answered. */
 static void rpc_call_store(struct call *call, const struct shadow_call *shadowed)
 {
     struct gateway *gateway = call->worker->gateway;
@@ -257,7 +257,7 @@ static void rpc_call_store(struct call *call, const struct shadow_call *shadowed
                       (struct store_call){call->worker->loop, on_session, late});
 }
 
-/* Finds out who calls, as nobody had to so far. */
+/* Identifies the caller, which nothing has needed so far. */
 static void compare_unidentified(struct call *call, const struct shadow_call *entry)
 {
     struct gateway *gateway = call->worker->gateway;

@@ -35,7 +35,7 @@ static bool request_is_intact(const struct task *task)
     return intact;
 }
 
-/* The approval was bound by the owner's list, and is compared with it. */
+/* The owner's list bound the approval, so the call is compared with that list. */
 static void find_tool(const struct drift_check *drift, struct str owner, struct catalog_tool *tool)
 {
     bool is_own = str_starts_with(owner, STR(TASK_BINDING_ADMIN));
@@ -48,8 +48,8 @@ static bool is_bound(const struct drift_check *drift)
     return drift->source && drift->task->definition_digest[0];
 }
 
-/* After a restart, and when upstream may have other tools now, the owner's list is not what
- * upstream would say. */
+/* After a restart, and when the server may have other tools now, the owner's list is out of
+ * date. */
 bool drift_check_must_look(const struct drift_check *drift)
 {
     struct catalog_tool tool;
@@ -57,7 +57,7 @@ bool drift_check_must_look(const struct drift_check *drift)
     return is_bound(drift) && (tool.word != CATALOG_TOLD || !tool.is_current);
 }
 
-/* The gateway's own session is told what the tool was when it was approved. */
+/* The list of the gateway's own session has the tool as it was approved. */
 static bool gateways_is_the_same(const struct drift_check *drift)
 {
     struct catalog_tool tool;
@@ -73,8 +73,8 @@ bool drift_check_can_compare(const struct drift_check *drift)
     return !is_bound(drift) || tool.is_current || gateways_is_the_same(drift);
 }
 
-/* A tool that the owner's list no longer has is not the one that was approved, unless the approval
- * was bound by the gateway's. */
+/* If the owner's list has lost the tool, it is not the approved one, unless the gateway's list
+ * bound the approval. */
 static bool definition_is_intact(const struct drift_check *drift, const struct catalog_tool *tool)
 {
     if (!is_bound(drift))

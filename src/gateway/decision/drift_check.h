@@ -16,9 +16,9 @@ struct drift_check {
         *identity; /* whose credentials the call gets, by a verified token; or NULL */
 };
 
-/* Whether upstream is to be asked first what the tool is now. */
+/* Whether the server must be asked for the tool first. */
 bool drift_check_must_look(const struct drift_check *drift);
-/* Whether what the tool is now can be compared with what was approved. */
+/* Whether the tool of now can be compared with the approved one. */
 bool drift_check_can_compare(const struct drift_check *drift);
 /* false, with -32011 in `error`: the policy in force neither forwards nor asks for the same
  * workflow; with -32012: the tool is not the one that was approved. */

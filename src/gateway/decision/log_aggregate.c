@@ -1,4 +1,4 @@
-/* Kinds in a map from what their line says to how often it would have been said. */
+/* Kinds of lines in a map, each with the number of its calls. */
 #include "log_aggregate.h"
 
 #include <pthread.h>
@@ -21,7 +21,8 @@ struct kind {
 struct log_aggregate {
     pthread_mutex_t lock;
     struct map *kinds;
-    struct kind *last; /* that was counted: mostly the next is the same; NULL after a flush */
+    struct kind *last; /* the last kind that was counted, which is mostly the next one, too; NULL
+                          after a flush */
     struct buffer last_key;
     int64_t others; /* beyond the limits */
 };
@@ -91,7 +92,7 @@ static struct kind *create_kind(enum log_level level, const char *message,
     return kind;
 }
 
-static void tell(struct kind *kind, int64_t calls)
+static void write_line(struct kind *kind, int64_t calls)
 {
     kind->fields[kind->count] = LOG_NUMBER("calls", calls);
     log_write(kind->level, kind->message, kind->fields, kind->count + 1);
@@ -145,7 +146,7 @@ void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum l
     if (!is_first)
         return;
     struct kind *kind = create_kind(level, message, fields, count);
-    tell(kind, 1);
+    write_line(kind, 1);
     destroy_kind(kind);
 }
 
@@ -177,7 +178,7 @@ bool log_aggregate_flush(struct log_aggregate *aggregate)
     while (map_next(kinds, &position, &key, &value)) {
         struct kind *kind = value;
         if (kind->calls > 0)
-            tell(kind, kind->calls);
+            write_line(kind, kind->calls);
     }
     if (others > 0)
         log_warn("Calls of too many kinds to be told one by one", LOG_NUMBER("calls", others));

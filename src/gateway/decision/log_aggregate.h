@@ -12,7 +12,7 @@
 #include "taskgate/core/log.h"
 
 #define LOG_AGGREGATE_FIELDS_MAX 12
-/* Kinds between two flushes; what is beyond is only counted. */
+/* Kinds between two flushes; further kinds are only counted. */
 #define LOG_AGGREGATE_KINDS_MAX 500
 /* Of all texts of one kind together; longer ones are only counted, too. */
 #define LOG_AGGREGATE_TEXT_MAX 4096
@@ -24,7 +24,7 @@ struct log_aggregate;
 struct log_aggregate *log_aggregate_create(void);
 /* Flushes it. NULL is allowed. */
 void log_aggregate_destroy(struct log_aggregate *aggregate);
-/* One more of the kind that message and fields make; `message` is a literal. */
+/* Counts one call of the kind that message and fields make; `message` is a literal. */
 void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, const char *message,
                          const struct log_field *fields, unsigned count);
 /* The same for a caller that knows a shorter key than the whole line of a kind, on a hot path.
@@ -33,5 +33,5 @@ void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, 
 bool log_aggregate_repeat(struct log_aggregate *aggregate, struct str key);
 void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum log_level level,
                          const char *message, const struct log_field *fields, unsigned count);
-/* Writes what was summed up and forgets all kinds; false when there was nothing. */
+/* Writes the sums and forgets all kinds; false when there was nothing. */
 bool log_aggregate_flush(struct log_aggregate *aggregate);

@@ -1,4 +1,4 @@
-/* Asking the Cedar policies, and saying what came of it. */
+/* The decision of the Cedar policies, and its record. */
 #include "policy_check.h"
 
 #include "taskgate/core/log.h"
@@ -16,9 +16,9 @@ static void write_reasons(struct buffer *out, const struct policy_trace *trace)
     }
 }
 
-/* The agent is told no more than that it was rejected; the operator may see why. */
-static void tell(const struct policy_request *request, const struct policy_decision *decision,
-                 const struct policy_trace *trace)
+/* The agent learns only that the call was rejected. The operator may see why. */
+static void log_rejection(const struct policy_request *request,
+                          const struct policy_decision *decision, const struct policy_trace *trace)
 {
     struct buffer reasons;
     buffer_init(&reasons);
@@ -40,6 +40,6 @@ void policy_check(const struct snapshot *snapshot, const struct policy_request *
     metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_POLICY),
                   str_from(config_action_name(decision->action)));
     if (decision->action == ACTION_DENY)
-        tell(request, decision, &trace);
+        log_rejection(request, decision, &trace);
     policy_trace_finish(&trace);
 }

@@ -1,11 +1,11 @@
 /*
- * Gate 3: Cedar policies, asked where a rule leaves the decision to them.
+ * Gate 3: Cedar policies decide if a rule leaves the decision to them.
  */
 #pragma once
 
 #include "request/call.h"
 
-/* Makes of ACTION_POLICY what the policies say, counts and logs it; does nothing for any other
+/* Replaces ACTION_POLICY by the policies' decision, counts and logs it; does nothing for any other
  * action. */
 void policy_check(const struct snapshot *snapshot, const struct policy_request *request,
                   const struct policy_facts *facts, struct policy_decision *decision);

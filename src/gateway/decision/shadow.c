@@ -45,8 +45,8 @@ static inline struct shadow *shadow_from(void *context)
 
 /* ---- what is said ---- */
 
-static void tell_difference(struct shadow *shadow, const struct shadow_call *call,
-                            const struct verdict *other)
+static void log_difference(struct shadow *shadow, const struct shadow_call *call,
+                           const struct verdict *other)
 {
     const struct policy_decision *real = &call->decision, *rehearsed = &other->decision;
     const struct log_field fields[] = {
@@ -67,9 +67,9 @@ static void tell_difference(struct shadow *shadow, const struct shadow_call *cal
                         sizeof fields / sizeof *fields);
 }
 
-/* The policy and the place, nothing of the call but its tool. */
-static void tell_error(struct shadow *shadow, const struct shadow_call *call,
-                       const struct policy_finding *finding, const char *failure)
+/* Logs the policy and the place, and of the call only its tool. */
+static void log_policy_error(struct shadow *shadow, const struct shadow_call *call,
+                             const struct policy_finding *finding, const char *failure)
 {
     const struct log_field fields[] = {
         LOG_STR("tool", call->request.name),
@@ -86,16 +86,16 @@ static void tell_error(struct shadow *shadow, const struct shadow_call *call,
                         sizeof fields / sizeof *fields);
 }
 
-static bool tell_errors(struct shadow *shadow, const struct shadow_call *call,
-                        const struct policy_trace *trace)
+static bool log_policy_errors(struct shadow *shadow, const struct shadow_call *call,
+                              const struct policy_trace *trace)
 {
     bool any = trace->failure != NULL;
     if (any)
-        tell_error(shadow, call, NULL, trace->failure);
+        log_policy_error(shadow, call, NULL, trace->failure);
     for (size_t i = 0; i < trace->count; i++) {
         if (trace->items[i].kind != FINDING_ERROR)
             continue;
-        tell_error(shadow, call, &trace->items[i], NULL);
+        log_policy_error(shadow, call, &trace->items[i], NULL);
         any = true;
     }
     return any;
@@ -110,7 +110,7 @@ static void compare(struct shadow *shadow, const struct shadow_call *call,
                                        : same ? STR("same")
                                               : STR("different"));
     if (!same)
-        tell_difference(shadow, call, other);
+        log_difference(shadow, call, other);
 }
 
 static void compare_whole(struct shadow *shadow, const struct shadow_call *call)
@@ -118,7 +118,7 @@ static void compare_whole(struct shadow *shadow, const struct shadow_call *call)
     struct policy_trace trace = {0};
     struct verdict other;
     verdict_of(call->snapshot->shadow, &call->request, &call->facts, 0, &trace, &other);
-    compare(shadow, call, &other, tell_errors(shadow, call, &trace));
+    compare(shadow, call, &other, log_policy_errors(shadow, call, &trace));
     policy_trace_finish(&trace);
 }
 

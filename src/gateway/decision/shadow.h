@@ -13,7 +13,7 @@ struct shadow;
 
 /* A call and its decision. Pointers are borrowed, except the snapshot's own. */
 struct shadow_call {
-    struct snapshot *snapshot; /* that it was decided by; its shadow is asked */
+    struct snapshot *snapshot; /* under which the call was decided; its shadow judges it */
     struct policy_request request;
     struct policy_facts facts;
     struct identity *identity; /* whose words request.verified has; or NULL */
@@ -24,7 +24,8 @@ struct shadow_call {
 struct shadow *shadow_create(void);
 /* Drops the calls that still wait. NULL is allowed. */
 void shadow_destroy(struct shadow *shadow);
-/* By rules alone; false when policies must be asked, and with that the facts be known. */
+/* Compares by rules alone; false when policies must be asked, which need the facts. */
 bool shadow_compare_rules(struct shadow *shadow, const struct shadow_call *call);
-/* Copies the call and asks later; beyond a bound of what waits it is counted as skipped. */
+/* Copies the call and compares later. Past the bound of the queue the call is counted as
+ * skipped. */
 void shadow_compare_later(struct shadow *shadow, const struct shadow_call *call);

@@ -29,8 +29,8 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
 struct task *task_binding_create(const struct task_origin *origin,
                                  const struct policy_decision *decision,
                                  const struct catalog_tool *tool, bool accelerated);
-/* For a call that upstream already works on. The client's bytes are not kept, because nobody sends
- * them again. */
+/* For a call that the server already works on. The client's bytes are not kept, because nobody
+ * sends them again. */
 struct task *task_binding_create_promoted(const struct call *call);
 /* Counts and logs a task that is now stored. */
 void task_binding_announce(const struct task *task);

@@ -183,7 +183,7 @@ size_t inbox_table_count(struct inbox_table *clients)
 
 /* ---- what comes for them ---- */
 
-/* For one of its lines, of which `parts` are as large as all together. */
+/* The bytes that one ring may hold now: one `parts`-th of its client's share. */
 static size_t allowance(const struct inbox_table *clients, const struct inbox_ring *ring,
                         size_t parts)
 {

@@ -21,7 +21,7 @@ enum inbox_event {
     INBOX_SAMPLING_REQUEST,
     INBOX_ELICITATION_EXPIRED,
     INBOX_SAMPLING_EXPIRED,
-    INBOX_TASK_CREATED, /* by a call whose answer says so: it wakes nobody */
+    INBOX_TASK_CREATED, /* its call's answer says so, so it wakes nobody */
     INBOX_TASK_COMPLETED,
     INBOX_TASK_FAILED,
     INBOX_TASK_CANCELLED,
@@ -50,11 +50,11 @@ void inbox_key_of_task(const struct task *task, char key[]);
 void inbox_key_of_session(const struct call *call, const char *session, char key[]);
 
 /* ---- a client's life; an empty `key` is passed over, here and below ---- */
-/* It is there and in use; made if need be. */
+/* The inbox is in use; makes it if need be. */
 void inbox_touch(struct gateway *gateway, struct str key);
-/* It is gone: its waiters are told so. */
+/* The inbox ends, and its waiters learn of it. */
 void inbox_end(struct gateway *gateway, struct str key);
-/* The session is gone, and with it the inboxes of all its owners. `key` is the session's. */
+/* The session ends, and with it the inboxes of all its owners. `key` is the session's. */
 void inbox_end_session(struct gateway *gateway, struct str key);
 
 /* ---- what it is to be told; for a client that is not there all this is passed over. `data` and
@@ -90,15 +90,15 @@ struct inbox_waiter;
 
 enum inbox_wait {
     INBOX_WAIT_BEGUN,
-    INBOX_WAIT_IMMEDIATE, /* there is something to tell; no waiter was made */
+    INBOX_WAIT_IMMEDIATE, /* there are events; no waiter was made */
     INBOX_WAIT_TOO_MANY,
-    INBOX_WAIT_NO_CLIENT, /* nothing is kept for it */
+    INBOX_WAIT_NO_CLIENT, /* it has no inbox */
 };
-/* `woken` runs on `loop`, once, when there is something to tell or the client has ended. */
+/* `woken` runs on `loop`, once, when there are events or the inbox has ended. */
 enum inbox_wait inbox_waiter_begin(struct gateway *gateway, struct str key, struct loop *loop,
                                    loop_callback woken, void *context,
                                    struct inbox_waiter **waiter);
-/* [{type: event, server, eventType}, …]: what woke it; empty when nothing did. */
+/* [{type: event, server, eventType}, …]: the events that woke it; empty without any. */
 size_t inbox_waiter_write_triggers(struct inbox_waiter *waiter, struct str server,
                                    struct buffer *out);
 bool inbox_waiter_client_ended(struct inbox_waiter *waiter);

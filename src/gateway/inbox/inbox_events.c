@@ -10,7 +10,7 @@
 #include "task_summary.h"
 #include "taskgate/json/members.h"
 
-/* A longer result or argument is left out: the task can be asked for. */
+/* A longer result or argument is left out, because the client can ask for the task. */
 #define MOST_BYTES ((size_t)16 * 1024)
 
 static bool event_of(const struct task *task, bool created, enum inbox_event *type)

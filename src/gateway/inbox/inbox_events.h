@@ -1,5 +1,5 @@
 /*
- * Tells clients what happens to their tasks and servers. Any thread.
+ * Events about a client's tasks and servers. Any thread.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 
 /* A task was created or has moved; once for the process. */
 void inbox_note_task(struct gateway *gateway, const struct task *task, bool created);
-/* Whether the source's server answers has changed; not with CATALOG_UNCHANGED. */
+/* The source's server answers now, or no longer; not with CATALOG_UNCHANGED. */
 void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change);

@@ -1,4 +1,4 @@
-/* Reading an inbox: each entry is told once. */
+/* Reading an inbox: each entry is given out once. */
 #include <stdlib.h>
 #include <string.h>
 

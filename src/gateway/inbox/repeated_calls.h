@@ -38,8 +38,8 @@ bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *jo
 void repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
 /* A wait has ended without the outcome. */
 void repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);
-/* True for the one that may tell an outcome that was not told; such a call is a new one from then
- * on. */
+/* True when the caller may give out an outcome that the client has not got. Such a call is a new
+ * one from then on. */
 bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join);
 /* The client has been told the outcome by other means. */
 void repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id);

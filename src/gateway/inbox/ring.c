@@ -1,4 +1,4 @@
-/* Bounded lines of things to be told. */
+/* Bounded rings of entries. */
 #include "ring.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
-/* A longer text is not kept: what it belongs to can be asked for. */
+/* A longer text is not kept, because the client can ask for its subject. */
 #define MOST_JSON_BYTES ((size_t)64 * 1024)
 
 static struct str copy(char **at, struct str text)

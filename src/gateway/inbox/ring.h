@@ -1,5 +1,5 @@
 /*
- * A bounded line of things to be told, the oldest first. Whoever owns it has the lock.
+ * A bounded ring of entries for a client, the oldest first. The owner of the ring holds the lock.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct inbox_entry {
     struct list node;
     int64_t at_ms; /* wall clock */
     char id[RANDOM_ULID_BYTES];
-    unsigned kind;         /* of whoever makes it */
+    unsigned kind;         /* the meaning is the maker's */
     struct str server;     /* in `bytes`, as all three */
     struct str name, json; /* json is what was given, or "" where it was too long to keep */
     size_t size;

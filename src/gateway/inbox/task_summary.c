@@ -6,7 +6,7 @@
 
 #include "taskgate/json/members.h"
 
-/* Longer arguments are left out of lists: who made the call knows them. */
+/* Longer arguments are left out of lists, because the caller knows them. */
 #define MOST_ARGUMENT_BYTES ((size_t)4096)
 
 static const char *const statuses[TASK_STATE_COUNT] = {

@@ -122,7 +122,7 @@ void input_withdraw(struct gateway_worker *worker, const struct kept_input *kept
 
 /* ---- to clients that know no tasks ---- */
 
-static void tell_event(const struct kept_input *kept, enum inbox_event type, struct str params)
+static void add_inbox_event(const struct kept_input *kept, enum inbox_event type, struct str params)
 {
     const struct input_request *input = &kept->input;
     struct buffer data;
@@ -141,8 +141,8 @@ static void tell_event(const struct kept_input *kept, enum inbox_event type, str
 void input_announce(const struct kept_input *kept)
 {
     bool is_elicitation = kept->input.kind == INPUT_ELICITATION;
-    tell_event(kept, is_elicitation ? INBOX_ELICITATION_REQUEST : INBOX_SAMPLING_REQUEST,
-               json_member(str_from(kept->input.message), "params"));
+    add_inbox_event(kept, is_elicitation ? INBOX_ELICITATION_REQUEST : INBOX_SAMPLING_REQUEST,
+                    json_member(str_from(kept->input.message), "params"));
     if (!kept->task) {
         const struct client_broadcast offer = {str_from(kept->input.key)};
         broadcast_send(kept->worker->gateway, &client_offer_kind, &offer);
@@ -155,6 +155,6 @@ void input_announce(const struct kept_input *kept)
 void input_announce_expiry(const struct kept_input *kept)
 {
     bool is_elicitation = kept->input.kind == INPUT_ELICITATION;
-    tell_event(kept, is_elicitation ? INBOX_ELICITATION_EXPIRED : INBOX_SAMPLING_EXPIRED,
-               STR_EMPTY);
+    add_inbox_event(kept, is_elicitation ? INBOX_ELICITATION_EXPIRED : INBOX_SAMPLING_EXPIRED,
+                    STR_EMPTY);
 }

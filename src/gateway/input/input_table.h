@@ -18,7 +18,7 @@
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
 
-/* "<source>/session:<digest>", "<source>/<owner>", or an anonymous owner's task. */
+/* "<source>/session:<digest>", "<source>/<owner>", or the task of an anonymous owner. */
 #define INPUT_KEY_BYTES 256
 #define INPUTS_PER_KEY 100 /* open ones; four times as many are remembered */
 #define INPUTS_MOST 10000

@@ -15,8 +15,7 @@
 #include "taskgate/mcp/reply_check.h"
 #include "taskgate/mcp/sse.h"
 
-/* When the rest of a broken stream is asked for: after the server's `retry`, within these bounds.
- */
+/* The pause before a broken stream is resumed: the server's `retry`, within these bounds. */
 #define RETRY_MS 1000
 #define RETRY_LEAST_MS 100
 #define RETRY_MOST_MS 60000

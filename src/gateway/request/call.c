@@ -17,7 +17,8 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/era.h"
 
-/* Under verified tokens a session is its owner's: the same id of somebody else is another one. */
+/* Under verified tokens a session belongs to its owner. The same id of another owner is another
+ * session. */
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES])
 {
     if (!call->identity) {
@@ -80,7 +81,7 @@ void call_note_acceptance(struct call *call, struct str session)
 static void on_gone(void *context)
 {
     struct call *call = call_from(context);
-    call_part_tell_gone(call);
+    call_part_report_gone(call);
     call_ended(call);
 }
 
@@ -164,7 +165,7 @@ struct store_call call_to_store(struct call *call, store_callback callback)
     return (struct store_call){call->worker->loop, callback, call_ref(call)};
 }
 
-/* The capabilities that upstream told last. Only a session that is in memory knows better. */
+/* The last capabilities of the server. A session in memory has better ones. */
 static bool lacks_resources(const struct call *call)
 {
     struct mcp_capabilities last;
@@ -178,7 +179,7 @@ static void copy_name(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from ? from : "");
 }
 
-/* A request without a session in memory says itself which version was negotiated. */
+/* Without a session in memory the request's header tells the negotiated version. */
 static void read_version(const struct call *call, char *version, size_t size)
 {
     static const char form[] = "dddd-dd-dd";
@@ -199,8 +200,8 @@ static void copy_json_text(char *to, size_t size, struct str json)
     free(text);
 }
 
-/* A modern request says itself who asks and what that client can do, each time anew. Its name is
- * for people: no right depends on it. */
+/* A modern request tells its client and the client's capabilities each time. The name is for
+ * people: no right depends on it. */
 static void read_declarations(struct call *call)
 {
     struct client_session *client = &call->facts.client;
@@ -258,7 +259,7 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
     call->facts_failed = reply->status == STORE_FAILED;
     if (call->facts_failed)
         return; /* nothing is known, not even that */
-    /* Remembered either way, so that an unknown session asks the disk once. */
+    /* An unknown session is remembered as well, so that it asks the disk once. */
     sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
                  str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);
 }

@@ -55,7 +55,7 @@ struct call {
     bool facts_failed;               /* the store could not say them */
     struct list parts;               /* what is under way for it: struct call_part.node */
     struct server_budget server_budget; /* for the requests of the server on its stream */
-    bool upstream_broke;                /* the stream ended, and not by anybody's will */
+    bool upstream_broke;                /* the stream broke: neither side ended it */
     call_step next;      /* where to go on when the store, the ping or the list has come */
     const char *outcome; /* "success" or "error", for the metric */
 };
@@ -70,10 +70,10 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
                          struct snapshot *snapshot, const struct config_source *source);
 struct call *call_ref(struct call *call);
 void call_unref(struct call *call);
-/* Works out the session, token and owner of the request. Every call needs it, except one that is
+/* Determines the session, token and owner of the request. Every call needs it, except one that is
  * plainly forwarded. */
 void call_identify(struct call *call);
-/* How a session of the call's client is known. */
+/* The digest of a session id of the call's client. */
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES]);
 /* Who calls, for rules and policies; NULL where the source has no auth. */
 const struct policy_verified *call_verified(const struct call *call);
@@ -103,5 +103,5 @@ void call_ended(struct call *call);
 struct store_call call_to_store(struct call *call, store_callback callback);
 struct str call_tool(const struct call *call);
 
-/* Puts a message of ours (taken over) in the place of the client's, with the same id. */
+/* Replaces the client's message by one of the gateway's, which is taken over, with the same id. */
 enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error);

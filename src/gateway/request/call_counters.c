@@ -8,7 +8,7 @@
 #define SLOTS 64
 #define TEXT_BYTES 128
 
-/* What a slot is of: it gives way to another method or text of the same place. */
+/* The key of a slot. A slot gives way to another method or text at its place. */
 struct subject {
     const struct mcp_method *method;
     size_t length; /* 1 + that of the text; 0: the slot is free */

@@ -41,7 +41,7 @@ void *call_part_get(const struct call *call, const struct call_part_kind *kind)
     return object;
 }
 
-void call_part_tell_gone(struct call *call)
+void call_part_report_gone(struct call *call)
 {
     LIST_FOR_EACH_SAFE (node, next, &call->parts) {
         struct call_part *part = LIST_ENTRY(node, struct call_part, node);

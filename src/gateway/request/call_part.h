@@ -1,7 +1,7 @@
 /*
- * The parts of a call: what a room has under way for it, a relay or a wait for a task. A part is
- * embedded in an object of that room, and the room alone knows what the object is. A call that
- * is answered, or whose client has gone, drops its parts. On the call's loop.
+ * The parts of a call: the objects that rooms have under way for it, such as a relay or a wait for
+ * a task. A part is embedded in an object of a room, and only that room knows the object. A call
+ * that is answered, or whose client has gone, drops its parts. On the call's loop.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct call_part_kind {
     size_t offset; /* of the struct call_part in the object */
     /* Ends and frees the object, which is off the call already. */
     void (*drop)(struct call *call, void *object);
-    /* Told before that the client has gone: the object may take itself off the call and go on.
-     * NULL: it is dropped. */
+    /* Called before the drop when the client has gone. The object may take itself off the call and
+     * go on. NULL: it is dropped. */
     void (*gone)(struct call *call, void *object);
 };
 #define CALL_PART_KIND(type, drop_function)                                                        \
@@ -37,7 +37,7 @@ void call_part_remove(struct call_part *part);
 void *call_part_find(const struct call *call, const struct call_part_kind *kind);
 /* The same, for a room that has added it: there must be one. */
 void *call_part_get(const struct call *call, const struct call_part_kind *kind);
-/* Tells the part that wants to know that the client has gone; there is one at most. */
-void call_part_tell_gone(struct call *call);
+/* Calls `gone` of the one part that has it: the client has gone. */
+void call_part_report_gone(struct call *call);
 /* Drops all parts, the last one first: a later part may use an earlier one. */
 void call_part_drop_all(struct call *call);

@@ -7,7 +7,7 @@
 
 #include "taskgate/core/memory.h"
 
-/* With the sanitizer none is kept, so that the use of one that has ended is seen. */
+/* The sanitizer's build keeps none, so that it sees the use of a call that has ended. */
 #ifdef __SANITIZE_ADDRESS__
 #define KEEPS_NONE true
 #else

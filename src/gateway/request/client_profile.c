@@ -10,7 +10,7 @@
 
 /* ---- keys ---- */
 
-/* Source ids hold no '/', so that no two clients have one key. A long one is told by its digest. */
+/* Source ids hold no '/', so no two clients share a key. A long id stands as its digest. */
 static void write_key(const char *source, const char *kind, const char *name, char key[])
 {
     char digest[DIGEST_HEX_BYTES];
@@ -51,7 +51,7 @@ void client_key_of_task(const struct task *task, char key[])
     write_key_of(task->source, task->session, task->owner, key);
 }
 
-/* The inputs of an anonymous owner can be found only by the task. */
+/* Only the task leads to the inputs of an anonymous owner. */
 void client_key_or_id_of_task(const struct task *task, char key[])
 {
     client_key_of_task(task, key);

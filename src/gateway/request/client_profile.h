@@ -26,8 +26,8 @@ bool client_is_shown_tools(const struct call *call);
 /* Whether the client can be told `required` and -32009: not one that negotiated a version older
  * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */
 bool client_knows_tasks(const struct call *call);
-/* A client that upstream gives no session is known by its owner alone: what any such client of the
- * owner has declared since the gateway started. */
+/* A client without a session is known by its owner alone: any such client of the owner counts,
+ * since the gateway started. */
 void client_remember_without_session(struct call *call); /* once its `initialize` was read */
 /* False when none of them has initialized since then, and when the call has a session. */
 bool client_find_without_session(const struct call *call, struct session_facts *facts);

@@ -1,4 +1,4 @@
-/* Calls that are held. */
+/* Responses that come late: signs of life on the stream, then the answer. */
 #include "deferred_response.h"
 
 #include <stdlib.h>
@@ -92,8 +92,8 @@ static void write_message(struct call *call, struct str message)
     buffer_finish(&event);
 }
 
-/* A comment keeps proxies from closing the stream; a client's own clock starts again only on
- * progress, which must rise. */
+/* A comment keeps proxies from closing the stream. Only progress restarts a client's own clock, and
+ * progress must rise. */
 static void show_life(struct deferred_response *deferred)
 {
     struct call *call = deferred->call;
@@ -183,7 +183,7 @@ bool deferred_response_awaits_upstream(const struct call *call)
 void deferred_response_pass_progress(struct call *call, struct str message)
 {
     if (!deferred_response_is_stream(call) || http_stream_backlog(call->exchange) > BACKLOG_BYTES)
-        return; /* progress is a courtesy: the next one says more */
+        return; /* progress may be lost: the next one has more */
     deferred_response_of(call)->upstream_reports = true;
     write_message(call, message);
 }

@@ -7,8 +7,8 @@
 
 #include "call.h"
 
-/* Holds the call from now on. Progress is related to `task_id` (may be empty, copied). Nothing is
- * sent before the stream is opened. */
+/* Defers the call's response from now on. Progress is related to `task_id` (may be empty, copied).
+ * Nothing is sent before the stream is opened. */
 void deferred_response_begin(struct call *call, const char *what, struct str task_id);
 /* Opens the stream, if the client accepts one and it is not open. */
 void deferred_response_open(struct call *call);
@@ -17,9 +17,9 @@ void deferred_response_open(struct call *call);
 void deferred_response_open_late(struct call *call);
 /* Opens the stream, and shows on it at once that the call is taken up. */
 void deferred_response_show_progress(struct call *call);
-/* The client's stream has been opened by others, who have let go of it: the answer goes there. */
+/* Another room has opened the client's stream and let go of it: the answer goes there. */
 void deferred_response_take_stream(struct call *call, const char *what);
-/* Its answer comes from upstream, so that the end of the process waits for it as for any call. */
+/* The answer comes from the server, so the end of the process waits for it as for any call. */
 void deferred_response_await_upstream(struct call *call);
 bool deferred_response_awaits_upstream(const struct call *call);
 bool deferred_response_is_stream(const struct call *call);
@@ -33,5 +33,5 @@ void deferred_response_pass(struct call *call, struct str message);
 /* Ends the open stream with the message that answers the call; empty: with none. */
 void deferred_response_answer(struct call *call, struct str message);
 bool deferred_response_is(const struct call *call);
-/* The call is not held any more. Allowed for one that is not. */
+/* The response is not deferred any more. Allowed for one that is not. */
 void deferred_response_end(struct call *call);

@@ -18,7 +18,8 @@ static bool is_utf8_name(struct str charset)
            str_equal_ignore_case(charset, STR("utf8"));
 }
 
-/* A quoted parameter may hide another from who cuts at semicolons, so that none is let by. */
+/* A quoted parameter may hide another one from a reader that cuts at semicolons, so all quoted ones
+ * are refused. */
 static bool is_plain_parameter(struct str parameter)
 {
     struct str name, value;

@@ -1,7 +1,6 @@
 /*
- * Headers that a second reader could read otherwise: the gateway judges a request by its first
- * Authorization and by its bytes as UTF-8, and upstream must not come to another view of them
- * (design invariant 1).
+ * Headers that two readers could read in two ways. The gateway judges a request by its first
+ * Authorization and by its bytes as UTF-8, and the server must read the same (design invariant 1).
  */
 #pragma once
 

@@ -170,7 +170,7 @@ static bool is_named_by(struct str connection, const struct http_header *header)
 {
     if (connection.length == 0)
         return false;
-    /* Upstream must see what the gateway has gone by. */
+    /* The server must see the headers that the gateway has judged by. */
     if (http_name_flags(http_name_of(header)) & HTTP_NAME_END_TO_END)
         return false;
     while (connection.length > 0) {

@@ -1,6 +1,6 @@
 /*
- * Which headers travel: a request's up to the server, a response's down to the client.
- * Everything but the hop-by-hop ones (RFC 9110 §7.6.1) and what each side frames anew.
+ * The headers that pass: a request's up to the server, a response's down to the client. All but the
+ * hop-by-hop ones (RFC 9110 §7.6.1) and those that each side makes anew.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ void headers_from_request(struct headers *headers, const struct http_exchange *e
 /* What goes up for a call: the same, with the token that the client's was exchanged for. */
 struct call;
 void headers_from_call(struct headers *headers, const struct call *call);
-/* The same without the source's credentials: what the client itself has sent. */
+/* The same without the source's credentials: only what the client has sent. */
 void headers_from_client(struct headers *headers, const struct http_exchange *exchange);
 /* Adds all of `from`, which are of the same owner. */
 void headers_add_all(struct headers *headers, const struct headers *from);

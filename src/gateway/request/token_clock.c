@@ -55,7 +55,7 @@ static void on_end(void *context)
     if (call->envelope.id.length > 0 && (!clock->may_write || clock->may_write(call)))
         write_error(call);
     call->outcome = "error";
-    call_part_tell_gone(call);
+    call_part_report_gone(call);
     http_on_gone(exchange, NULL, NULL);
     call_ended(call);
     http_stream_end(exchange);

@@ -51,7 +51,7 @@ struct gateway {
     struct request_headers *request_headers; /* of calls that are tasks */
     struct token_check *token_check;         /* request/token_check.h */
     struct task_aliases *task_aliases;       /* which of ours each is, while it is followed */
-    /* How lower rooms tell higher ones; never NULL. */
+    /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */
     struct gateway_worker **workers;
@@ -72,7 +72,8 @@ struct gateway_worker {
     struct gateway *gateway;
     struct loop *loop;
     struct upstream_client *client;
-    struct buffer reachable_source; /* which upstream answered lately, and until when that holds */
+    struct buffer reachable_source; /* the source whose server answered lately, and the end of that
+                                       knowledge */
     int64_t reachable_until_ms;     /* monotonic */
     struct metrics_handle active_requests;
     struct token_worker *tokens;       /* request/token_check.h */

@@ -172,7 +172,7 @@ void detached_call_run(struct call *call, int64_t patience_ms)
 
 /* ---- the task has changed ---- */
 
-static void tell_upstream(const struct detached_call *detached, const struct task *task)
+static void notify_server(const struct detached_call *detached, const struct task *task)
 {
     struct rpc_call_options options = invocation_rpc_options(&detached->base);
     struct buffer body;
@@ -190,7 +190,7 @@ void detached_call_note_task(struct gateway_worker *worker, struct task *task)
         return;
     bool was_stopped = task->state == TASK_CANCELLED || task->state == TASK_EXPIRED;
     if (was_stopped && detached->base.rpc)
-        tell_upstream(detached, task);
+        notify_server(detached, task);
     detached_call_end(detached);
 }
 

@@ -61,8 +61,8 @@ void execution_refuse(struct execution *execution, enum jsonrpc_error error);
 /* Sends the call itself. */
 void execution_send(struct execution *execution);
 /* Asks upstream with the held credentials. */
-void execution_ask(struct execution *execution, struct str body, struct str id,
-                   const struct rpc_call_callbacks *callbacks);
+void execution_start_rpc(struct execution *execution, struct str body, struct str id,
+                         const struct rpc_call_callbacks *callbacks);
 /* How long upstream may be silent now, for what is being asked. */
 void execution_set_silence(struct execution *execution);
 /* A message of upstream's while it works. */

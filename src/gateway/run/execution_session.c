@@ -22,7 +22,7 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
 static void say_initialized(struct execution *execution)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_initialized};
-    execution_ask(execution, service_session_initialized(), STR_EMPTY, &callbacks);
+    execution_start_rpc(execution, service_session_initialized(), STR_EMPTY, &callbacks);
 }
 
 static void on_opened(void *context, const struct rpc_call_reply *reply)
@@ -53,7 +53,7 @@ void execution_session_open(struct execution *execution)
     headers_finish(&execution->base.headers);
     service_session_begin(&execution->base.headers, execution->base.source);
     rpc_call_write_request(&body, &id, "initialize", service_session_params());
-    execution_ask(execution, buffer_str(&body), buffer_str(&id), &callbacks);
+    execution_start_rpc(execution, buffer_str(&body), buffer_str(&id), &callbacks);
     buffer_finish(&body);
     buffer_finish(&id);
 }

@@ -24,7 +24,7 @@ static void rpc(struct execution *execution, const char *method,
     struct buffer params = {0}, body = {0}, id = {0};
     write_params(&params, execution);
     rpc_call_write_request(&body, &id, method, buffer_str(&params));
-    execution_ask(execution, buffer_str(&body), buffer_str(&id), callbacks);
+    execution_start_rpc(execution, buffer_str(&body), buffer_str(&id), callbacks);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);

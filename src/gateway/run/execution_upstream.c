@@ -28,8 +28,8 @@ static int64_t silence_limit_ms(const struct execution *execution)
                : execution->base.snapshot->config->times.execution_timeout_ms;
 }
 
-void execution_ask(struct execution *execution, struct str body, struct str id,
-                   const struct rpc_call_callbacks *callbacks)
+void execution_start_rpc(struct execution *execution, struct str body, struct str id,
+                         const struct rpc_call_callbacks *callbacks)
 {
     struct invocation *base = &execution->base;
     struct rpc_call_options options = invocation_rpc_options(base);
@@ -90,8 +90,8 @@ void execution_send(struct execution *execution)
     buffer_append_format(&execution->base.request_id, "\"%s\"", id);
     buffer_init(&body);
     write_body(&body, execution->base.task, str_from(id));
-    execution_ask(execution, buffer_str(&body), buffer_str(&execution->base.request_id),
-                  &callbacks);
+    execution_start_rpc(execution, buffer_str(&body), buffer_str(&execution->base.request_id),
+                        &callbacks);
     buffer_finish(&body);
 }
 
