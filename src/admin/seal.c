@@ -49,7 +49,7 @@ static char *write_hex(const unsigned char *bytes, size_t length)
 
 static struct key derive(struct str secret)
 {
-    struct key key;
+    struct key key = {{0}};
     char hex[DIGEST_HEX_BYTES];
     char *input = memory_format(LABEL "%.*s", STR_ARGS(secret));
     digest_sha256_hex(str_from(input), hex);
