@@ -3,12 +3,14 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/random.h"
 
-#define SHARD_COUNT 16
+#define SHARD_COUNT 16 /* four bits; see seen_table_lock() */
 
 struct seen_shard {
     const struct seen_table *table;
@@ -19,6 +21,7 @@ struct seen_shard {
 
 struct seen_table {
     struct seen_shard shards[SHARD_COUNT];
+    uint64_t spread; /* an odd number that nobody knows, for seen_table_lock() */
     size_t entry_bytes;
     void (*forgotten)(void *context, const struct seen_entry *entry);
     void *context;
@@ -29,6 +32,8 @@ seen_table_create(size_t entry_bytes,
                   void (*forgotten)(void *context, const struct seen_entry *entry), void *context)
 {
     struct seen_table *table = memory_alloc(sizeof *table);
+    random_bytes(&table->spread, sizeof table->spread);
+    table->spread |= 1;
     table->entry_bytes = entry_bytes;
     table->forgotten = forgotten;
     table->context = context;
@@ -59,9 +64,13 @@ void seen_table_destroy(struct seen_table *table)
     free(table);
 }
 
+/* The shard goes by the last bytes of the key, which are a digest's: the map hashes the whole. */
 struct seen_shard *seen_table_lock(struct seen_table *table, struct str key)
 {
-    struct seen_shard *shard = &table->shards[str_hash(key) >> 32 & (SHARD_COUNT - 1)];
+    uint64_t end = 0;
+    size_t length = key.length < sizeof end ? key.length : sizeof end;
+    memcpy(&end, key.bytes + key.length - length, length);
+    struct seen_shard *shard = &table->shards[(end * table->spread) >> 60];
     pthread_mutex_lock(&shard->lock);
     return shard;
 }
