@@ -1,4 +1,4 @@
-// The instructions of a forwarded call, and whether loops wait for each other's locks on its way.
+// The instructions and system calls of a forwarded call, and whether loops wait for each other's locks on its way.
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -7,7 +7,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { once } from 'node:events';
 import { parseArgs, promisify } from 'node:util';
-import { SESSION, program, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
+import { SESSION, hasNginx, program, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
 
 const run = promisify(execFile);
 const { values: options } = parseArgs({ options: { binary: { type: 'string' }, calls: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
@@ -15,8 +15,9 @@ if (options.help) {
   console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N]
 
 Counts the instructions in user space of a forwarded call of 600 bytes with 1,000 rules, by Callgrind, over
-N calls (3000) on 8 connections, also with a verified token that is known; and the futex system calls of a process with 1, 2 and 4 workers
-during as many, by strace. Needs valgrind and strace.`);
+N calls (3000) on 8 connections, also with a verified token that is known; its system calls on 64 connections,
+beside nginx's where that is installed; and the futex system calls of a process with 1, 2 and 4 workers during as
+many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
 const CALLS = Number(options.calls ?? 3000);
@@ -32,7 +33,7 @@ function question(authorization = '') {
   return file;
 }
 
-const load = (port, calls, file) => run(program('load'), [port, 8, calls, 120_000, file].map(String));
+const load = (port, calls, file, connections = 8) => run(program('load'), [port, connections, calls, 120_000, file].map(String));
 
 /** Opens the session that the calls are in, as the holder of the token. */
 async function openSession(gateway, authorization) {
@@ -103,6 +104,33 @@ async function withToken(upstream) {
   return verified.out;
 }
 
+/** Runs `calls` with strace on all threads of a process; answers what strace has written. */
+async function traced(subject, file, connections, calls, args) {
+  const out = path.join(folder, `strace-${subject.port}`);
+  const tracer = spawn('strace', ['-f', '-qq', ...args, '-o', out, '-p', String(subject.pids[0])], { stdio: 'ignore' });
+  await new Promise((resolve) => setTimeout(resolve, 500)); // strace does not say when it has attached
+  await load(subject.port, calls, file, connections);
+  tracer.kill('SIGINT');
+  await once(tracer, 'close');
+  return fs.readFileSync(out, 'utf8');
+}
+
+/** Those that open connections are among them. */
+async function systemCalls(upstream, file) {
+  const calls = CALLS * 4;
+  const subjects = [await startTaskgate(folder, upstream, { rules: 1000, binary, name: 'taskgate' })];
+  if (hasNginx()) subjects.push(await startNginx(folder, upstream));
+  for (const subject of subjects) {
+    await load(subject.port, 2000, file, 64);
+    const rows = (await traced(subject, file, 64, calls, ['-c'])).matchAll(/^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:\d+ +)?(\w+)$/gm);
+    const counts = [...rows].filter(([, , name]) => name !== 'total').map(([, count, name]) => [name, Number(count) / calls]);
+    const sum = counts.reduce((more, [, count]) => more + count, 0);
+    const most = counts.filter(([, count]) => count >= 0.02).map(([name, count]) => `${name} ${count.toFixed(2)}`);
+    console.log(`| system calls of a forwarded call, 64 connections, ${subject.name} | ${sum.toFixed(2)}: ${most.join(', ')} |`);
+    await stop(subject.child, 'SIGTERM');
+  }
+}
+
 /** The threads that carry calls: the first of the process, and those that are named so. */
 const loopsOf = (pid) => new Set(fs.readdirSync(`/proc/${pid}/task`).filter((id) => Number(id) === pid || fs.readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim() === 'taskgate-loop'));
 
@@ -116,13 +144,8 @@ async function futexes(upstream, file, workers) {
   await load(gateway.port, 2000, file);
   const loops = loopsOf(gateway.child.pid);
   if (loops.size !== workers) throw new Error(`${workers} workers have ${loops.size} threads with a loop`);
-  const out = path.join(folder, `futexes-${workers}`);
-  const tracer = spawn('strace', ['-f', '-qq', '-e', 'trace=futex', '-o', out, '-p', String(gateway.child.pid)], { stdio: 'ignore' });
-  await new Promise((resolve) => setTimeout(resolve, 500)); // strace does not say when it has attached
-  await load(gateway.port, CALLS, file);
-  tracer.kill('SIGINT');
-  await once(tracer, 'close');
-  const callers = fs.readFileSync(out, 'utf8').split('\n').filter((line) => line.includes('futex(')).map((line) => line.split(' ')[0]);
+  const lines = (await traced(gateway, file, 8, CALLS, ['-e', 'trace=futex'])).split('\n');
+  const callers = lines.filter((line) => line.includes('futex(')).map((line) => line.split(' ')[0]);
   const ofLoops = callers.filter((id) => loops.has(id)).length;
   console.log(`| futex system calls of loops during ${CALLS} forwarded calls, workers: ${workers} | ${ofLoops} |`);
   console.log(`| of other threads meanwhile | ${callers.length - ofLoops} |`);
@@ -135,6 +158,7 @@ try {
   console.log('| | |\n|---|---|');
   await instructions(upstream, file);
   await withToken(upstream);
+  await systemCalls(upstream, file);
   for (const workers of [1, 2, 4]) await futexes(upstream, file, workers);
 } finally {
   await stopAll();
