@@ -28,6 +28,7 @@
 #include "run/task_aliases.h"
 #include "state/accepted_pairs.h"
 #include "state/server_status.h"
+#include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -76,6 +77,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->accepted_pairs = accepted_pairs_create();
     gateway->catalog = catalog_create();
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
+    gateway->eras = source_eras_create();
     gateway->list_cache = list_cache_create();
     gateway->rewritten_lists = rewritten_lists_create();
     gateway->rate_limit = rate_limit_create();
@@ -111,6 +113,7 @@ void gateway_destroy(struct gateway *gateway)
     rewritten_lists_destroy(gateway->rewritten_lists);
     catalog_destroy(gateway->catalog);
     accepted_pairs_destroy(gateway->accepted_pairs);
+    source_eras_destroy(gateway->eras);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);
     MAGIC_CLEAR(gateway);
@@ -222,6 +225,7 @@ void gateway_reloaded(struct gateway *gateway)
     catalog_reconfigure(gateway->catalog, snapshot->config);
     catalog_announce_all(gateway->catalog, snapshot);
     snapshot_unref(snapshot);
+    atomic_store(&gateway->reloaded_ms, clock_monotonic_ms());
     broadcast_send(gateway, &list_changed_kind, NULL);
     tools_fetch_soon(gateway);
 }

@@ -2,6 +2,7 @@
 #include "taskgate/mcp/dialect.h"
 
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
 
 /* ---- legacy ---- */
 
@@ -9,6 +10,12 @@
 static struct dialect_error legacy_error(enum jsonrpc_error error)
 {
     return (struct dialect_error){error, 200};
+}
+
+static void write_legacy_list(struct buffer *out, struct str result, int64_t most_ms)
+{
+    (void)most_ms; /* the era knows no such thing */
+    buffer_append(out, result);
 }
 
 const struct dialect dialect_legacy = {
@@ -19,6 +26,7 @@ const struct dialect dialect_legacy = {
     .announces_tasks = true,
     .error = legacy_error,
     .write_result = jsonrpc_write_result,
+    .write_list = write_legacy_list,
 };
 
 /* ---- modern ---- */
@@ -51,6 +59,7 @@ const struct dialect dialect_modern = {
     .era = MCP_ERA_MODERN,
     .error = modern_error,
     .write_result = write_modern_result,
+    .write_list = mcp_cacheable_write,
 };
 
 void dialect_write_error(const struct dialect *dialect, struct buffer *out, struct str id,

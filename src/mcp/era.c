@@ -125,9 +125,3 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
         return refuse_header(fault, "Mcp-Name", verdict);
     return true;
 }
-
-bool mcp_era_declares_tasks(const struct envelope *envelope)
-{
-    struct str extensions = json_member(envelope->reserved.client_capabilities, "extensions");
-    return json_type(json_member(extensions, MCP_TASKS_EXTENSION)) == JSON_OBJECT;
-}

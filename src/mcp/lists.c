@@ -236,18 +236,28 @@ static void write_announced(struct buffer *out, const struct tool_text *text, st
     buffer_finish(&executed);
 }
 
-static void write_tool(struct buffer *out, const struct tool_walk *walk,
-                       enum policy_annotation annotation, bool hides_output)
+/* A modern server has no `execution`, but a confused one might. */
+static void write_modern(struct buffer *out, const struct tool_text *text, struct str item)
 {
-    if (!hides_output) {
-        write_announced(out, &walk->text, walk->item, annotation);
-        return;
-    }
-    struct buffer announced;
-    buffer_init(&announced);
-    write_announced(&announced, &walk->text, walk->item, annotation);
-    json_write_without_member(out, buffer_str(&announced), tool_keys[TOOL_OUTPUT_SCHEMA]);
-    buffer_finish(&announced);
+    if (text->members[TOOL_EXECUTION].length > 0)
+        json_write_without_member(out, item, tool_keys[TOOL_EXECUTION]);
+    else
+        buffer_append(out, item);
+}
+
+/* `annotation` is NULL in an era in which a tool says nothing of tasks. */
+static void write_tool(struct buffer *out, const struct tool_walk *walk,
+                       const enum policy_annotation *annotation, bool hides_output)
+{
+    struct buffer room, *whole = hides_output ? &room : out;
+    buffer_init(&room);
+    if (annotation)
+        write_announced(whole, &walk->text, walk->item, *annotation);
+    else
+        write_modern(whole, &walk->text, walk->item);
+    if (hides_output)
+        json_write_without_member(out, buffer_str(&room), tool_keys[TOOL_OUTPUT_SCHEMA]);
+    buffer_finish(&room);
 }
 
 static void write_tools(void *context, struct buffer *out, struct str items)
@@ -264,7 +274,7 @@ static void write_tools(void *context, struct buffer *out, struct str items)
         if (!is_first)
             buffer_append_char(out, ',');
         is_first = false;
-        write_tool(out, &walk, announce, hides);
+        write_tool(out, &walk, rewriting->is_modern ? NULL : &announce, hides);
     }
     buffer_finish(&walk.name);
 }

@@ -34,6 +34,8 @@ struct dialect {
     struct dialect_error (*error)(enum jsonrpc_error error);
     /* A whole JSON-RPC response with a result of the gateway's own, which is a JSON object. */
     void (*write_result)(struct buffer *out, struct str id, struct str result);
+    /* A list's result as it goes to a client, who may keep it for `most_ms`. */
+    void (*write_list)(struct buffer *out, struct str result, int64_t most_ms);
 };
 extern const struct dialect dialect_legacy, dialect_modern;
 

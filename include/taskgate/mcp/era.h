@@ -18,8 +18,6 @@ enum mcp_era { MCP_ERA_LEGACY = 1, MCP_ERA_MODERN = 2 };
 /* The modern revision that the gateway speaks, and the last legacy one. */
 #define MCP_VERSION_MODERN "2026-07-28"
 #define MCP_VERSION_LEGACY "2025-11-25"
-/* The name of the tasks extension (SEP-2663) among the extensions of client and server. */
-#define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 
 enum mcp_claim {
     MCP_CLAIM_LEGACY,
@@ -53,5 +51,3 @@ void mcp_era_refuse_half(const struct envelope *envelope, struct mcp_era_fault *
  * that is not served, the other headers. */
 bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_headers *headers,
                    struct mcp_era_fault *fault);
-/* Whether the request declares the tasks extension: with an object, as its schema has it. */
-bool mcp_era_declares_tasks(const struct envelope *envelope);

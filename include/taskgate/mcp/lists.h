@@ -58,6 +58,7 @@ struct mcp_tools_rewriting {
     mcp_tool_hider hides;  /* or NULL */
     mcp_items_writer more; /* or NULL */
     void *context;
+    bool is_modern; /* a tool says nothing of tasks: what `judge` announces does not count */
 };
 void mcp_tools_rewrite_with(struct buffer *out, const struct mcp_list *list,
                             const struct mcp_tools_rewriting *rewriting);

@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include "era_probe.h"
+#include "modern_request.h"
 #include "service_session.h"
+#include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -24,6 +27,7 @@ struct fetch {
     char *owner;        /* the owner whose list it is; "" for CATALOG_GATEWAY */
     uint64_t epoch;     /* catalog_epoch() before the first page */
     bool is_own;        /* the gateway's own; the catalogue knows that it has begun */
+    bool is_modern;     /* its requests are: it has no session */
     bool own_session;   /* the session was opened here, and is closed here */
     loop_callback done; /* tells the call that waits; may be NULL */
     void *context;
@@ -78,11 +82,21 @@ static struct rpc_call_options options_of(const struct fetch *fetch, struct str 
     };
 }
 
+/* `params` are its members, without braces, or empty. */
 static void rpc(struct fetch *fetch, const char *method, struct str params,
                 const struct rpc_call_callbacks *callbacks)
 {
     struct buffer body = {0}, id = {0};
-    rpc_call_write_request(&body, &id, method, params);
+    if (fetch->is_modern) {
+        modern_request_set_headers(&fetch->headers, method);
+        modern_request_write(&body, &id, method, params);
+    } else {
+        struct buffer object = {0};
+        if (params.length > 0)
+            buffer_append_format(&object, "{%.*s}", STR_ARGS(params));
+        rpc_call_write_request(&body, &id, method, buffer_str(&object));
+        buffer_finish(&object);
+    }
     struct rpc_call_options options = options_of(fetch, buffer_str(&body), buffer_str(&id));
     rpc_call_start(fetch->worker, &options, callbacks, fetch);
     buffer_finish(&body);
@@ -155,7 +169,7 @@ static void rpc_call_page(struct fetch *fetch, struct str cursor)
     static const struct rpc_call_callbacks callbacks = {.reply = on_page, .dropped = drop};
     struct buffer params = {0};
     if (cursor.length > 0)
-        buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
+        buffer_append_format(&params, "\"cursor\":%.*s", STR_ARGS(cursor));
     rpc(fetch, "tools/list", buffer_str(&params), &callbacks);
     buffer_finish(&params);
 }
@@ -170,12 +184,31 @@ static void open_session(struct fetch *fetch, const struct rpc_call_reply *reply
     rpc_call_notify(fetch->worker, &options);
 }
 
+/* A server that refuses `initialize`, and speaks the modern era, speaks that alone. */
+static bool becomes_modern(struct fetch *fetch, const struct rpc_call_reply *reply)
+{
+    struct source_eras *eras = fetch->worker->gateway->eras;
+    unsigned served;
+    source_eras_find(eras, fetch->source, clock_monotonic_ms(), &served);
+    bool is_refusal = reply->status >= 400 && reply->status < 500 && reply->status != 401 &&
+                      reply->status != 403 && reply->status != 429;
+    if (reply->result != UPSTREAM_DONE || !(served & CONFIG_ERA_MODERN) ||
+        !(is_refusal || json_member(reply->message, "error").length > 0))
+        return false;
+    source_eras_note(eras, fetch->source, CONFIG_ERA_LEGACY, false, clock_monotonic_ms());
+    fetch->is_modern = true;
+    rpc_call_page(fetch, STR_EMPTY);
+    return true;
+}
+
 static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
     struct str result = json_member(reply->message, "result");
     struct mcp_capabilities upstream;
+    if (result.length == 0 && becomes_modern(fetch, reply))
+        return;
     if (result.length == 0) {
         bool wants_login = reply->status == 401 || reply->status == 403;
         log_info(wants_login ? "Upstream wants a login: its tools come with the first client"
@@ -186,6 +219,8 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
         end(fetch, false);
         return;
     }
+    source_eras_note(fetch->worker->gateway->eras, fetch->source, CONFIG_ERA_LEGACY, true,
+                     clock_monotonic_ms());
     mcp_capabilities_detect(result, &upstream);
     upstream.lacks_sessions = headers_find(reply->headers, "mcp-session-id").length == 0;
     char *line =
@@ -199,11 +234,37 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
     rpc_call_page(fetch, STR_EMPTY);
 }
 
-static void rpc_call_with_own_session(struct fetch *fetch)
+static void initialize(struct fetch *fetch)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
+    struct str object = service_session_params();
+    rpc(fetch, "initialize", str_slice(object.bytes + 1, object.length - 2), &callbacks);
+}
+
+static void on_discovered(void *context, const struct rpc_call_reply *reply)
+{
+    struct fetch *fetch = context;
+    era_probe_note(fetch->worker->gateway, fetch->source, reply);
+    headers_drop(&fetch->headers, HTTP_NAME_MIRRORS_BODY);
+    headers_remove(&fetch->headers, STR("mcp-protocol-version"));
+    fetch->is_modern = false;
+    initialize(fetch);
+}
+
+static void rpc_call_with_own_session(struct fetch *fetch)
+{
+    static const struct rpc_call_callbacks callbacks = {.reply = on_discovered, .dropped = drop};
+    unsigned served;
     service_session_begin(&fetch->headers, fetch->source);
-    rpc(fetch, "initialize", service_session_params(), &callbacks);
+    bool is_known = source_eras_find(fetch->worker->gateway->eras, fetch->source,
+                                     clock_monotonic_ms(), &served);
+    fetch->is_modern = !is_known || served == CONFIG_ERA_MODERN;
+    if (!is_known)
+        rpc(fetch, "server/discover", STR_EMPTY, &callbacks);
+    else if (fetch->is_modern)
+        rpc_call_page(fetch, STR_EMPTY);
+    else
+        initialize(fetch);
 }
 
 void tools_fetch_missing(void *context)
@@ -237,6 +298,7 @@ void tools_fetch_pages_after(struct call *call, struct str next_cursor)
         tools_fetch_create(call->worker, call->snapshot, call->source, str_from(call->owner));
     headers_from_call(&fetch->headers, call);
     fetch->epoch = call->tools_epoch;
+    fetch->is_modern = modern_request_has_headers(&fetch->headers);
     fetch->pages = 1;
     rpc_call_page(fetch, next_cursor);
 }
@@ -275,6 +337,7 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
 {
     struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
     headers_add_all(&fetch->headers, headers);
+    fetch->is_modern = modern_request_has_headers(headers);
     rpc_call_page(fetch, STR_EMPTY);
 }
 

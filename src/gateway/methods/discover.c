@@ -1,20 +1,42 @@
 /* `server/discover`: with it a client of both eras finds out which of them a source serves. */
+#include "lists_internal.h"
 #include "methods.h"
-#include "relay/relay.h"
+#include "state/source_eras.h"
+#include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/era.h"
 
-/* A legacy source. The clients of both eras fall back to `initialize` on this. */
+/* A legacy source: the clients of both eras fall back to `initialize` on this. Or a modern one, and
+ * a request that is not. */
 void discover_refuse_handle(struct call *call)
 {
     struct buffer text;
+    unsigned served;
     buffer_init(&text);
-    jsonrpc_write_error(&text, call->envelope.id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
+                     &served);
+    jsonrpc_write_error(&text, call->envelope.id,
+                        served & CONFIG_ERA_MODERN ? JSONRPC_INCOMPLETE_ENVELOPE
+                                                   : JSONRPC_METHOD_NOT_FOUND,
+                        STR_EMPTY, NULL);
     call_answer_status(call, 400, buffer_str(&text));
     buffer_finish(&text);
 }
 
+/* As long as calls cannot become tasks of a modern client's, the extension is the server's alone.
+ */
+static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
+{
+    bool is_modern = mcp_discover_lists(reply->result, STR(MCP_VERSION_MODERN));
+    source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_MODERN, is_modern,
+                     loop_now_ms(call->worker->loop));
+    lists_keep(call, reply->result);
+    mcp_discover_write(out, reply->result, false, lists_most_ttl_ms(call));
+}
+
 void discover_handle(struct call *call)
 {
-    const struct relay_options options = {.silence_ms =
-                                              call->snapshot->config->times.tools_fetch_timeout_ms};
+    struct relay_options options = lists_relay_options(call);
+    options.rewrite = rewrite;
+    call_identify(call);
     relay_start(call, &options);
 }

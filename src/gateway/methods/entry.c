@@ -338,17 +338,22 @@ static bool needs_session_check(const struct call *call)
     return call->identity && http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length > 0;
 }
 
-static void handle_post(struct call *call)
+static void handle_read(struct call *call)
 {
-    if (!header_check_is_plain_json(call->exchange)) {
-        refuse_type(call);
-    } else if (!read_envelope(call) || !era_check_passes(call)) {
-        return;
-    } else if (needs_session_check(call)) {
+    if (needs_session_check(call)) {
         call_identify(call);
         call_with_facts(call, check_session);
     } else {
         handle_known(call);
+    }
+}
+
+static void handle_post(struct call *call)
+{
+    if (!header_check_is_plain_json(call->exchange)) {
+        refuse_type(call);
+    } else if (read_envelope(call)) {
+        era_check_then(call, handle_read);
     }
 }
 
@@ -398,7 +403,7 @@ static void handle_verb(struct call *call)
 {
     struct str method = http_method(call->exchange);
     call_identify(call);
-    if (!era_check_passes_verb(call))
+    if (!era_check_has_sessions(call))
         answer_wrong_verb(call, "POST");
     else if (str_equal(method, STR("GET")))
         call_with_facts(call, open_stream);

@@ -1,6 +1,8 @@
 /* Which era a request is of, and whether its source serves that one. */
 #include "era_check.h"
 
+#include "mcp_client/era_probe.h"
+#include "state/source_eras.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/mcp/era.h"
@@ -8,14 +10,13 @@
 /* The revisions that a legacy server may negotiate, newest first. */
 #define LEGACY_VERSIONS "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]"
 
-static bool serves_modern(const struct call *call)
+/* What the source's server speaks as far as is known. */
+static unsigned served_by(const struct call *call)
 {
-    return call->source->eras & CONFIG_ERA_MODERN;
-}
-
-static bool serves_legacy(const struct call *call)
-{
-    return call->source->eras != CONFIG_ERA_MODERN;
+    unsigned served;
+    source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
+                     &served);
+    return served;
 }
 
 static struct mirrored_header header_of(const struct http_exchange *exchange, enum http_name name)
@@ -46,8 +47,8 @@ static void refuse(struct call *call, const struct mcp_era_fault *fault)
     }
     if (fault->error == JSONRPC_UNSUPPORTED_VERSION) {
         data.details = STR_EMPTY;
-        data.supported =
-            serves_modern(call) ? STR("[\"" MCP_VERSION_MODERN "\"]") : STR(LEGACY_VERSIONS);
+        data.supported = served_by(call) & CONFIG_ERA_MODERN ? STR("[\"" MCP_VERSION_MODERN "\"]")
+                                                             : STR(LEGACY_VERSIONS);
         data.requested = call->envelope.reserved.version;
     }
     call_answer_error(call, fault->error, STR_EMPTY, &data);
@@ -87,51 +88,82 @@ static void refuse_discover(struct call *call)
     http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
 }
 
-static bool passes_modern(struct call *call)
+/* The source speaks the modern era, or could not be asked: then its own answer will tell. */
+static void check_modern(struct call *call, call_step next)
 {
-    struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
+    struct mcp_era_fault fault;
     const struct http_exchange *exchange = call->exchange;
     const struct mcp_mirrored_headers headers = {
         .version = header_of(exchange, HTTP_NAME_MCP_PROTOCOL_VERSION),
         .method = header_of(exchange, HTTP_NAME_MCP_METHOD),
         .name = header_of(exchange, HTTP_NAME_MCP_NAME),
     };
-    if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
-        call_answer(call, STR_EMPTY); /* the era has none of a client's over HTTP */
-        return false;
-    }
-    if (!serves_modern(call) && str_equal(call->envelope.method, STR("server/discover"))) {
-        refuse_discover(call);
-        return true;
-    }
-    if (!serves_modern(call) || !mcp_era_check(&call->envelope, &headers, &fault)) {
+    if (!mcp_era_check(&call->envelope, &headers, &fault)) {
         refuse(call, &fault);
-        return false;
+        return;
     }
     http_headers_drop(call->exchange, HTTP_NAME_OF_SESSION);
-    return true;
+    next(call);
 }
 
-bool era_check_passes(struct call *call)
+static void check_legacy_server(struct call *call, call_step next)
+{
+    const struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
+    if (!str_equal(call->envelope.method, STR("server/discover"))) {
+        refuse(call, &fault);
+        return;
+    }
+    refuse_discover(call);
+    next(call);
+}
+
+static void check_asked(struct call *call, call_step next)
+{
+    unsigned served;
+    bool is_known = source_eras_find(call->worker->gateway->eras, call->source,
+                                     loop_now_ms(call->worker->loop), &served);
+    if (is_known && !(served & CONFIG_ERA_MODERN))
+        check_legacy_server(call, next);
+    else
+        check_modern(call, next);
+}
+
+static void check_claim(struct call *call, call_step next)
+{
+    unsigned served;
+    call->dialect = &dialect_modern;
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION)
+        call_answer(call, STR_EMPTY); /* the era has none of a client's over HTTP */
+    else if (!source_eras_find(call->worker->gateway->eras, call->source,
+                               loop_now_ms(call->worker->loop), &served))
+        era_probe_then(call, check_asked, next);
+    else if (served & CONFIG_ERA_MODERN)
+        check_modern(call, next);
+    else
+        check_legacy_server(call, next);
+}
+
+void era_check_then(struct call *call, call_step next)
 {
     struct str version = http_header_known(call->exchange, HTTP_NAME_MCP_PROTOCOL_VERSION);
     struct mcp_era_fault fault;
     switch (mcp_era_claim(&call->envelope, str_trim(version))) {
     case MCP_CLAIM_LEGACY:
+        if (passes_legacy(call))
+            next(call);
         break;
     case MCP_CLAIM_MODERN:
-        call->dialect = &dialect_modern;
-        return passes_modern(call);
+        check_claim(call, next);
+        break;
     case MCP_CLAIM_HALF:
         call->dialect = &dialect_modern;
         mcp_era_refuse_half(&call->envelope, &fault);
         refuse(call, &fault);
-        return false;
+        break;
     }
-    return passes_legacy(call);
 }
 
-bool era_check_passes_verb(struct call *call)
+bool era_check_has_sessions(const struct call *call)
 {
-    return serves_legacy(call);
+    return served_by(call) & CONFIG_ERA_LEGACY;
 }

@@ -7,8 +7,9 @@
 
 #include "request/call.h"
 
-/* Sets the call's dialect, and takes the headers of the other era out of the request. False when
- * the call is answered: it is refused, or it is a modern notification, which means nothing here. */
-bool era_check_passes(struct call *call);
-/* The same for GET and DELETE, which the modern era does not have. */
-bool era_check_passes_verb(struct call *call);
+/* Sets the call's dialect, takes the headers of the other era out of the request, and goes on with
+ * `next`, at once or when the server has been asked what it speaks; or answers the call: it is
+ * refused, or it is a modern notification, which means nothing here. */
+void era_check_then(struct call *call, call_step next);
+/* Whether the source has GET and DELETE, which the modern era does not have. */
+bool era_check_has_sessions(const struct call *call);

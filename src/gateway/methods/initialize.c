@@ -10,6 +10,7 @@
 #include "methods.h"
 #include "relay/relay.h"
 #include "request/call_part.h"
+#include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -162,6 +163,8 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     struct handshake *handshake = handshake_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
+    source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
+                     loop_now_ms(call->worker->loop));
     mcp_capabilities_detect(result, &upstream);
     upstream.lacks_sessions = handshake->session[0] == '\0';
     char *line =

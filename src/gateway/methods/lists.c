@@ -6,23 +6,44 @@
 #include "methods.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
 
 /* ---- what owners have fetched ---- */
 
 void lists_write_key(const struct call *call, struct buffer *key)
 {
     buffer_init(key);
-    buffer_append_format(key, "%s/%s/%s/%s/", call->source->id, call->owner, call->method->name,
-                         call->source->url);
+    buffer_append_format(key, "%s/%s/%s/%s/%d/", call->source->id, call->owner, call->method->name,
+                         call->source->url, (int)call->dialect->era);
     buffer_append(key, call->envelope.cursor.raw);
 }
 
-static void keep(const struct call *call, struct str result)
+void lists_keep(const struct call *call, struct str result)
 {
     struct buffer key;
     lists_write_key(call, &key);
     list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
     buffer_finish(&key);
+}
+
+/* ---- what clients may keep ---- */
+
+#define RELOADED_FOR_MS 60000
+
+int64_t lists_most_ttl_ms(const struct call *call)
+{
+    int64_t reloaded_ms = call->worker->gateway->reloaded_ms;
+    bool is_fresh =
+        reloaded_ms > 0 && loop_now_ms(call->worker->loop) - reloaded_ms < RELOADED_FOR_MS;
+    return is_fresh ? 0 : MCP_CACHEABLE_MOST_MS;
+}
+
+/* Writes a list that has been filtered into `list`, which is finished. */
+static void write_list(const struct call *call, struct buffer *list, int64_t most_ms,
+                       struct buffer *out)
+{
+    call->dialect->write_list(out, buffer_str(list), most_ms);
+    buffer_finish(list);
 }
 
 /* ---- resources and prompts ---- */
@@ -42,32 +63,50 @@ static bool judge_resource(void *context, struct str uri)
 }
 
 /* Ours come behind upstream's, on the first page. */
-static void write_resources(struct call *call, struct str result, struct buffer *out)
+static void write_resources(struct call *call, struct str result, int64_t most_ms,
+                            struct buffer *out)
 {
-    struct buffer theirs, ours;
+    struct buffer theirs, ours, all;
     buffer_init(&theirs);
     buffer_init(&ours);
+    buffer_init(&all);
     mcp_list_filter(&theirs, result, "resources", "uri", judge_resource, call);
     doc_resources_write_entries(&ours);
     if (doc_resources_are_offered(call) && call->envelope.cursor.raw.length == 0)
-        mcp_list_append(out, buffer_str(&theirs), "resources", buffer_str(&ours));
+        mcp_list_append(&all, buffer_str(&theirs), "resources", buffer_str(&ours));
     else
-        buffer_append(out, buffer_str(&theirs));
+        buffer_append(&all, buffer_str(&theirs));
     buffer_finish(&ours);
     buffer_finish(&theirs);
+    write_list(call, &all, most_ms, out);
+}
+
+static void write_prompts(struct call *call, struct str result, int64_t most_ms, struct buffer *out)
+{
+    struct buffer list;
+    buffer_init(&list);
+    mcp_list_filter(&list, result, "prompts", "name", judge_name, call);
+    write_list(call, &list, most_ms, out);
 }
 
 static void rewrite_resources(struct call *call, const struct relay_reply *reply,
                               struct buffer *out)
 {
-    keep(call, reply->result);
-    write_resources(call, reply->result, out);
+    lists_keep(call, reply->result);
+    write_resources(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
 static void rewrite_prompts(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
-    keep(call, reply->result);
-    mcp_list_filter(out, reply->result, "prompts", "name", judge_name, call);
+    lists_keep(call, reply->result);
+    write_prompts(call, reply->result, lists_most_ttl_ms(call), out);
+}
+
+/* Templates name no resource, so all are shown. */
+static void rewrite_templates(struct call *call, const struct relay_reply *reply,
+                              struct buffer *out)
+{
+    call->dialect->write_list(out, reply->result, lists_most_ttl_ms(call));
 }
 
 /* ---- when upstream fails ---- */
@@ -88,9 +127,11 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
         if (call->method->treatment == MCP_TOOLS_LIST)
             tools_list_write(call, list, &result);
         else if (call->method->treatment == MCP_RESOURCES_LIST)
-            write_resources(call, list, &result);
+            write_resources(call, list, 0, &result);
+        else if (call->method->treatment == MCP_SERVER_DISCOVER)
+            mcp_discover_write(&result, list, false, 0);
         else
-            mcp_list_filter(&result, list, "prompts", "name", judge_name, call);
+            write_prompts(call, list, 0, &result);
         call_answer_result(call, buffer_str(&result));
     }
     buffer_finish(&result);
@@ -114,7 +155,7 @@ static bool replace_resources(struct call *call, struct str error, struct buffer
     if (!doc_resources_replace(call, error))
         return false;
     buffer_init(&result);
-    write_resources(call, STR("{\"resources\":[]}"), &result);
+    write_resources(call, STR("{\"resources\":[]}"), 0, &result);
     jsonrpc_write_result(message, call->envelope.id, buffer_str(&result));
     buffer_finish(&result);
     return true;
@@ -146,6 +187,8 @@ static void relay_templates(struct call *call)
     struct relay_options options = {0};
     if (call->facts.server.lacks_resources)
         options.replace_error = replace_templates;
+    if (!call->dialect->has_sessions)
+        options.rewrite = rewrite_templates;
     relay_start(call, &options);
 }
 

@@ -10,6 +10,11 @@ void lists_write_key(const struct call *call, struct buffer *key);
 /* Those of a list that is answered from the cache when upstream fails. */
 struct relay_options lists_relay_options(const struct call *call);
 
+/* Keeps a list's result, or that of `server/discover`, for its owner. */
+void lists_keep(const struct call *call, struct str result);
+/* How long a client may keep a list that is made now: not at all for a minute after a reload. */
+int64_t lists_most_ttl_ms(const struct call *call);
+
 /* ---- tools_list.c ---- */
 /* Writes a reply's result for the client. */
 void tools_list_write(struct call *call, struct str result, struct buffer *out);

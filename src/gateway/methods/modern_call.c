@@ -46,6 +46,8 @@ static void judge(struct call *call)
         .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
     const struct policy_decision *decision = &judgement.decision;
     tool_judgement_find_facts(call, &judgement);
+    if (tool_judgement_waits_for_list(call, &judgement, judge))
+        return;
     if (!tool_judgement_passes_gates(call, &judgement) ||
         !tool_judgement_passes_arguments(call, &judgement))
         return;

@@ -19,6 +19,7 @@ struct tools_reply {
     struct mcp_list list;
     struct catalog_page *page; /* NULL: the catalogue knows it */
     bool is_first, is_last;    /* of the owner's list, for the catalogue */
+    int64_t most_ttl_ms;       /* that the client may keep it */
     struct tool_names ours;    /* those that are written */
 };
 
@@ -82,10 +83,21 @@ static void write_ours(void *context, struct buffer *out)
 
 static void write_tools(struct tools_reply *reply, struct buffer *out)
 {
-    mcp_tools_rewrite_with(
-        out, &reply->list,
-        &(struct mcp_tools_rewriting){
-            .judge = judge_tool, .hides = hides_output, .more = write_ours, .context = reply});
+    const struct dialect *dialect = reply->call->dialect;
+    const struct mcp_tools_rewriting rewriting = {.judge = judge_tool,
+                                                  .hides = hides_output,
+                                                  .more = write_ours,
+                                                  .context = reply,
+                                                  .is_modern = !dialect->announces_tasks};
+    struct buffer list;
+    if (dialect->announces_tasks) {
+        mcp_tools_rewrite_with(out, &reply->list, &rewriting);
+        return;
+    }
+    buffer_init(&list);
+    mcp_tools_rewrite_with(&list, &reply->list, &rewriting);
+    dialect->write_list(out, buffer_str(&list), reply->most_ttl_ms);
+    buffer_finish(&list);
 }
 
 void tools_list_write(struct call *call, struct str result, struct buffer *out)
@@ -108,7 +120,8 @@ void tools_list_write_late(struct call *call, struct str result, struct buffer *
 static unsigned kind_of(const struct call *call)
 {
     return (call->facts.server.has_tasks ? 1U : 0) | (client_knows_tasks(call) ? 2U : 0) |
-           (client_is_shown_tools(call) ? 4U : 0);
+           (client_is_shown_tools(call) ? 4U : 0) | (call->dialect->announces_tasks ? 8U : 0) |
+           (lists_most_ttl_ms(call) > 0 ? 16U : 0);
 }
 
 static bool write_key(const struct call *call, struct str message, struct rewritten_key *key)
@@ -190,7 +203,9 @@ static void rewrite(struct call *call, const struct relay_reply *message, struct
 {
     size_t before = (size_t)(message->result.bytes - message->message.bytes),
            start = out->length - before;
-    struct tools_reply reply = {.call = call, .list = mcp_list_find(message->result, "tools")};
+    struct tools_reply reply = {.call = call,
+                                .list = mcp_list_find(message->result, "tools"),
+                                .most_ttl_ms = lists_most_ttl_ms(call)};
     struct rewritten_list *list = NULL;
     bool is_list = json_type(reply.list.items) == JSON_ARRAY;
     reply.page = catalog_page_create(call->worker->gateway->catalog);

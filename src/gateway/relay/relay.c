@@ -8,6 +8,7 @@
 #include "request/call_counters.h"
 #include "request/token_clock.h"
 #include "request/token_exchange.h"
+#include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -226,6 +227,9 @@ static void on_head(void *context, int status, const struct http_header *items, 
     relay_note_reachable(call);
     if (status == 401 && call->upstream_authorization)
         token_exchange_forget(call);
+    if (!call->dialect->has_sessions && (status == 400 || status == 404 || status == 405))
+        source_eras_doubt(call->worker->gateway->eras, call->source,
+                          loop_now_ms(call->worker->loop));
     if (is_stood_in_for(relay))
         return;
     struct http_header room[HEADERS_ROOM];

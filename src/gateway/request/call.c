@@ -15,7 +15,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/dialect_modern.h"
 
 /* Under verified tokens a session belongs to its owner. The same id of another owner is another
  * session. */
@@ -206,7 +206,7 @@ static void read_declarations(struct call *call)
 {
     struct client_session *client = &call->facts.client;
     struct str declared = call->envelope.reserved.client_capabilities;
-    client->declares_tasks = mcp_era_declares_tasks(&call->envelope);
+    client->declares_tasks = dialect_modern_declares_tasks(declared);
     client->declares_elicitation = json_member(declared, "elicitation").length > 0;
     client->declares_sampling = json_member(declared, "sampling").length > 0;
     copy_json_text(client->name, sizeof client->name,

@@ -29,6 +29,7 @@ struct request_headers;
 struct rewritten_lists;
 struct sessions;
 struct shadow;
+struct source_eras;
 struct task_aliases;
 struct token_check;
 struct token_exchanges;
@@ -40,6 +41,7 @@ struct gateway {
     struct sessions *sessions;             /* state/session_table.h */
     struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
     struct catalog *catalog;
+    struct source_eras *eras; /* state/source_eras.h */
     struct list_cache *list_cache;
     struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
     struct rate_limit *rate_limit, *principal_rate_limit;
@@ -56,6 +58,7 @@ struct gateway {
     const struct input_events *input_events;             /* input/input_events.h */
     struct gateway_worker **workers;
     size_t worker_count;
+    _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
     atomic_bool shutting_down;
     atomic_long in_flight;
 };

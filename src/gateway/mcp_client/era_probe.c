@@ -1,0 +1,107 @@
+/* One question, and what its answer shows. */
+#include "era_probe.h"
+
+#include <stdlib.h>
+
+#include "modern_request.h"
+#include "request/call_part.h"
+#include "state/source_eras.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/era.h"
+
+#define PROBE_MS 5000
+#define PROBE_MOST_BYTES ((size_t)256 * 1024)
+
+struct probe {
+    struct call_part part;
+    struct call *call;
+    struct rpc_call *rpc;
+    era_probe_step step;
+    call_step next;
+};
+
+static void drop(struct call *call, void *object)
+{
+    struct probe *probe = object;
+    (void)call;
+    rpc_call_cancel(probe->rpc);
+    free(probe);
+}
+
+static const struct call_part_kind probe_kind = CALL_PART_KIND(struct probe, drop);
+
+/* Statuses that say something of the caller, or of the moment, and nothing of the server. */
+static bool says_nothing(int status)
+{
+    return status == 401 || status == 403 || status == 407 || status == 408 || status == 429 ||
+           status >= 500 || (status >= 300 && status < 400);
+}
+
+/* A modern server that refuses this version names those that it serves. */
+static bool names_modern(struct str error)
+{
+    struct str supported = json_path(error, "data", "supported"), one;
+    for (size_t position = 0; json_next_element(supported, &position, &one);) {
+        if (json_string_equals(one, STR(MCP_VERSION_MODERN)))
+            return true;
+    }
+    return false;
+}
+
+bool era_probe_note(struct gateway *gateway, const struct config_source *source,
+                    const struct rpc_call_reply *reply)
+{
+    struct str result = json_member(reply->message, "result");
+    struct str error = json_member(reply->message, "error");
+    bool is_answer = result.length > 0 || error.length > 0;
+    if (reply->result != UPSTREAM_DONE || says_nothing(reply->status) ||
+        (reply->status < 300 && !is_answer))
+        return false;
+    bool serves = result.length > 0 ? mcp_discover_lists(result, STR(MCP_VERSION_MODERN))
+                                    : names_modern(error);
+    source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN, serves, clock_monotonic_ms());
+    return true;
+}
+
+static void on_reply(void *context, const struct rpc_call_reply *reply)
+{
+    struct probe *probe = context;
+    struct call *call = probe->call;
+    const era_probe_step step = probe->step;
+    const call_step next = probe->next;
+    era_probe_note(call->worker->gateway, call->source, reply);
+    call_part_remove(&probe->part);
+    free(probe);
+    step(call, next);
+}
+
+void era_probe_then(struct call *call, era_probe_step step, call_step next)
+{
+    static const struct rpc_call_callbacks callbacks = {.reply = on_reply};
+    struct probe *probe = memory_alloc(sizeof *probe);
+    struct buffer body = {0}, id = {0};
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_from_call(&headers, call);
+    modern_request_set_headers(&headers, "server/discover");
+    modern_request_write(&body, &id, "server/discover", STR_EMPTY);
+    const struct rpc_call_options options = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .headers = &headers,
+        .body = buffer_str(&body),
+        .id = buffer_str(&id),
+        .silence_ms = PROBE_MS,
+        .total_ms = PROBE_MS,
+        .most_bytes = PROBE_MOST_BYTES,
+    };
+    *probe = (struct probe){.call = call, .step = step, .next = next};
+    call_part_add(call, &probe->part, &probe_kind);
+    probe->rpc = rpc_call_start(call->worker, &options, &callbacks, probe);
+    headers_finish(&headers);
+    buffer_finish(&id);
+    buffer_finish(&body);
+}

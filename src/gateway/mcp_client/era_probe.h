@@ -1,0 +1,17 @@
+/*
+ * Asking a server by `server/discover` whether it speaks the modern era. Whatever comes but a list
+ * of versions with 2026-07-28 in it means that it does not; a server that is down, wants a login or
+ * is too busy says nothing.
+ */
+#pragma once
+
+#include "request/call.h"
+#include "rpc_call.h"
+
+/* Notes what a reply to `server/discover` shows of the source. False: nothing. */
+bool era_probe_note(struct gateway *gateway, const struct config_source *source,
+                    const struct rpc_call_reply *reply);
+/* Asks with the call's own credentials, then goes on with `step(call, next)`, unless the client has
+ * gone meanwhile. */
+typedef void (*era_probe_step)(struct call *call, call_step next);
+void era_probe_then(struct call *call, era_probe_step step, call_step next);

@@ -1,0 +1,138 @@
+/* Verdicts by source. */
+#include "source_eras.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+
+#define LEGACY_HOLDS_MS 600000
+#define MODERN_HOLDS_MS 5000 /* at least, whatever the server answers */
+#define ASKING_MS 5000       /* so long the others go by the older verdict */
+
+struct verdict {
+    bool is_known, serves;
+    int64_t at_ms;
+};
+
+struct entry {
+    char *url; /* of the server that the verdicts are about */
+    struct verdict legacy, modern;
+    bool is_doubted;
+    int64_t asked_ms;
+    unsigned told; /* what the log has said last; 0: nothing */
+};
+
+struct source_eras {
+    pthread_mutex_t lock;
+    struct map *entries; /* source id -> struct entry */
+};
+
+struct source_eras *source_eras_create(void)
+{
+    struct source_eras *eras = memory_alloc(sizeof *eras);
+    pthread_mutex_init(&eras->lock, NULL);
+    eras->entries = map_create();
+    return eras;
+}
+
+static void destroy(void *value)
+{
+    struct entry *entry = value;
+    free(entry->url);
+    free(entry);
+}
+
+void source_eras_destroy(struct source_eras *eras)
+{
+    if (!eras)
+        return;
+    map_destroy(eras->entries, destroy);
+    pthread_mutex_destroy(&eras->lock);
+    free(eras);
+}
+
+/* Under the lock. A source whose server is another one now begins anew. */
+static struct entry *entry_of(struct source_eras *eras, const struct config_source *source)
+{
+    struct entry *entry = map_get(eras->entries, str_from(source->id));
+    if (!entry) {
+        entry = memory_alloc(sizeof *entry);
+        *entry = (struct entry){.url = NULL};
+        map_put(eras->entries, str_from(source->id), entry);
+    }
+    if (entry->url && strcmp(entry->url, source->url) == 0)
+        return entry;
+    free(entry->url);
+    *entry = (struct entry){.url = memory_copy_text(source->url)};
+    return entry;
+}
+
+static unsigned served_by(const struct entry *entry)
+{
+    unsigned legacy = !entry->legacy.is_known || entry->legacy.serves ? CONFIG_ERA_LEGACY : 0;
+    return legacy | (entry->modern.serves ? CONFIG_ERA_MODERN : 0);
+}
+
+static bool is_settled(const struct entry *entry, int64_t now_ms)
+{
+    const struct verdict *modern = &entry->modern;
+    if (!modern->is_known)
+        return false;
+    return modern->serves ? !entry->is_doubted : now_ms - modern->at_ms < LEGACY_HOLDS_MS;
+}
+
+bool source_eras_find(struct source_eras *eras, const struct config_source *source, int64_t now_ms,
+                      unsigned *served)
+{
+    *served = source->eras;
+    if (source->eras != CONFIG_ERA_AUTO)
+        return true;
+    pthread_mutex_lock(&eras->lock);
+    struct entry *entry = entry_of(eras, source);
+    bool settled = is_settled(entry, now_ms);
+    *served = served_by(entry);
+    if (!settled && entry->modern.is_known) {
+        settled = entry->asked_ms > 0 && now_ms - entry->asked_ms < ASKING_MS;
+        if (!settled)
+            entry->asked_ms = now_ms;
+    }
+    pthread_mutex_unlock(&eras->lock);
+    return settled;
+}
+
+static const char *name_of(unsigned served)
+{
+    static const char *const names[] = {"none", "legacy", "modern", "both"};
+    return names[served];
+}
+
+void source_eras_note(struct source_eras *eras, const struct config_source *source,
+                      enum config_era era, bool serves, int64_t now_ms)
+{
+    unsigned news = 0;
+    pthread_mutex_lock(&eras->lock);
+    struct entry *entry = entry_of(eras, source);
+    struct verdict *verdict = era == CONFIG_ERA_MODERN ? &entry->modern : &entry->legacy;
+    *verdict = (struct verdict){true, serves, now_ms};
+    if (era == CONFIG_ERA_MODERN)
+        entry->is_doubted = false;
+    if (entry->legacy.is_known && entry->modern.is_known && entry->told != served_by(entry))
+        news = entry->told = served_by(entry);
+    pthread_mutex_unlock(&eras->lock);
+    if (news)
+        log_info("The protocol of the server is known", LOG_TEXT("source", source->id),
+                 LOG_TEXT("era", name_of(source->eras ? source->eras : news)));
+}
+
+void source_eras_doubt(struct source_eras *eras, const struct config_source *source, int64_t now_ms)
+{
+    pthread_mutex_lock(&eras->lock);
+    struct entry *entry = entry_of(eras, source);
+    if (entry->modern.serves && now_ms - entry->modern.at_ms >= MODERN_HOLDS_MS)
+        entry->is_doubted = true;
+    pthread_mutex_unlock(&eras->lock);
+}

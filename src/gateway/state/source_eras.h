@@ -1,0 +1,31 @@
+/*
+ * The eras of the protocol that each source's server speaks: what the configuration says, or what
+ * was found out by asking. A verdict that a server is modern heals itself by its first errors; one
+ * that it is not holds for ten minutes, because a server that learns the modern era still answers
+ * `initialize`. Shared by all workers behind one short lock. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/config/config.h"
+
+struct source_eras;
+
+struct source_eras *source_eras_create(void);
+void source_eras_destroy(struct source_eras *eras); /* NULL is allowed */
+
+/* `*served` gets the CONFIG_ERA_… bits of what the server speaks as far as is known. Legacy is
+ * assumed until the server has refused it. False: whether it is modern has to be asked. Of several
+ * callers at once only the first is sent to ask while an older verdict is there. Times are
+ * monotonic. */
+bool source_eras_find(struct source_eras *eras, const struct config_source *source, int64_t now_ms,
+                      unsigned *served);
+/* The server has shown that it speaks the era, or that it does not. What is news is logged. */
+void source_eras_note(struct source_eras *eras, const struct config_source *source,
+                      enum config_era era, bool serves, int64_t now_ms);
+/* A modern request was answered as if nobody there spoke it: the next one asks, unless the verdict
+ * is a few seconds old. */
+void source_eras_doubt(struct source_eras *eras, const struct config_source *source,
+                       int64_t now_ms);

@@ -1,0 +1,80 @@
+/* Modern results that clients may keep: scope, time, and the answer to `server/discover`. */
+#include "taskgate/mcp/cacheable.h"
+
+#include "exact_integer.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/era.h"
+
+static int64_t ttl_of(struct str value, int64_t most_ms)
+{
+    int64_t ttl_ms;
+    if (json_type(value) != JSON_NUMBER || !exact_integer_read(value, true, &ttl_ms) || ttl_ms < 0)
+        return 0;
+    return ttl_ms < most_ms ? ttl_ms : most_ms;
+}
+
+void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
+{
+    static const char *const keys[] = {"cacheScope", "resultType", "ttlMs"};
+    struct str old[3];
+    struct buffer ttl;
+    buffer_init(&ttl);
+    json_members(result, keys, 3, old);
+    buffer_append_format(&ttl, "%lld", (long long)ttl_of(old[2], most_ms));
+    const struct json_change changes[] = {
+        {keys[0], old[0], STR("\"private\"")},
+        {keys[1], old[1], old[1].length > 0 ? old[1] : STR("\"complete\"")},
+        {keys[2], old[2], buffer_str(&ttl)},
+    };
+    json_write_changed(out, result, changes, sizeof changes / sizeof *changes);
+    buffer_finish(&ttl);
+}
+
+bool mcp_discover_lists(struct str result, struct str version)
+{
+    struct str versions = json_member(result, "supportedVersions"), one;
+    for (size_t position = 0; json_next_element(versions, &position, &one);) {
+        if (json_string_equals(one, version))
+            return true;
+    }
+    return false;
+}
+
+static void write_capabilities(struct buffer *out, struct str present, bool offers_tasks)
+{
+    struct buffer extensions, without;
+    buffer_init(&extensions);
+    buffer_init(&without);
+    json_write_without_member(&without, present, "tasks");
+    struct str capabilities = json_type(present) == JSON_OBJECT ? buffer_str(&without) : STR("{}");
+    if (offers_tasks) {
+        json_write_with_member(&extensions, json_member(capabilities, "extensions"),
+                               MODERN_TASKS_EXTENSION, STR("{}"));
+        json_write_with_member(out, capabilities, "extensions", buffer_str(&extensions));
+    } else {
+        buffer_append(out, capabilities);
+    }
+    buffer_finish(&without);
+    buffer_finish(&extensions);
+}
+
+void mcp_discover_write(struct buffer *out, struct str result, bool offers_tasks, int64_t most_ms)
+{
+    static const char *const keys[] = {"capabilities", "supportedVersions"};
+    struct str old[2];
+    struct buffer capabilities, changed;
+    bool is_modern = mcp_discover_lists(result, STR(MCP_VERSION_MODERN));
+    buffer_init(&capabilities);
+    buffer_init(&changed);
+    json_members(result, keys, 2, old);
+    write_capabilities(&capabilities, old[0], offers_tasks);
+    const struct json_change changes[] = {
+        {keys[0], old[0], buffer_str(&capabilities)},
+        {keys[1], old[1], is_modern ? STR("[\"" MCP_VERSION_MODERN "\"]") : STR("[]")},
+    };
+    json_write_changed(&changed, result, changes, sizeof changes / sizeof *changes);
+    mcp_cacheable_write(out, buffer_str(&changed), most_ms);
+    buffer_finish(&changed);
+    buffer_finish(&capabilities);
+}
