@@ -12,6 +12,7 @@
 #include "mcp_client/tools_fetch.h"
 #include "methods/entry.h"
 #include "methods/list_cache.h"
+#include "methods/listen.h"
 #include "methods/rate_limit.h"
 #include "methods/rewritten_lists.h"
 #include "relay/notification_stream.h"
@@ -215,6 +216,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 static void deliver_list_changed(struct gateway_worker *worker, const void *none)
 {
     notification_stream_send_list_changed(worker);
+    listen_tell_of_tools(worker);
 }
 
 static const struct broadcast_kind list_changed_kind = {.deliver = deliver_list_changed};
@@ -260,6 +262,7 @@ static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
     result_wait_end_all(worker);
     notification_stream_end_all(worker);
+    listen_end_all(worker);
     relay_end_opening(worker);
 }
 

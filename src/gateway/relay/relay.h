@@ -66,6 +66,9 @@ bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` took before. It goes between two events, never into one
  * that passes in pieces. The call's response is an event stream that has begun. */
 void relay_pass(struct call *call, struct str message);
+/* Answers the call with `message` in place of the server, whose side is dropped: on the event
+ * stream that has begun, between two events of it, or as JSON. */
+void relay_end_with(struct call *call, struct str message);
 /* A person is asked in this call, so the server may be silent as long as that takes. Nothing
  * happens without a relay. */
 void relay_wait_for_person(struct call *call);

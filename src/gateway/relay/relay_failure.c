@@ -76,3 +76,28 @@ void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
     else
         http_stream_abort(exchange);
 }
+
+void relay_end_with(struct call *call, struct str message)
+{
+    struct relay *relay = relay_find(call);
+    bool has_begun = relay->mode != RELAY_WAITING && relay->mode != RELAY_WHOLE;
+    bool is_between_events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    relay_finish(relay);
+    if (!has_begun) {
+        call_answer(call, message);
+        return;
+    }
+    struct http_exchange *exchange = call->exchange;
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    if (is_between_events) {
+        http_stream_write(exchange, buffer_str(&event));
+        http_stream_end(exchange);
+    } else {
+        http_stream_abort(exchange);
+    }
+    buffer_finish(&event);
+}

@@ -1,0 +1,9 @@
+/* The open `subscriptions/listen` of a worker, for what the gateway itself has to say there. */
+#pragma once
+
+#include "request/worker.h"
+
+/* The lists have changed with the configuration: tells those that asked to hear of tools. */
+void listen_tell_of_tools(struct gateway_worker *worker);
+/* The process ends: each gets its result, and its stream ends. */
+void listen_end_all(struct gateway_worker *worker);
