@@ -246,7 +246,7 @@ static void on_discovered(void *context, const struct rpc_call_reply *reply)
     struct fetch *fetch = context;
     era_probe_note(fetch->worker->gateway, fetch->source, reply);
     headers_drop(&fetch->headers, HTTP_NAME_MIRRORS_BODY);
-    headers_remove(&fetch->headers, STR("mcp-protocol-version"));
+    headers_remove(&fetch->headers, HTTP_NAME_MCP_PROTOCOL_VERSION);
     fetch->is_modern = false;
     initialize(fetch);
 }

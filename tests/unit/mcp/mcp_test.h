@@ -11,6 +11,7 @@ Suite *clients_suite(void);
 Suite *dialect_modern_suite(void);
 Suite *dialect_suite(void);
 Suite *elicitation_suite(void);
+Suite *era_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
