@@ -263,3 +263,25 @@ test('a listen stream ends with its result when the gateway stops', async (t) =>
   assert.deepEqual(last.result, { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 7 } });
   await stopped;
 });
+
+test('18: Mcp-Param-* of a tool that the client was shown must say what the arguments say', async (t) => {
+  const shown = tool('route', { inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' }, n: { type: 'integer', 'x-mcp-header': 'N' } } } });
+  const { modern, upstream } = await modernScene(t, { upstream: { tools: [shown, tool('read')] } });
+  const stranger = modern({ token: 'never-listed' });
+  const client = modern({ token: 'listed' });
+  await client.result('tools/list');
+  const send = (args, headers, who = client) => who.send('tools/call', { name: 'route', arguments: args }, { headers });
+  const bad = [[{ region: 'eu' }, {}], [{ region: 'eu' }, { 'mcp-param-region': 'us' }], [{ region: 'eu' }, { 'mcp-param-region': '=?base64?ZXU?=' }], [{ region: 'eu' }, { 'mcp-param-region': ['eu', 'eu'] }], [{}, { 'mcp-param-region': 'eu' }], [{ region: null }, { 'mcp-param-region': 'eu' }], [{ n: 42 }, { 'mcp-param-n': '43' }], [{ n: 42 }, { 'mcp-param-n': '4.2e1' }]];
+  for (const [args, headers] of bad) {
+    const answer = await send(args, headers);
+    assert.deepEqual([answer.status, answer.message.error?.code], [400, -32020], JSON.stringify([args, headers]));
+  }
+  assert.equal(clients(upstream).length, 0);
+  const good = [[{ region: 'eu' }, { 'Mcp-Param-Region': ' eu ' }], [{ region: 'bür' }, { 'mcp-param-region': '=?base64?YsO8cg==?=' }], [{ n: 42 }, { 'mcp-param-n': '42.0' }], [{}, {}], [{ region: null }, {}], [{ region: 'eu' }, { 'mcp-param-region': 'eu', 'mcp-param-other': 'x' }]];
+  for (const [args, headers] of good) {
+    const answer = await send(args, headers);
+    assert.equal(answer.status, 200, `${JSON.stringify([args, headers])} ${answer.text}`);
+  }
+  const unchecked = await send({ region: 'eu' }, {}, stranger);
+  assert.equal(unchecked.status, 200, 'the server judges what this client was never shown');
+});

@@ -4,6 +4,7 @@
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "methods.h"
+#include "parameter_check.h"
 #include "relay/relay.h"
 #include "state/tool_catalog.h"
 #include "taskgate/json/text.h"
@@ -65,7 +66,8 @@ void modern_call_handle(struct call *call)
 {
     struct policy_request request;
     struct policy_decision decision;
-    if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call))
+    if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call) ||
+        !parameter_check_passes(call))
         return;
     if (tool_judgement_is_plain(call, &request, &decision)) {
         const struct decision_log_entry entry = {.snapshot = call->snapshot,

@@ -54,6 +54,16 @@ void catalog_destroy(struct catalog *catalog); /* NULL is allowed */
 void catalog_find_tool(struct catalog *catalog, struct str source, struct str owner,
                        struct str name, struct catalog_tool *tool);
 
+/* The arguments of a tool that headers repeat, as its owner was told of the tool. NULL when the
+ * owner was not told of it, or it has none. What is not NULL is held until it is released. */
+struct known_tool;
+struct known_tool *catalog_hold_parameters(struct catalog *catalog, struct str source,
+                                           struct str owner, struct str name);
+const struct parameter_headers *catalog_parameters(const struct known_tool *held);
+void catalog_release_parameters(struct catalog *catalog, struct known_tool *held);
+/* Whether any tool has some. Costs nothing. */
+bool catalog_has_parameters(void);
+
 /* One page of a list that a server has just given. */
 struct catalog_page;
 struct catalog_page *catalog_page_create(struct catalog *catalog);

@@ -1,11 +1,14 @@
 /* Definitions of tools by their text, and lists by their tools. */
 #include "tool_lists.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/parameter_headers.h"
 
 #define KEY_TEXT_BYTES ((size_t)2048) /* the digest of a longer definition is its key */
 #define SLOTS_LEAST 8
@@ -53,6 +56,28 @@ struct str known_tool_name(const struct known_tool *tool)
     return str_slice(tool->key, tool->name_length);
 }
 
+static _Atomic(size_t) tools_with_parameters;
+
+bool known_tools_have_parameters(void)
+{
+    return atomic_load_explicit(&tools_with_parameters, memory_order_relaxed) > 0;
+}
+
+/* Clients drop a tool whose schema is wrong in this. Of one that still calls it nothing is
+ * compared here: the server judges. */
+static struct parameter_headers *read_parameters(const struct mcp_tool *tool)
+{
+    static const char mark[] = "\"x-mcp-header\"";
+    struct parameter_headers *parameters = NULL;
+    struct error error;
+    if (!memmem(tool->raw.bytes, tool->raw.length, mark, strlen(mark)) ||
+        parameter_headers_create(json_member(tool->raw, "inputSchema"), &parameters, &error) !=
+            PARAMETER_HEADERS_SOME)
+        return NULL;
+    atomic_fetch_add(&tools_with_parameters, 1);
+    return parameters;
+}
+
 /* The map has a copy of the key. */
 size_t known_tool_bytes(const struct known_tool *tool)
 {
@@ -89,6 +114,7 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
                                          .has_output_schema = tool->has_output_schema,
                                          .hints = tool->hints};
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
+    known->parameters = read_parameters(tool);
     map_put(tools->tools, key, known);
     tools->bytes += known_tool_bytes(known);
     return known;
@@ -100,6 +126,9 @@ void known_tool_unref(struct known_tools *tools, struct known_tool *tool)
         return;
     tools->bytes -= known_tool_bytes(tool);
     map_remove(tools->tools, str_slice(tool->key, tool->key_length));
+    if (tool->parameters)
+        atomic_fetch_sub(&tools_with_parameters, 1);
+    parameter_headers_destroy(tool->parameters);
     free(tool);
 }
 

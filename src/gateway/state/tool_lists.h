@@ -16,6 +16,7 @@ struct known_tool {
     size_t references;
     uint64_t hash; /* of the name */
     struct catalog_tool facts;
+    struct parameter_headers *parameters; /* arguments that headers repeat; NULL: none */
     size_t name_length, key_length;
     char key[]; /* the name, a NUL, and the definition's text or, of a long one, its digest */
 };
@@ -36,6 +37,9 @@ struct known_tool *known_tool_find(struct known_tools *tools, struct str key);
  * known. */
 struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
                                      const struct mcp_tool *tool, const char *digest);
+/* Whether any tool of the process has arguments that headers repeat: hardly any server has such.
+ * Any thread. */
+bool known_tools_have_parameters(void);
 struct known_tool *known_tool_ref(struct known_tool *tool);
 void known_tool_unref(struct known_tools *tools, struct known_tool *tool);
 

@@ -323,3 +323,37 @@ void catalog_put_page(struct catalog *catalog, const struct catalog_reader *read
     catalog_show_page(catalog, reader, page, is_first, is_last);
     catalog_page_destroy(page);
 }
+
+/* ---- arguments that headers repeat ---- */
+
+bool catalog_has_parameters(void)
+{
+    return known_tools_have_parameters();
+}
+
+struct known_tool *catalog_hold_parameters(struct catalog *catalog, struct str source,
+                                           struct str owner, struct str name)
+{
+    struct known_tool *held = NULL;
+    pthread_mutex_lock(&catalog->lock);
+    const struct source_entry *entry = map_get(catalog->sources, source);
+    const struct told *told = entry ? told_find(entry, owner) : NULL;
+    const struct tool_list_item *item =
+        told ? tool_list_find(told->list, name, str_hash(name)) : NULL;
+    if (item && item->tool->parameters)
+        held = known_tool_ref(item->tool);
+    pthread_mutex_unlock(&catalog->lock);
+    return held;
+}
+
+const struct parameter_headers *catalog_parameters(const struct known_tool *held)
+{
+    return held->parameters;
+}
+
+void catalog_release_parameters(struct catalog *catalog, struct known_tool *held)
+{
+    pthread_mutex_lock(&catalog->lock);
+    known_tool_unref(catalog->tools, held);
+    pthread_mutex_unlock(&catalog->lock);
+}
