@@ -90,12 +90,20 @@ static enum mirrored_verdict compare_name(const struct envelope *envelope,
     return mirrored_header_compare(header, member->text);
 }
 
+/* Nearly all write it without escapes: then the bytes between the quotes are compared. */
+static bool is_version(struct str json, struct str text)
+{
+    return (json.length == text.length + 2 &&
+            memcmp(json.bytes + 1, text.bytes, text.length) == 0) ||
+           json_string_equals(json, text);
+}
+
 /* The version stands in its header as it is, never encoded. */
 static enum mirrored_verdict compare_version(const struct mirrored_header *header, struct str json)
 {
     if (header->count > 1)
         return MIRRORED_REPEATED;
-    return json_string_equals(json, str_trim(header->value)) ? MIRRORED_SAME : MIRRORED_DIFFERENT;
+    return is_version(json, str_trim(header->value)) ? MIRRORED_SAME : MIRRORED_DIFFERENT;
 }
 
 bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_headers *headers,
@@ -113,7 +121,7 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
         verdict = compare_version(&headers->version, version);
     if (verdict != MIRRORED_SAME)
         return refuse_header(fault, "MCP-Protocol-Version", verdict);
-    if (!json_string_equals(version, STR(MCP_VERSION_MODERN)))
+    if (!is_version(version, STR(MCP_VERSION_MODERN)))
         return refuse(fault, JSONRPC_UNSUPPORTED_VERSION, "");
     if (headers->version.count == 0)
         return refuse_header(fault, "MCP-Protocol-Version", MIRRORED_MISSING);
