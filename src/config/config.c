@@ -246,6 +246,7 @@ void config_unref(struct config *config)
     free(config->audit.key_file);
     free(config->path);
     free(config->store_path);
+    free(config->state_key_env);
     free(config->proxy_bind);
     free(config->admin_bind);
     free(config->pseudo.prefix);

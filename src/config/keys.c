@@ -18,7 +18,8 @@ CHOICES(actions, "an action", {"forward", ACTION_FORWARD}, {"approve", ACTION_AP
 CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWLIST},
         {"blocklist", EXPOSE_BLOCKLIST});
 CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
-CHOICES(identities, "an identity", {"authorization", false}, {"session", true});
+CHOICES(identities, "an identity", {"authorization", IDENTITY_AUTHORIZATION},
+        {"session", IDENTITY_SESSION}, {"bearer_task", IDENTITY_BEARER_TASK});
 CHOICES(eras, "an era of the protocol", {"auto", CONFIG_ERA_AUTO}, {"legacy", CONFIG_ERA_LEGACY},
         {"modern", CONFIG_ERA_MODERN}, {"both", CONFIG_ERA_LEGACY | CONFIG_ERA_MODERN});
 CHOICES(bridges, "a bridge", {"off", BRIDGE_OFF}, {"legacy", BRIDGE_LEGACY},
@@ -88,6 +89,8 @@ const struct key config_keys[] = {
     {"", "telemetry", KEY_MAPPING,
      .help = "Export of traces. It does not exist yet; the key is loaded with a warning."},
     {"", "store", KEY_MAPPING, .help = "Where tasks are kept."},
+    {"", "state_key", KEY_MAPPING,
+     .help = "The keys that seal what modern clients without tasks keep for the gateway (`requestState`). Without it they are in the file `state.key` beside the database, which is made at the first start."},
     {"", "workers", KEY_INTEGER, AT(config, workers), RANGE(1, 256), .default_text = "1",
      .help = "Event loops, each on a thread of its own."},
     {"", "proxy", KEY_MAPPING, .help = "The side that agents talk to."},
@@ -117,8 +120,8 @@ const struct key config_keys[] = {
     {"sources[]", "description", KEY_TEXT, AT(config_source, description), .help = "For people."},
     {"sources[]", "enabled", KEY_BOOL, AT(config_source, enabled), .default_text = "true",
      .help = "`false` hides everything of the source."},
-    {"sources[]", "identity", KEY_CHOICE, AT(config_source, identity_session), .choices = &identities, .default_text = "authorization",
-     .help = "The owner of a task: the holder of the `Authorization` header, or always the session."},
+    {"sources[]", "identity", KEY_CHOICE, AT(config_source, identity), .choices = &identities, .default_text = "authorization",
+     .help = "The owner of a task: the holder of the `Authorization` header, or always the session. With `bearer_task` the holder; but a modern client (2026-07-28) also reaches a task by its id with any credentials that the server accepts, such as a token that took the place of the first."},
     {"sources[]", "connections", KEY_CHOICE, AT(config_source, connections_per_owner), .choices = &connections, .default_text = "shared",
      .help = "With `shared` all clients' calls use the same connections to the server. With `per_owner` a connection carries the calls of one owner alone (see `identity`)."},
     {"sources[]", "era", KEY_CHOICE, AT(config_source, eras), .choices = &eras, .default_text = "auto",
@@ -255,6 +258,9 @@ const struct key config_keys[] = {
     {"store", "path", KEY_TEXT, AT(config, store_path), .check = check_not_empty, .default_text = "/var/lib/taskgate/taskgate.db",
      .help = "SQLite file. If the folder of the default is not writable, the default is `./taskgate.db`."},
 
+    {"state_key", "env", KEY_TEXT, AT(config, state_key_env), .is_required = true, .check = check_variable_name,
+     .help = "Variable with one or two keys of 64 hex digits: the first seals, both open. Replicas need the same."},
+
     {"proxy", "bind", KEY_TEXT, AT(config, proxy_bind), .check = check_address, .default_text = "127.0.0.1", .help = "Address to listen on."},
     {"proxy", "allowed_hosts", KEY_TEXTS, AT(config, proxy_allowed_hosts), .check = check_host, .help = "Accepted `Host` values. Without any, a loopback connection accepts loopback names, and any other connection accepts all."},
     {"proxy", "allowed_origins", KEY_TEXTS, AT(config, proxy_allowed_origins), .check = check_origin, .help = "Accepted `Origin` values. Loopback ones are always accepted."},
@@ -326,6 +332,8 @@ const struct key config_keys[] = {
     {"pseudo_tools", "wait_max", KEY_DURATION, AT(config, pseudo.wait_max_ms), RANGE(100, MS_MAX), .default_text = "45s",
      .help = "The same for a call with a progress token if the client accepts event streams: the client gets progress events meanwhile. It must not be below `wait`; the default rises to `wait`."},
 
+    {"pseudo_tools", "rounds", KEY_INTEGER, AT(config, pseudo.rounds), RANGE(0, 9), .default_text = "2",
+     .help = "How often a held call of a modern client (2026-07-28) without tasks is answered with a `requestState`, on which the client repeats it at once. Then the answer says what is pending. Some clients give up at the third."},
     {"pseudo_tasks", "defaultTtlMs", KEY_INTEGER, AT(config, pseudo.default_ttl_ms), RANGE(100, MS_MAX), .default_text = "300000",
      .help = "Milliseconds that a call may still take after it became a task."},
     {"pseudo_tasks", "maxTtlMs", KEY_INTEGER, AT(config, pseudo.max_ttl_ms), RANGE(100, MS_MAX), .default_text = "1800000",

@@ -158,7 +158,7 @@ static void check_auth(const struct source_view *view)
         free(key);
     }
     check_exchange(view, auth);
-    if (view->source->identity_session)
+    if (view->source->identity != IDENTITY_AUTHORIZATION)
         report_warning(&view->draft->report, node_get(view->node, "identity"), path,
                        "take `identity` out",
                        "with auth the token's subject owns, not the session");

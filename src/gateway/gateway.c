@@ -27,6 +27,7 @@
 #include "run/quota.h"
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
+#include "run/task_rounds.h"
 #include "state/accepted_pairs.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
@@ -69,11 +70,12 @@ static const struct input_events input_events = {
     .send = send_to_claimant,
 };
 
-struct gateway *gateway_create(struct store *store)
+struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys)
 {
     struct gateway *gateway = memory_alloc(sizeof *gateway);
     MAGIC_SET(gateway, GATEWAY_MAGIC);
     gateway->store = store;
+    gateway->state_keys = state_keys;
     gateway->sessions = sessions_create();
     gateway->accepted_pairs = accepted_pairs_create();
     gateway->catalog = catalog_create();
@@ -91,6 +93,7 @@ struct gateway *gateway_create(struct store *store)
     gateway->inbox_table = inbox_table_create();
     gateway->inputs = input_table_create();
     gateway->task_aliases = task_aliases_create();
+    gateway->task_rounds = task_rounds_create();
     gateway->request_headers = request_headers_create();
     gateway->token_check = token_check_create();
     return gateway;
@@ -105,6 +108,7 @@ void gateway_destroy(struct gateway *gateway)
     request_headers_destroy(gateway->request_headers);
     token_check_destroy(gateway->token_check);
     task_aliases_destroy(gateway->task_aliases);
+    task_rounds_destroy(gateway->task_rounds);
     input_table_destroy(gateway->inputs);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->detached);

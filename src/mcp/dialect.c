@@ -3,6 +3,7 @@
 
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/dialect_modern.h"
 
 /* ---- legacy ---- */
 
@@ -27,6 +28,7 @@ const struct dialect dialect_legacy = {
     .error = legacy_error,
     .write_result = jsonrpc_write_result,
     .write_list = write_legacy_list,
+    .write_create_result = dialect_write_create_result,
 };
 
 /* ---- modern ---- */
@@ -55,11 +57,19 @@ static void write_modern_result(struct buffer *out, struct str id, struct str re
     buffer_finish(&typed);
 }
 
+/* Nothing in its shape is for the model. */
+static void write_modern_create_result(struct buffer *out, const struct task *task,
+                                       const struct dialect_view *view, struct str immediate)
+{
+    dialect_modern_write_create_result(out, task, view);
+}
+
 const struct dialect dialect_modern = {
     .era = MCP_ERA_MODERN,
     .error = modern_error,
     .write_result = write_modern_result,
     .write_list = mcp_cacheable_write,
+    .write_create_result = write_modern_create_result,
 };
 
 void dialect_write_error(const struct dialect *dialect, struct buffer *out, struct str id,

@@ -7,7 +7,6 @@
 #include "task_error.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/dialect.h"
 
 #define POLL_MS 1000
 /* A person who has not decided within a minute is not waiting at the screen. */
@@ -35,7 +34,7 @@ static struct str outcome_of(const struct task *task)
 
 /* The table's row, but for a server that waits, a result with isError, and a stored result that is
  * no object and so cannot be shown as one. */
-static struct face face_of(const struct task *task, const struct dialect_modern_view *view)
+static struct face face_of(const struct task *task, const struct dialect_view *view)
 {
     const bool has_result =
         task->outcome == TASK_OUTCOME_RESULT && json_type(outcome_of(task)) == JSON_OBJECT;
@@ -48,7 +47,7 @@ static struct face face_of(const struct task *task, const struct dialect_modern_
     return faces[task->state];
 }
 
-const char *dialect_modern_status(const struct task *task, const struct dialect_modern_view *view)
+const char *dialect_modern_status(const struct task *task, const struct dialect_view *view)
 {
     return face_of(task, view).status;
 }
@@ -80,7 +79,7 @@ static void append_message(struct buffer *out, const struct task *task, enum ext
     buffer_finish(&message);
 }
 
-static int64_t poll_interval_of(const struct task *task, const struct dialect_modern_view *view)
+static int64_t poll_interval_of(const struct task *task, const struct dialect_view *view)
 {
     bool is_slow =
         task->state == TASK_PENDING && view->now_ms - task->created_ms >= UNDECIDED_AFTER_MS;
@@ -88,7 +87,7 @@ static int64_t poll_interval_of(const struct task *task, const struct dialect_mo
 }
 
 static void append_members(struct buffer *out, const struct task *task,
-                           const struct dialect_modern_view *view, struct face face)
+                           const struct dialect_view *view, struct face face)
 {
     bool changed_since = task->state == TASK_EXECUTING && view->changed_ms > task->updated_ms;
     buffer_append_format(out, "\"taskId\":\"%s\",\"status\":\"%s\"", task->id, face.status);
@@ -117,7 +116,7 @@ static void append_error(struct buffer *out, const struct task *task)
 }
 
 static void append_extra(struct buffer *out, const struct task *task,
-                         const struct dialect_modern_view *view, enum extra extra)
+                         const struct dialect_view *view, enum extra extra)
 {
     switch (extra) {
     case EXTRA_NONE:
@@ -138,7 +137,7 @@ static void append_extra(struct buffer *out, const struct task *task,
 }
 
 void dialect_modern_write_create_result(struct buffer *out, const struct task *task,
-                                        const struct dialect_modern_view *view)
+                                        const struct dialect_view *view)
 {
     buffer_append_text(out, "{\"resultType\":\"task\",");
     append_members(out, task, view, (struct face){"working", EXTRA_NONE});
@@ -146,7 +145,7 @@ void dialect_modern_write_create_result(struct buffer *out, const struct task *t
 }
 
 static void append_detailed(struct buffer *out, const struct task *task,
-                            const struct dialect_modern_view *view)
+                            const struct dialect_view *view)
 {
     struct face face = face_of(task, view);
     append_members(out, task, view, face);
@@ -154,7 +153,7 @@ static void append_detailed(struct buffer *out, const struct task *task,
 }
 
 void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
-                                     const struct dialect_modern_view *view)
+                                     const struct dialect_view *view)
 {
     buffer_append_text(out, "{\"resultType\":\"complete\",");
     append_detailed(out, task, view);
@@ -162,8 +161,7 @@ void dialect_modern_write_get_result(struct buffer *out, const struct task *task
 }
 
 void dialect_modern_write_notification(struct buffer *out, const struct task *task,
-                                       const struct dialect_modern_view *view,
-                                       struct str subscription_id)
+                                       const struct dialect_view *view, struct str subscription_id)
 {
     buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":{");
     append_detailed(out, task, view);

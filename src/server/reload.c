@@ -106,6 +106,8 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
         bool changed;
     } fixed[] = {
         {"store.path", strcmp(old->store_path, new->store_path) != 0},
+        {"state_key", strcmp(old->state_key_env ? old->state_key_env : "",
+                             new->state_key_env ? new->state_key_env : "") != 0},
         {"workers", old->workers != new->workers},
         {"proxy.bind", strcmp(old->proxy_bind, new->proxy_bind) != 0},
         {"limits.connections", old->limits.connections != new->limits.connections},

@@ -14,6 +14,7 @@
 #include "audit_settings.h"
 #include "libraries.h"
 #include "reload.h"
+#include "state_key.h"
 #include "store_folder.h"
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
@@ -36,6 +37,7 @@
 struct server {
     uint32_t magic; /* SERVER_MAGIC */
     struct store *store;
+    struct state_keys state_keys;
     struct gateway *gateway;
     struct workers *workers;
     struct admin *admin;
@@ -174,7 +176,8 @@ static bool open_store(struct server *server, const struct config *config,
 {
     char *path = store_folder_path(config);
     bool good = store_folder_check(path, error) &&
-                store_folder_admin_token(config, path, admin->extra_token_sha256, error);
+                store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
+                state_key_load(config, path, &server->state_keys, error);
     if (good) {
         server->store = store_open(path, &(struct store_redaction){.write = redact_ended}, error);
         good = server->store != NULL;
@@ -241,7 +244,7 @@ static bool start(struct server *server, const char *config_path, struct config 
     if (!take_signals(server, error) || !libraries_load(config, error) ||
         !open_store(server, config, &admin, error))
         return false;
-    server->gateway = gateway_create(server->store);
+    server->gateway = gateway_create(server->store, &server->state_keys);
     server->workers = workers_create(server->gateway, config);
     if (!workers_start(server->workers, config, error) ||
         !start_admin(server, config, &admin, error) || !start_notifier(server, config, error))

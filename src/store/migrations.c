@@ -218,6 +218,9 @@ const char *const migration_scripts[] = {
     "CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit WHEN OLD.sequence >"
     " coalesce((SELECT max(sequence) FROM audit_anchor WHERE is_start), 0) BEGIN"
     " SELECT RAISE (ABORT, 'the audit trail is append-only'); END;",
+
+    /* 13 -> 14: the headers of a modern call that repeat its body. They go with the body. */
+    "ALTER TABLE task_request ADD COLUMN mirrored_headers TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -26,12 +26,12 @@ STATEMENT_ROW(TASK_INSERT,
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
     " ?39, ?40)")
 STATEMENT_ROW(REQUEST_INSERT,
-    "INSERT INTO task_request (task, arguments, body, meta, other_params)"
-    " VALUES (?1, ?2, ?3, ?4, ?5)")
+    "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
 STATEMENT_ROW(TASK_GET,
     "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.meta, task_request.other_params,"
-    " task_request.body, task_outcome.body FROM task"
+    " task_request.body, task_outcome.body, task_request.mirrored_headers FROM task"
     " JOIN task_request ON task_request.task = task.sequence"
     " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -60,7 +60,8 @@ STATEMENT_ROW(PAGE_COUNT, "PRAGMA page_count")
 STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
 STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")
 STATEMENT_ROW(REQUEST_END,
-    "UPDATE task_request SET body = x'', arguments = ?2, meta = ?3, other_params = ?4, redacted = ?5"
+    "UPDATE task_request SET body = x'', mirrored_headers = '', arguments = ?2, meta = ?3,"
+    " other_params = ?4, redacted = ?5"
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO session (source, id_digest, version, client_name, client_version,"

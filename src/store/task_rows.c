@@ -73,6 +73,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
     task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 3));
+    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 5);
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
     struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 4);
@@ -165,7 +166,7 @@ size_t task_rows_bytes(const struct task *task)
 {
     return task->request_length + task->outcome_length + strlen(task->arguments) +
            strlen(task->meta) + strlen(task->other_params) + strlen(task->tool) +
-           strlen(task->progress_token);
+           strlen(task->progress_token) + strlen(task->mirrored_headers);
 }
 
 bool task_rows_insert(struct database *database, const struct task *task)
@@ -179,6 +180,7 @@ bool task_rows_insert(struct database *database, const struct task *task)
     database_bind_bytes(row, 3, str_slice(task->request, task->request_length));
     database_bind_text(row, 4, task->meta);
     database_bind_text(row, 5, task->other_params);
+    database_bind_text(row, 6, task->mirrored_headers);
     if (!database_run(row))
         return false;
     return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);
@@ -193,6 +195,7 @@ bool task_rows_end_request(struct database *database, struct task *task, bool is
     database_bind_text(row, 4, task->other_params);
     sqlite3_bind_int(row, 5, is_redacted);
     task_set_request(task, STR_EMPTY);
+    task_set_text(&task->mirrored_headers, STR_EMPTY);
     return database_run(row);
 }
 

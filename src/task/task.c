@@ -18,16 +18,27 @@ struct counted_task {
 
 /* Every text a task owns, but for request and outcome_text, which have lengths. */
 static const size_t texts[] = {
-    offsetof(struct task, source),         offsetof(struct task, owner),
-    offsetof(struct task, session),        offsetof(struct task, principal),
-    offsetof(struct task, tool),           offsetof(struct task, workflow),
-    offsetof(struct task, action),         offsetof(struct task, arguments),
-    offsetof(struct task, progress_token), offsetof(struct task, decided_by),
-    offsetof(struct task, reason),         offsetof(struct task, status_message),
-    offsetof(struct task, upstream_task),  offsetof(struct task, client_name),
-    offsetof(struct task, client_version), offsetof(struct task, decision),
-    offsetof(struct task, rule),           offsetof(struct task, meta),
-    offsetof(struct task, other_params),   offsetof(struct task, refused_credentials),
+    offsetof(struct task, source),
+    offsetof(struct task, owner),
+    offsetof(struct task, session),
+    offsetof(struct task, principal),
+    offsetof(struct task, tool),
+    offsetof(struct task, workflow),
+    offsetof(struct task, action),
+    offsetof(struct task, arguments),
+    offsetof(struct task, progress_token),
+    offsetof(struct task, decided_by),
+    offsetof(struct task, reason),
+    offsetof(struct task, status_message),
+    offsetof(struct task, upstream_task),
+    offsetof(struct task, client_name),
+    offsetof(struct task, client_version),
+    offsetof(struct task, decision),
+    offsetof(struct task, rule),
+    offsetof(struct task, meta),
+    offsetof(struct task, other_params),
+    offsetof(struct task, refused_credentials),
+    offsetof(struct task, mirrored_headers),
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 

@@ -195,14 +195,6 @@ test('30: resources/read of a hidden uri in its second round is denied', async (
   assert.equal(clients(upstream, 'resources/read').length, 1);
 });
 
-test('an approve rule refuses a modern call as long as nothing can wait for it', async (t) => {
-  const { modern, upstream } = await modernScene(t, { rules: [['read', 'approve']], upstream: {} });
-  const answer = await modern().send('tools/call', { name: 'read' });
-  assert.deepEqual([answer.status, answer.message.error.code], [200, -32014]);
-  assert.equal(answer.message.error.data.gate, 'approval');
-  assert.equal(clients(upstream).length, 0);
-});
-
 test('what a listen stream carries is the server\'s, but for resources that are hidden', async (t) => {
   let up;
   const { modern, upstream } = await modernScene(t, { expose: { mode: 'blocklist', tools: ['file:///secret*'] } });

@@ -91,6 +91,10 @@ struct config_auth {
     struct config_exchange exchange; /* with AUTH_UPSTREAM_EXCHANGE */
 };
 
+/* Who owns a task: the holder of the Authorization header; the session; or that holder and, in the
+ * modern era, whoever names the task with credentials that the server accepts. */
+enum config_identity { IDENTITY_AUTHORIZATION, IDENTITY_SESSION, IDENTITY_BEARER_TASK };
+
 /* The eras of the protocol that a source's server speaks: bits; none where it is to be found out.
  */
 enum config_era { CONFIG_ERA_AUTO = 0, CONFIG_ERA_LEGACY = 1, CONFIG_ERA_MODERN = 2 };
@@ -103,7 +107,7 @@ struct config_source {
     char *prefix;      /* or NULL */
     char *description; /* or NULL */
     bool enabled;
-    bool identity_session;      /* `identity: session`: the session owns, not Authorization */
+    enum config_identity identity;
     bool connections_per_owner; /* `connections: per_owner` */
     unsigned eras;              /* CONFIG_ERA_… bits */
     unsigned bridge;            /* BRIDGE_… bits */
@@ -213,6 +217,7 @@ struct config_pseudo {
     char *prefix;
     unsigned only; /* bits of config_pseudo_tool; 0: all */
     int64_t wait_ms, wait_max_ms;
+    int rounds; /* how often a modern client without tasks is asked to repeat a held call */
     int64_t default_ttl_ms, max_ttl_ms;
     int64_t cleanup_interval_ms, completed_retention_ms;
     int64_t max_tasks_per_session;
@@ -276,6 +281,7 @@ struct config {
     size_t workflow_count;
     struct config_strings force_required; /* tool names, file and environment merged */
     char *store_path;
+    char *state_key_env; /* the variable with the state keys, or NULL: the file beside the store */
     bool store_path_is_default;
     int workers;
     char *proxy_bind;

@@ -18,8 +18,10 @@
 struct gateway;
 struct gateway_worker;
 
-/* `store` outlives the gateway. */
-struct gateway *gateway_create(struct store *store);
+struct state_keys; /* taskgate/core/state_seal.h */
+
+/* `store` and the keys of what clients keep for the gateway outlive it. */
+struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys);
 /* After all its workers. NULL is allowed. */
 void gateway_destroy(struct gateway *gateway);
 

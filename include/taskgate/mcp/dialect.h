@@ -24,6 +24,8 @@ struct dialect_error {
     int status;               /* of HTTP */
 };
 
+struct dialect_view;
+
 /* One era toward a client. Immutable. */
 struct dialect {
     enum mcp_era era;
@@ -36,6 +38,9 @@ struct dialect {
     void (*write_result)(struct buffer *out, struct str id, struct str result);
     /* A list's result as it goes to a client, who may keep it for `most_ms`. */
     void (*write_list)(struct buffer *out, struct str result, int64_t most_ms);
+    /* The result of a call that became a task; `immediate` is a text for the model, or empty. */
+    void (*write_create_result)(struct buffer *out, const struct task *task,
+                                const struct dialect_view *view, struct str immediate);
 };
 extern const struct dialect dialect_legacy, dialect_modern;
 
@@ -62,6 +67,9 @@ struct dialect_view {
     bool is_asking;                  /* while it executes: upstream waits for the client's answer */
     int64_t changed_ms;              /* when that last changed; 0 for never */
     struct str pending_elicitations; /* JSON array of seed 001, or empty */
+    /* Of the modern era alone. */
+    int64_t now_ms;            /* wall clock: the poll interval grows while nobody decides */
+    struct str input_requests; /* JSON object of what the server still asks the client; or empty */
 };
 
 /* "input_required", "working", "completed", "failed", "cancelled". */

@@ -12,39 +12,30 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
-#include "taskgate/task/task.h"
+#include "taskgate/mcp/dialect.h"
 
 #define MODERN_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 /* The whole result of tasks/update and tasks/cancel. */
 #define MODERN_ACKNOWLEDGEMENT STR("{\"resultType\":\"complete\"}")
-/* The `data` of -32021 for a request that does not declare the extension. */
-#define MODERN_REQUIRES_TASKS                                                                      \
-    STR("{\"requiredCapabilities\":{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}}")
-
-/* Facts shown of a task that its row does not hold. */
-struct dialect_modern_view {
-    int64_t now_ms;            /* wall clock: the poll interval grows while nobody decides */
-    struct str input_requests; /* JSON object of what the server still asks the client; or empty */
-    int64_t changed_ms;        /* when that last changed; 0 for never */
-};
+/* What -32021 requires of a request that does not declare the extension. */
+#define MODERN_REQUIRES_TASKS STR("{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}")
 
 /* "working", "input_required", "completed", "failed" or "cancelled". A result with isError is
  * `completed` here, although the task's state is failed: the extension calls only a JSON-RPC error
  * a failure. */
-const char *dialect_modern_status(const struct task *task, const struct dialect_modern_view *view);
+const char *dialect_modern_status(const struct task *task, const struct dialect_view *view);
 
 /* The result of a tools/call that became a task. Its status is `working` wherever the task is:
  * clients refuse a new task that has ended. */
 void dialect_modern_write_create_result(struct buffer *out, const struct task *task,
-                                        const struct dialect_modern_view *view);
+                                        const struct dialect_view *view);
 /* The result of tasks/get: the task with its result, error or requests. A result that the server
  * gave without `resultType` gets one; a stored error is verbatim. */
 void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
-                                     const struct dialect_modern_view *view);
+                                     const struct dialect_view *view);
 /* A notifications/tasks message for the listen request of that id (JSON text). */
 void dialect_modern_write_notification(struct buffer *out, const struct task *task,
-                                       const struct dialect_modern_view *view,
-                                       struct str subscription_id);
+                                       const struct dialect_view *view, struct str subscription_id);
 
 /* Whether a request that has these clientCapabilities (JSON text, or empty) declares the
  * extension: its value is an object. */

@@ -69,12 +69,14 @@ struct task {
                                    covers; "" of a task that an older version has stored */
     char definition_digest[65]; /* of the tool's cached definition; "" when unknown */
     char headers_digest[65];    /* of the create's headers (request_headers.h); "" when unknown */
-    char *progress_token;       /* JSON text of the create's token, or "" */
-    bool on_result;             /* executes at the owner's tasks/result only */
-    bool accelerated;           /* started approved */
-    bool keep_task;             /* upstream's own annotation is required: execute with `task` */
-    bool promoted;        /* was a plain call; began executing, and ends when its ttl is over */
-    int64_t retention_ms; /* of a promoted one: how long it is kept after its end, */
+    char *mirrored_headers; /* of the modern era: its headers that repeat the body, as "name:value"
+                               lines; "" of a legacy task, and of one that has ended */
+    char *progress_token;   /* JSON text of the create's token, or "" */
+    bool on_result;         /* executes at the owner's tasks/result only */
+    bool accelerated;       /* started approved */
+    bool keep_task;         /* upstream's own annotation is required: execute with `task` */
+    bool promoted;          /* was a plain call; began executing, and ends when its ttl is over */
+    int64_t retention_ms;   /* of a promoted one: how long it is kept after its end, */
     int64_t expired_retention_ms; /* and after its expiry */
     int64_t ttl_ms;
     int64_t poll_interval_ms;

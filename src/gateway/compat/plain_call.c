@@ -67,11 +67,22 @@ static void on_working(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
+/* The client has no session, and no tools of the gateway's: what it is given is a state to send
+ * back (modern era, patterns/mrtr). */
+static bool is_modern(const struct call *call)
+{
+    return !call->dialect->has_sessions;
+}
+
 static void on_timed_out(struct call *call)
 {
-    struct repeated_call join = join_of(plain_call_of(call));
+    const struct plain_call *plain = plain_call_of(call);
+    struct repeated_call join = join_of(plain);
     repeated_call_set_undelivered(call->worker->gateway, &join);
-    task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
+    if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
+        plain_call_answer_state(call, plain);
+    else
+        task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
 }
 
 /* A client that hears of progress may be held for longer. A client that could never ask again waits
@@ -82,7 +93,7 @@ static void set_patience(struct call *call, const struct plain_call *plain)
     bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
     if (call->is_executed)
         result_wait_set_patience(call, call->patience_ms);
-    else if (plain->key[0] || client_is_shown_tools(call))
+    else if (plain->key[0] || client_is_shown_tools(call) || is_modern(call))
         result_wait_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
     result_wait_open(call);
     if (hears && deferred_response_is(call))
@@ -91,8 +102,8 @@ static void set_patience(struct call *call, const struct plain_call *plain)
 
 static void begin_wait(struct call *call, const struct plain_call *plain)
 {
-    static const struct result_wait_options options = {
-        .ended = on_ended, .timed_out = on_timed_out, .opens_late = true};
+    const struct result_wait_options options = {
+        .ended = on_ended, .timed_out = on_timed_out, .opens_late = !is_modern(call)};
     result_wait_begin_with(call, str_from(plain->id), &options);
 }
 
@@ -171,6 +182,7 @@ static void create(struct call *call)
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
     struct commitment *commitment = memory_alloc(sizeof *commitment);
     char other[TASK_ID_BYTES];
+    task->on_result |= is_modern(call); /* one that left has cancelled, until it comes back */
     memcpy(plain->id, task->id, sizeof plain->id);
     *commitment = (struct commitment){
         .call = call_ref(call),
@@ -202,7 +214,7 @@ static bool may_join(const struct plain_call *plain, const struct task *task)
     struct repeated_call join = join_of(plain);
     char id[TASK_ID_BYTES];
     bool is_undelivered = false;
-    if (task->state == TASK_PENDING)
+    if (task->state == TASK_PENDING || plain->has_state)
         return true;
     if (task_state_is_terminal(task->state))
         return repeated_call_take(plain->gateway, &join);
@@ -215,6 +227,8 @@ static void join_task(struct call *call, struct task *task)
     struct plain_call *plain = plain_call_of(call);
     plain->is_late = task->state != TASK_PENDING;
     plain->task = task_ref(task);
+    if (plain->has_state) /* the call that made it was the same but for the state */
+        repeated_call_digest(task->definition_digest, task->request_digest, plain->digest);
     if (task_state_is_terminal(task->state)) {
         on_ended(call, task);
         return;
@@ -236,6 +250,8 @@ static void on_read(void *context, const struct store_reply *reply)
         task_create_answer_refused(call, STORE_FAILED);
     } else if (reply->task && call_owns(call, reply->task) && may_join(plain, reply->task)) {
         join_task(call, reply->task);
+    } else if (plain->has_state) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
     } else {
         repeated_call_forget(plain->gateway, &earlier);
         end_wait(call);
@@ -311,7 +327,9 @@ static void begin(struct call *call)
     bool is_undelivered;
     inbox_key_of_call(call, plain->key);
     inbox_touch(plain->gateway, str_from(plain->key));
-    if (!plain->key[0])
+    if (plain->has_state)
+        join(call, plain->state.id);
+    else if (!plain->key[0])
         create(call);
     else if (repeated_call_find(plain->gateway, str_from(plain->key), plain->digest, id,
                                 &is_undelivered))
@@ -331,6 +349,17 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     plain->accelerated = accelerated;
     request_parts_digest(&call->envelope, request_digest);
     repeated_call_digest(tool->digest, request_digest, plain->digest);
+    call_part_add(call, &plain->part, &plain_call_kind);
+    credential_check_then(call, begin);
+}
+
+void plain_call_go_on(struct call *call, const struct request_state *state)
+{
+    struct plain_call *plain = memory_alloc(sizeof *plain);
+    plain->gateway = call->worker->gateway;
+    plain->has_state = true;
+    plain->state = *state;
+    call_find_tool(call, call_tool(call), &plain->tool);
     call_part_add(call, &plain->part, &plain_call_kind);
     credential_check_then(call, begin);
 }

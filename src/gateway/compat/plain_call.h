@@ -11,6 +11,10 @@
 /* Answers the call, now or later, once upstream has accepted its client. */
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,
                             const struct catalog_tool *tool, bool accelerated);
+/* Answers a call that was held before, and that its client has repeated with the state it was given
+ * (request_state_open()): it waits for the task of the earlier one. */
+struct request_state;
+void plain_call_go_on(struct call *call, const struct request_state *state);
 /* Whether the client has left the same forwarded call before. If it has, the call is answered, now
  * or later: by the task that the earlier call has become, or by `forward` if it cannot join that
  * task. */

@@ -1,8 +1,11 @@
 /* The answers to a plain call that is a task: the outcome in time, a late outcome, or what is
  * pending. */
+#include <string.h>
+
 #include "answer.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
@@ -72,7 +75,9 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
 {
     struct buffer message;
     buffer_init(&message);
-    bool is_late = plain->is_late, is_result = has_result(task);
+    bool is_modern =
+        !call->dialect->has_sessions; /* its answer is the outcome, whenever it comes */
+    bool is_late = plain->is_late && !is_modern, is_result = has_result(task);
     count_wait(is_late ? "late" : "in_time");
     dialect_write_task_answer(&message, call->envelope.id, task);
     if (!is_result)
@@ -89,6 +94,28 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
 }
 
 /* ---- what is pending ---- */
+
+#define UNDECIDED_GRACE_MS 60000 /* the client may come back for the expiry itself */
+#define UNDER_WAY_MS 600000
+
+/* Some clients take a result without the member `inputRequests` for a final one. */
+void plain_call_answer_state(struct call *call, const struct plain_call *plain)
+{
+    const struct task *task = plain->task;
+    struct request_state next = {.round = plain->state.round + 1};
+    struct buffer result;
+    buffer_init(&result);
+    memcpy(next.id, plain->id, sizeof next.id);
+    next.until_ms = task->state == TASK_PENDING ? task->decide_by_ms + UNDECIDED_GRACE_MS
+                                                : clock_now_ms() + UNDER_WAY_MS;
+    count_wait("state");
+    buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":{},"
+                                "\"requestState\":");
+    request_state_write(call, &next, &result);
+    buffer_append_char(&result, '}');
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+}
 
 static void write_advice(struct buffer *out, const struct call *call,
                          const struct plain_call *plain)

@@ -5,6 +5,7 @@
 #include "plain_call.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
+#include "request/request_state.h"
 #include "state/tool_catalog.h"
 
 struct plain_call {
@@ -21,6 +22,8 @@ struct plain_call {
     bool is_late;           /* it had been decided when this call came */
     bool is_told;           /* the client has the outcome */
     int attempts;
+    bool has_state; /* the client has sent back what it was given; `state` has it opened */
+    struct request_state state;
     call_step forward; /* of a call that is forwarded unless it joins: how it goes up; else NULL */
 };
 
@@ -28,6 +31,8 @@ struct plain_call {
 /* The task has ended. */
 void plain_call_answer_outcome(struct call *call, const struct plain_call *plain,
                                const struct task *task);
+/* It has not, and the client is asked to repeat the call: modern ones do so at once. */
+void plain_call_answer_state(struct call *call, const struct plain_call *plain);
 /* It has not; `working` holds the client's tasks that have not. */
 void plain_call_answer_pending(struct call *call, const struct plain_call *plain,
                                const struct store_reply *working);

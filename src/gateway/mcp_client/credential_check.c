@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "credential_check.h"
+#include "modern_request.h"
 #include "request/call_part.h"
 #include "rpc_call.h"
 #include "state/accepted_pairs.h"
@@ -42,8 +43,21 @@ static void on_known_pair(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* The server has answered with HTTP 200 and an error, or with no answer to a ping. It has not
- * accepted this client. */
+/* What a server is asked. A modern one knows no ping, and may tell anybody who asks what it is
+ * (`server/discover`): its list of tools is what it shows to those only whom it accepts. */
+struct question {
+    const char *method, *spoken;
+};
+
+static const struct question *question_of(const struct call *call)
+{
+    static const struct question ping = {"ping", "a ping"};
+    static const struct question list = {"tools/list", "tools/list"};
+    return call->dialect->has_sessions ? &ping : &list;
+}
+
+/* The server has answered with HTTP 200 and an error, or with no answer to the question. It has
+ * not accepted this client. */
 static void answer_unvouched(struct call *call, const struct rpc_call_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
@@ -52,11 +66,11 @@ static void answer_unvouched(struct call *call, const struct rpc_call_reply *rep
     buffer_append_text(&details, "upstream does not vouch for this session and token: ");
     if (error.length > 0)
         buffer_append_format(
-            &details, "it answers a ping with the error %.*s",
+            &details, "it answers %s with the error %.*s", question_of(call)->spoken,
             (int)(error.length < MOST_QUOTED_BYTES ? error.length : MOST_QUOTED_BYTES),
             error.bytes);
     else
-        buffer_append_text(&details, "it answers a ping with no result");
+        buffer_append_format(&details, "it answers %s with no result", question_of(call)->spoken);
     struct jsonrpc_error_data data = {.details = buffer_str(&details)};
     call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
     buffer_finish(&details);
@@ -109,6 +123,22 @@ static void on_pong(void *context, const struct rpc_call_reply *reply)
     }
 }
 
+static void write_question(struct call *call, struct headers *headers, struct buffer *body,
+                           struct buffer *id)
+{
+    struct headers own;
+    headers_init(&own, false);
+    headers_from_call(&own, call);
+    headers_add_all(headers, &own);
+    if (call->dialect->has_sessions) {
+        rpc_call_write_request(body, id, question_of(call)->method, STR_EMPTY);
+    } else {
+        modern_request_set_headers(headers, question_of(call)->method);
+        modern_request_write(body, id, question_of(call)->method, STR_EMPTY);
+    }
+    headers_finish(&own);
+}
+
 void credential_check_then(struct call *call, call_step next)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_pong};
@@ -122,9 +152,8 @@ void credential_check_then(struct call *call, call_step next)
     }
     struct headers headers;
     struct buffer body = {0}, id = {0};
-    headers_init(&headers, false);
-    headers_from_call(&headers, call);
-    rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
+    headers_init(&headers, true);
+    write_question(call, &headers, &body, &id);
     struct rpc_call_options options = {
         .source = call->source,
         .snapshot = call->snapshot,
@@ -133,7 +162,9 @@ void credential_check_then(struct call *call, call_step next)
         .id = buffer_str(&id),
         .silence_ms = PING_SILENCE_MS,
         .total_ms = PING_SILENCE_MS,
-        .most_bytes = PING_MOST_BYTES,
+        .most_bytes = call->dialect->has_sessions
+                          ? PING_MOST_BYTES
+                          : (size_t)call->snapshot->config->limits.result_bytes,
     };
     call->next = next;
     struct verification *verification = memory_alloc(sizeof *verification);

@@ -143,7 +143,7 @@ static bool passes_principal_rate(struct gateway *gateway, struct http_exchange 
     if (per_second <= 0)
         return true;
     struct str token = STR_EMPTY, session = http_header(exchange, "mcp-session-id");
-    if (!source->identity_session)
+    if (source->identity != IDENTITY_SESSION)
         token = http_header(exchange, "authorization");
     char digest[DIGEST_HEX_BYTES];
     if (token.length > 0)

@@ -8,6 +8,7 @@
 #include "relay/relay.h"
 #include "request/call_part.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
@@ -17,17 +18,25 @@
 #define RESOURCE_UPDATED "notifications/resources/updated"
 
 struct listening {
+    uint32_t magic; /* LISTENING_MAGIC */
     struct call_part part;
     struct call *call;
     struct loop_timer end; /* when the token ends that the request was let in with */
     bool hears_of_tools;   /* the server has acknowledged toolsListChanged */
 };
+#define LISTENING_MAGIC 0x4757580e
+
+static inline struct listening *listening_from(void *context)
+{
+    return MAGIC_CAST(struct listening, LISTENING_MAGIC, context);
+}
 
 static void drop(struct call *call, void *object)
 {
     struct listening *listening = object;
     (void)call;
     loop_timer_stop(&listening->end);
+    MAGIC_CLEAR(listening);
     free(listening);
 }
 
@@ -71,7 +80,7 @@ static void end_gracefully(struct call *call)
 
 static void on_token_end(void *context)
 {
-    const struct listening *listening = context;
+    const struct listening *listening = listening_from(context);
     if (relay_is_under_way(listening->call))
         end_gracefully(listening->call);
 }
@@ -84,6 +93,7 @@ void listen_handle(struct call *call)
         return;
     }
     struct listening *listening = memory_alloc(sizeof *listening);
+    MAGIC_SET(listening, LISTENING_MAGIC);
     listening->call = call;
     listening->hears_of_tools = false;
     loop_timer_init(&listening->end, call->worker->loop, on_token_end, listening);

@@ -1,13 +1,17 @@
 /* `tools/call` of a modern client: the gates of every call, then it goes up, or is refused. Each
  * round of a conversation with the server is a whole call, which is judged anew. `params.task`
  * means nothing in this era. */
+#include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "methods.h"
 #include "parameter_check.h"
 #include "relay/relay.h"
+#include "request/request_state.h"
+#include "run/task_create.h"
 #include "state/tool_catalog.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
 #include "tool_judgement.h"
 
 void modern_refuse_params(struct call *call, const char *why)
@@ -28,6 +32,8 @@ bool modern_has_good_rounds(struct call *call)
     else if (envelope->input_responses.length > 0 &&
              json_type(envelope->input_responses) != JSON_OBJECT)
         modern_refuse_params(call, "params.inputResponses must be an object");
+    else if (request_state_is_ours(call) && call->method->treatment != MCP_TOOLS_CALL)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
     else
         return true;
     return false;
@@ -41,6 +47,28 @@ static void forward(struct call *call)
     relay_start(call, &options);
 }
 
+static void become_task(struct call *call, const struct tool_judgement *judgement)
+{
+    if (!tool_judgement_is_shown_whole(call))
+        return;
+    tool_judgement_tell(call, judgement, false, true);
+    if (dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
+        task_create_from_call(call, &judgement->decision, &judgement->tool, false);
+    else
+        plain_call_become_task(call, &judgement->decision, &judgement->tool, false);
+}
+
+/* The call was held before. Its rule may be another one now, but what was begun is not begun anew:
+ * its task says how it goes on. */
+static void go_on(struct call *call)
+{
+    struct request_state state;
+    if (request_state_open(call, &state))
+        plain_call_go_on(call, &state);
+    else
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
+}
+
 static void judge(struct call *call)
 {
     struct tool_judgement judgement = {
@@ -52,14 +80,20 @@ static void judge(struct call *call)
     if (!tool_judgement_passes_gates(call, &judgement) ||
         !tool_judgement_passes_arguments(call, &judgement))
         return;
+    if (request_state_is_ours(call)) {
+        go_on(call);
+        return;
+    }
     policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+    if (decision->action == ACTION_APPROVE) {
+        become_task(call, &judgement);
+        return;
+    }
     tool_judgement_tell(call, &judgement, false, false);
     if (decision->action == ACTION_FORWARD)
         forward(call);
-    else if (decision->action == ACTION_DENY)
-        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
     else
-        tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_APPROVAL);
+        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
 }
 
 void modern_call_handle(struct call *call)
@@ -69,7 +103,7 @@ void modern_call_handle(struct call *call)
     if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call) ||
         !parameter_check_passes(call))
         return;
-    if (tool_judgement_is_plain(call, &request, &decision)) {
+    if (!request_state_is_ours(call) && tool_judgement_is_plain(call, &request, &decision)) {
         const struct decision_log_entry entry = {.snapshot = call->snapshot,
                                                  .request = &request,
                                                  .decision = &decision,

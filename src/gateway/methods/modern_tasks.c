@@ -1,24 +1,147 @@
-/* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663). */
+/* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663): ids that begin
+ * with tg_ are answered here, all others go to the server. */
+#include "mcp_client/credential_check.h"
 #include "methods.h"
+#include "own_task.h"
 #include "relay/relay.h"
+#include "run/execution.h"
+#include "run/execution_modern.h"
+#include "run/task_rounds.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 
-/* Ids of the gateway's own begin so, and never go up. */
-#define OWN_PREFIX "tg_"
+/* ---- tasks/get ---- */
+
+static void answer_task(struct call *call, const struct task *task)
+{
+    struct task_rounds *rounds = call->worker->gateway->task_rounds;
+    struct dialect_view view = {.now_ms = clock_now_ms()};
+    struct buffer result, requests;
+    buffer_init(&result);
+    buffer_init(&requests);
+    if (task->state == TASK_EXECUTING)
+        task_rounds_show(rounds, str_from(task->id), &requests, &view.changed_ms);
+    view.input_requests = buffer_str(&requests);
+    dialect_modern_write_get_result(&result, task, &view);
+    call_answer_result(call, buffer_str(&result));
+    buffer_finish(&requests);
+    buffer_finish(&result);
+}
+
+/* The store is told, too, and answers later. */
+static void answer_not_run(struct call *call, const struct task *task)
+{
+    struct task *told = task_copy(task);
+    if (told->state == TASK_APPROVED)
+        task_set_text(&told->status_message, STR(EXECUTION_OTHER_HEADERS));
+    answer_task(call, told);
+    task_unref(told);
+}
+
+/* The extension has no tasks/result: a poll is what wants the result. */
+static void on_get(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
+    if (task && execution_offer(call, task, true))
+        answer_task(call, task);
+    else if (task)
+        answer_not_run(call, task);
+    call_unref(call);
+}
+
+/* ---- tasks/update ---- */
+
+/* Keys that are unknown or answered count for nothing, and are acknowledged. */
+static void on_update(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
+    if (task) {
+        execution_modern_answer(call->worker, task, call->envelope.input_responses);
+        call_answer_result(call, MODERN_ACKNOWLEDGEMENT);
+    }
+    call_unref(call);
+}
+
+/* ---- tasks/cancel ---- */
+
+/* A task that has ended is acknowledged as well. */
+static void on_cancelled(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    if (call->exchange) {
+        if (reply->status == STORE_NOT_FOUND)
+            own_task_answer_unknown(call);
+        else if (reply->status == STORE_FAILED)
+            own_task_answer_no_store(call);
+        else
+            call_answer_result(call, MODERN_ACKNOWLEDGEMENT);
+    }
+    call_unref(call);
+}
+
+static void on_cancel(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
+    if (task && task_state_is_terminal(task->state)) {
+        call_answer_result(call, MODERN_ACKNOWLEDGEMENT);
+    } else if (task) {
+        struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
+        struct store_actor actor = {"client", call->owner};
+        store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
+                          call_to_store(call, on_cancelled));
+    }
+    call_unref(call);
+}
+
+/* ---- all three ---- */
+
+static void read_task(struct call *call)
+{
+    switch (call->method->treatment) {
+    case MCP_TASKS_UPDATE:
+        own_task_read(call, on_update);
+        break;
+    case MCP_TASKS_CANCEL:
+        own_task_read(call, on_cancel);
+        break;
+    default:
+        own_task_read(call, on_get);
+    }
+}
+
+/* The server must accept who asks before anything is said of a task. */
+static void verify(struct call *call)
+{
+    credential_check_then(call, read_task);
+}
+
+static void handle_own(struct call *call)
+{
+    bool is_update = call->method->treatment == MCP_TASKS_UPDATE;
+    if (is_update && json_type(call->envelope.input_responses) != JSON_OBJECT) {
+        modern_refuse_params(call, "params.inputResponses must be an object");
+        return;
+    }
+    call_identify(call);
+    call_with_facts(call, verify);
+}
 
 void modern_task_handle(struct call *call)
 {
     const struct relay_options options = {0};
     struct str id = call->envelope.task_id.text;
-    struct jsonrpc_error_data data = {
-        .required_capabilities = STR("{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}")};
+    struct jsonrpc_error_data data = {.required_capabilities = MODERN_REQUIRES_TASKS};
     if (!dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
         call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &data);
     else if (!id.bytes)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
                           NULL);
-    else if (str_starts_with(id, STR(OWN_PREFIX)))
-        call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
+    else if (task_id_is_ours(id))
+        handle_own(call);
     else
         relay_start(call, &options);
 }

@@ -5,6 +5,7 @@
 #include "input/input_request.h"
 #include "mcp_client/credential_check.h"
 #include "methods.h"
+#include "own_task.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "run/execution.h"
@@ -14,37 +15,6 @@
 #include "taskgate/json/text.h"
 
 #define ELICITATION_RESPONSE "io.modelcontextprotocol/elicitation-response"
-
-static void answer_unknown(struct call *call)
-{
-    call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
-}
-
-static void answer_no_store(struct call *call)
-{
-    struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
-                                      .retry_after = 5};
-    call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
-}
-
-/* The store reads an id up to its NUL: the one asked for must be the whole of the task's. */
-static bool is_asked_for(const struct call *call, const struct task *task)
-{
-    return task && str_equal(str_from(task->id), call->envelope.task_id.text) &&
-           call_owns(call, task);
-}
-
-/* The task of the reply, if there is one and it is this client's; else the call is answered. */
-static struct task *owned_task(struct call *call, const struct store_reply *reply)
-{
-    if (reply->status == STORE_FAILED)
-        answer_no_store(call);
-    else if (!is_asked_for(call, reply->task))
-        answer_unknown(call);
-    else
-        return reply->task;
-    return NULL;
-}
 
 /* Upstream's own tasks go there; for ours the session must be known and accepted first. */
 static void route(struct call *call, call_step ours)
@@ -58,12 +28,6 @@ static void route(struct call *call, call_step ours)
         relay_start(call, &options);
     else
         call_with_facts(call, ours);
-}
-
-static void read_task(struct call *call, store_callback callback)
-{
-    store_task_get(call->worker->gateway->store, call->envelope.task_id.text,
-                   call_to_store(call, callback));
 }
 
 /* ---- tasks/get ---- */
@@ -106,7 +70,7 @@ static void answer_not_run(struct call *call, const struct task *task)
 static void on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct task *task = call->exchange ? owned_task(call, reply) : NULL;
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
     if (task && take_elicitation_response(call, task)) {
         if (execution_offer(call, task, false))
             answer_task(call, task);
@@ -118,7 +82,7 @@ static void on_get(void *context, const struct store_reply *reply)
 
 static void get(struct call *call)
 {
-    read_task(call, on_get);
+    own_task_read(call, on_get);
 }
 
 static void verify_get(struct call *call)
@@ -138,12 +102,12 @@ static void on_result(void *context, const struct store_reply *reply)
     struct call *call = call_from(context);
     struct task *task = NULL;
     if (call->exchange) {
-        if (reply->status != STORE_FAILED && is_asked_for(call, reply->task))
+        if (reply->status != STORE_FAILED && own_task_is_asked_for(call, reply->task))
             task = reply->task;
         else if (reply->status == STORE_FAILED)
-            answer_no_store(call);
+            own_task_answer_no_store(call);
         else
-            answer_unknown(call);
+            own_task_answer_unknown(call);
     }
     if (task && task_state_is_terminal(task->state)) {
         result_wait_answer(call, task);
@@ -160,7 +124,7 @@ static void on_result(void *context, const struct store_reply *reply)
 static void result(struct call *call)
 {
     result_wait_begin(call, call->envelope.task_id.text);
-    read_task(call, on_result);
+    own_task_read(call, on_result);
 }
 
 static void verify_result(struct call *call)
@@ -184,9 +148,9 @@ static void on_cancelled(void *context, const struct store_reply *reply)
         else if (reply->status == STORE_CONFLICT)
             call_answer_error(call, JSONRPC_TASK_TERMINAL, STR_EMPTY, NULL);
         else if (reply->status == STORE_NOT_FOUND)
-            answer_unknown(call);
+            own_task_answer_unknown(call);
         else
-            answer_no_store(call);
+            own_task_answer_no_store(call);
     }
     call_unref(call);
 }
@@ -194,7 +158,7 @@ static void on_cancelled(void *context, const struct store_reply *reply)
 static void on_cancel(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct task *task = call->exchange ? owned_task(call, reply) : NULL;
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
     if (task) {
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
         struct store_actor actor = {"client", call->owner};
@@ -206,7 +170,7 @@ static void on_cancel(void *context, const struct store_reply *reply)
 
 static void cancel(struct call *call)
 {
-    read_task(call, on_cancel);
+    own_task_read(call, on_cancel);
 }
 
 static void verify_cancel(struct call *call)

@@ -7,6 +7,9 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 
+/* A longer one is not repeated in the answer. */
+#define MOST_KEY_BYTES 64
+
 bool tool_judgement_is_well_formed(struct call *call)
 {
     struct str arguments = call->envelope.arguments.raw;
@@ -116,5 +119,30 @@ bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgem
         return true;
     error_prefix(&error, "params.arguments");
     call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+    return false;
+}
+
+/* Approvers are shown params. They would never see a member beside it. */
+static void refuse_unknown_member(struct call *call)
+{
+    struct buffer key, details;
+    buffer_init(&key);
+    buffer_init(&details);
+    json_decode_string(call->envelope.unknown_member, &key);
+    buffer_append_text(&details, "a call that becomes a task has no members beside jsonrpc, id, "
+                                 "method and params");
+    if (key.length <= MOST_KEY_BYTES)
+        buffer_append_format(&details, "; this one has \"%.*s\"", STR_ARGS(buffer_str(&key)));
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&details)};
+    call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &data);
+    buffer_finish(&details);
+    buffer_finish(&key);
+}
+
+bool tool_judgement_is_shown_whole(struct call *call)
+{
+    if (call->envelope.unknown_member.length == 0)
+        return true;
+    refuse_unknown_member(call);
     return false;
 }

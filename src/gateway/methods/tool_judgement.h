@@ -29,6 +29,8 @@ bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgemen
 bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judgement);
 /* Arguments that two readers could see differently. False when the call is answered. */
 bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgement *judgement);
+/* Whether the message has nothing that approvers are not shown. False when the call is answered. */
+bool tool_judgement_is_shown_whole(struct call *call);
 /* The record of the decision. */
 void tool_judgement_tell(struct call *call, const struct tool_judgement *judgement, bool is_hidden,
                          bool becomes_task);

@@ -17,11 +17,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
-#include "taskgate/json/text.h"
 #include "tool_judgement.h"
-
-/* A longer one is not repeated in the answer. */
-#define MOST_KEY_BYTES 64
 
 /* As if nobody had made the same call before. */
 static void forward_anew(struct call *call)
@@ -105,30 +101,11 @@ static bool passes_rules(struct call *call, struct tool_judgement *judgement)
     return tool_judgement_passes_arguments(call, judgement);
 }
 
-/* Approvers are shown params. They would never see a member beside it. */
-static void refuse_unknown_member(struct call *call)
-{
-    struct buffer key, details;
-    buffer_init(&key);
-    buffer_init(&details);
-    json_decode_string(call->envelope.unknown_member, &key);
-    buffer_append_text(&details, "a call that becomes a task has no members beside jsonrpc, id, "
-                                 "method and params");
-    if (key.length <= MOST_KEY_BYTES)
-        buffer_append_format(&details, "; this one has \"%.*s\"", STR_ARGS(buffer_str(&key)));
-    struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&details)};
-    call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &data);
-    buffer_finish(&details);
-    buffer_finish(&key);
-}
-
 static void become_task(struct call *call, const struct tool_judgement *judgement, bool accelerated,
                         bool is_plain)
 {
-    if (call->envelope.unknown_member.length > 0) {
-        refuse_unknown_member(call);
+    if (!tool_judgement_is_shown_whole(call))
         return;
-    }
     tool_judgement_tell(call, judgement, false, true);
     if (is_plain)
         plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);

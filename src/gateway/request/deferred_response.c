@@ -124,11 +124,13 @@ void deferred_response_open(struct call *call)
     struct http_header headers[] = {
         {STR("content-type"), STR("text/event-stream")},
         {STR("cache-control"), STR("no-cache")},
+        {STR("x-accel-buffering"), STR("no")}, /* which the modern era asks for */
     };
+    size_t count = call->dialect->has_sessions ? 2 : 3;
     if (deferred->is_stream || !deferred_response_may_stream(call))
         return;
     deferred->is_stream = true;
-    http_stream_start(call->exchange, 200, headers, 2, -1);
+    http_stream_start(call->exchange, 200, headers, count, -1);
     http_stream_flush(call->exchange);
     token_clock_start(call, NULL);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);

@@ -99,6 +99,7 @@ void request_headers_digest(const struct http_exchange *exchange, char hex[DIGES
     size_t count = 0;
     headers_init(&headers, false);
     headers_from_client(&headers, exchange);
+    headers_drop(&headers, HTTP_NAME_MIRRORS_BODY); /* each request has its own */
     buffer_init(&text);
     struct line *lines = memory_alloc_array(headers.count + 1, sizeof *lines);
     for (size_t i = 0; i < headers.count; i++) {

@@ -18,7 +18,7 @@ void request_headers_destroy(struct request_headers *table);
 
 /* The digest that the store keeps of the create: of its end-to-end headers but the credentials,
  * and but those that differ between calls of one client (Accept, User-Agent, Last-Event-ID,
- * MCP-Protocol-Version, the trace context). */
+ * MCP-Protocol-Version, the trace context, what repeats a modern body). */
 void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES]);
 /* Keeps the headers of the create, for a session by its client_key_of_session(). */
 void request_headers_keep(struct request_headers *table, struct str id, struct str session_key,

@@ -15,11 +15,14 @@ static void read_meta(struct buffer *out, struct str meta)
         buffer_append(out, meta); /* no object, and shown as it is */
 }
 
-/* The task field says how the call is made, and not what it does. */
-static void read_other_params(struct buffer *out, struct str params)
+/* The task field says how a legacy call is made, and not what it does. In a modern call it is a
+ * member like any other, and goes up. */
+static void read_other_params(struct buffer *out, const struct envelope *envelope)
 {
-    static const char *const known[] = {"name", "arguments", "task", "_meta"};
-    json_write_other_members(out, params, known, sizeof known / sizeof *known);
+    static const char *const known[] = {"name", "arguments", "_meta", "task"};
+    size_t count = sizeof known / sizeof *known;
+    bool is_modern = envelope->reserved.version.length > 0;
+    json_write_other_members(out, envelope->params, known, is_modern ? count - 1 : count);
 }
 
 static void digest(struct request_parts *parts, const struct envelope *envelope)
@@ -45,7 +48,7 @@ void request_parts_read(struct request_parts *parts, const struct envelope *enve
     buffer_init(&parts->meta);
     buffer_init(&parts->other_params);
     read_meta(&parts->meta, envelope->meta.raw);
-    read_other_params(&parts->other_params, envelope->params);
+    read_other_params(&parts->other_params, envelope);
     digest(parts, envelope);
 }
 

@@ -27,10 +27,12 @@ struct quota;
 struct rate_limit;
 struct request_headers;
 struct rewritten_lists;
+struct state_keys;
 struct sessions;
 struct shadow;
 struct source_eras;
 struct task_aliases;
+struct task_rounds;
 struct token_check;
 struct token_exchanges;
 struct token_worker;
@@ -38,6 +40,7 @@ struct token_worker;
 struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
+    const struct state_keys *state_keys;   /* of what clients keep for the gateway */
     struct sessions *sessions;             /* state/session_table.h */
     struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
     struct catalog *catalog;
@@ -53,6 +56,7 @@ struct gateway {
     struct request_headers *request_headers; /* of calls that are tasks */
     struct token_check *token_check;         /* request/token_check.h */
     struct task_aliases *task_aliases;       /* which of ours each is, while it is followed */
+    struct task_rounds *task_rounds;         /* what servers ask clients of modern tasks */
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */

@@ -6,9 +6,11 @@
 #include "decision/task_binding.h"
 #include "execution_internal.h"
 #include "request/broadcast.h"
+#include "request/mirrored_headers.h"
 #include "request/request_headers.h"
 #include "result_wait.h"
 #include "task_aliases.h"
+#include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -34,8 +36,10 @@ static bool leave(struct execution *execution, enum invocation_state to)
         atomic_fetch_sub(&gateway->in_flight, 1);
     if (base->server_task)
         task_aliases_remove(gateway->task_aliases, base->audience.key, base->server_task);
-    if (had_begun)
+    if (had_begun) {
         input_end_task(base->worker, base->task);
+        task_rounds_forget(gateway->task_rounds, str_from(base->id));
+    }
     if (execution->own_session)
         execution_session_close(execution);
     return true;
@@ -69,6 +73,7 @@ static void destroy(struct invocation *invocation)
     struct execution *execution = execution_from(invocation);
     execution_token_finish(execution);
     MAGIC_CLEAR(execution);
+    buffer_finish(&execution->server_state);
     free(execution);
 }
 
@@ -104,6 +109,8 @@ static struct execution *hold(const struct call *call, const struct task *task)
     if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
                               task->headers_digest, call->exchange, &headers))
         return NULL;
+    if (*task->mirrored_headers)
+        mirrored_headers_restore(&headers, str_from(task->mirrored_headers));
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;
@@ -208,7 +215,9 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
 /* The owner or an operator has cancelled the task. The server is told. */
 static void stop(struct execution *execution)
 {
-    if (execution->base.server_task) {
+    if (execution->base.task && *execution->base.task->mirrored_headers) {
+        execution_modern_cancel(execution);
+    } else if (execution->base.server_task) {
         execution_task_cancel(execution);
     } else if (execution->base.rpc && execution->base.request_id.length > 0) {
         struct buffer body;

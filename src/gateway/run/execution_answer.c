@@ -1,6 +1,7 @@
 /* How an approved call ends: with the server's answer, with its refusal of the credentials, or with
  * an error of the gateway's own. */
 #include "execution_internal.h"
+#include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -9,8 +10,10 @@ static void store(struct execution *execution, enum invocation_state state)
 {
     struct invocation *base = &execution->base;
     base->rpc = NULL;
-    if (invocation_has_begun(base))
+    if (invocation_has_begun(base)) {
         input_end_task(base->worker, base->task);
+        task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
+    }
     if (!invocation_move(base, state)) {
         execution_end(execution);
         return;
@@ -18,6 +21,11 @@ static void store(struct execution *execution, enum invocation_state state)
     log_info("Call executed", LOG_TEXT("task", base->id),
              LOG_TEXT("state", task_state_name(base->outcome.change.to)));
     invocation_store(base);
+}
+
+void execution_store_outcome(struct execution *execution)
+{
+    store(execution, INVOCATION_STORING);
 }
 
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details)
@@ -74,9 +82,12 @@ void execution_answered(struct execution *execution, const struct rpc_call_reply
     base->rpc = NULL;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+    if (execution_modern_takes(execution, reply))
+        return;
     if (may_be_task && execution_task_follow(execution, json_member(reply->message, "result")))
         return;
-    if (!is_answer && is_refusal(reply->status) && !base->server_task) {
+    if (!is_answer && is_refusal(reply->status) && !base->server_task &&
+        !execution->is_conversation) {
         execution_token_refused(execution);
         back_to_approved(execution);
         return;

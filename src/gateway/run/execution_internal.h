@@ -16,6 +16,11 @@ struct execution {
     struct token_trade *trade;      /* while it is being exchanged; only at OFFERED */
     void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
+    /* Of a modern call (execution_modern.c). */
+    bool is_conversation;       /* the server has answered that it requires input */
+    int64_t rounds;             /* in which the client was asked */
+    struct buffer server_state; /* the server's requestState, JSON text; empty: it gave none */
+    int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
 };
 #define EXECUTION_MAGIC 0x4757580d
 
@@ -57,10 +62,26 @@ void execution_fail(struct execution *execution, enum jsonrpc_error error, const
 /* The call is not what was approved: nothing is sent. */
 void execution_refuse(struct execution *execution, enum jsonrpc_error error);
 
+/* Stores what base.outcome says, and ends. */
+void execution_store_outcome(struct execution *execution);
+
+/* ---- execution_modern.c: rounds of questions, and tasks of a modern server's own ---- */
+/* True when the answer is no outcome yet, and is taken care of. */
+bool execution_modern_takes(struct execution *execution, const struct rpc_call_reply *reply);
+/* The call is given up. A task of the server's is cancelled; what else it does ends with the
+ * stream. */
+void execution_modern_cancel(struct execution *execution);
+
 /* ---- execution_upstream.c: what is sent, and what upstream says meanwhile ---- */
 /* Sends the call itself. */
 void execution_send(struct execution *execution);
-/* Asks upstream with the held credentials. */
+/* Sends it again, with the answers to the server's requests (JSON object, or empty) and the
+ * server's requestState (JSON text, or empty) in the place of what the client's own request had. */
+void execution_send_round(struct execution *execution, struct str answers, struct str state);
+/* Asks upstream with the held credentials, or with headers made of them. */
+void execution_start_rpc_with(struct execution *execution, const struct headers *headers,
+                              struct str body, struct str id,
+                              const struct rpc_call_callbacks *callbacks);
 void execution_start_rpc(struct execution *execution, struct str body, struct str id,
                          const struct rpc_call_callbacks *callbacks);
 /* How long upstream may be silent now, for what is being asked. */

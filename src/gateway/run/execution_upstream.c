@@ -28,16 +28,24 @@ static int64_t silence_limit_ms(const struct execution *execution)
                : execution->base.snapshot->config->times.execution_timeout_ms;
 }
 
-void execution_start_rpc(struct execution *execution, struct str body, struct str id,
-                         const struct rpc_call_callbacks *callbacks)
+void execution_start_rpc_with(struct execution *execution, const struct headers *headers,
+                              struct str body, struct str id,
+                              const struct rpc_call_callbacks *callbacks)
 {
     struct invocation *base = &execution->base;
     struct rpc_call_options options = invocation_rpc_options(base);
+    options.headers = headers;
     options.body = body;
     options.id = id;
     options.silence_ms = silence_limit_ms(execution);
     options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
     base->rpc = rpc_call_start(base->worker, &options, callbacks, execution);
+}
+
+void execution_start_rpc(struct execution *execution, struct str body, struct str id,
+                         const struct rpc_call_callbacks *callbacks)
+{
+    execution_start_rpc_with(execution, &execution->base.headers, body, id, callbacks);
 }
 
 static void on_reply(void *context, const struct rpc_call_reply *reply)
@@ -68,30 +76,78 @@ static void add_task(struct buffer *body, const struct task *task)
     *body = whole;
 }
 
-static void write_body(struct buffer *body, const struct task *task, struct str id)
+static bool is_modern(const struct execution *execution)
 {
+    return *execution->base.task->mirrored_headers != '\0';
+}
+
+/* Of a modern call the id alone is another one, so that its headers stay true. */
+static void write_body(struct buffer *body, const struct execution *execution, struct str id)
+{
+    const struct task *task = execution->base.task;
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    envelope_write_executable(&envelope, id, task->keep_task, body);
+    envelope_write_executable(&envelope, id, task->keep_task || is_modern(execution), body);
     if (task->keep_task && envelope.task.raw.length == 0)
         add_task(body, task);
     envelope_finish(&envelope);
 }
 
-void execution_send(struct execution *execution)
+/* A modern server sends no requests, and tasks have no progress and no log. */
+static void post(struct execution *execution, struct str body)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_reply,
                                                         .server_message = execution_server_message};
-    struct buffer body;
+    static const struct rpc_call_callbacks modern_callbacks = {.reply = on_reply};
+    execution_start_rpc(execution, body, buffer_str(&execution->base.request_id),
+                        is_modern(execution) ? &modern_callbacks : &callbacks);
+}
+
+/* A new id for each request. */
+static void write_own(struct execution *execution, struct buffer *body)
+{
     char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
     memcpy(id + 3, uuid, sizeof uuid);
     buffer_clear(&execution->base.request_id);
     buffer_append_format(&execution->base.request_id, "\"%s\"", id);
+    write_body(body, execution, str_from(id));
+}
+
+void execution_send(struct execution *execution)
+{
+    struct buffer body;
     buffer_init(&body);
-    write_body(&body, execution->base.task, str_from(id));
-    execution_start_rpc(execution, buffer_str(&body), buffer_str(&execution->base.request_id),
-                        &callbacks);
+    write_own(execution, &body);
+    post(execution, buffer_str(&body));
+    buffer_finish(&body);
+}
+
+/* Sets the member, or takes it out when there is no value. */
+static void put_member(struct buffer *object, const char *key, struct str value)
+{
+    struct buffer changed;
+    buffer_init(&changed);
+    if (value.length > 0)
+        json_write_with_member(&changed, buffer_str(object), key, value);
+    else
+        json_write_without_member(&changed, buffer_str(object), key);
+    buffer_finish(object);
+    *object = changed;
+}
+
+void execution_send_round(struct execution *execution, struct str answers, struct str state)
+{
+    struct buffer body, params;
+    buffer_init(&body);
+    buffer_init(&params);
+    write_own(execution, &body);
+    buffer_append(&params, json_member(buffer_str(&body), "params"));
+    put_member(&params, "inputResponses", answers);
+    put_member(&params, "requestState", state);
+    put_member(&body, "params", buffer_str(&params));
+    post(execution, buffer_str(&body));
+    buffer_finish(&params);
     buffer_finish(&body);
 }
 

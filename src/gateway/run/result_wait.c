@@ -90,7 +90,9 @@ void result_wait_begin_with(struct call *call, struct str task_id,
     wait->options = *options;
     list_append(others, &wait->node);
     call_part_add(call, &wait->part, &result_wait_kind);
-    deferred_response_begin(call, "Waiting for the task to end", task_id);
+    /* The modern era has no relation between progress and tasks. */
+    deferred_response_begin(call, "Waiting for the task to end",
+                            call->dialect->has_sessions ? task_id : STR_EMPTY);
     loop_timer_init(&wait->patience, worker->loop, on_out_of_patience, wait);
 }
 

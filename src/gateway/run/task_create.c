@@ -7,9 +7,11 @@
 #include "mcp_client/credential_check.h"
 #include "request/call_part.h"
 #include "request/client_profile.h"
+#include "request/mirrored_headers.h"
 #include "request/request_headers.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -39,11 +41,12 @@ static void answer_limit(struct call *call, const char *which)
 
 static void answer_created(struct call *call, struct task *task, const struct config_rule *rule)
 {
-    const struct dialect_view view = {.pending = client_pending_look(call)};
+    const struct dialect_view view = {.pending = client_pending_look(call),
+                                      .now_ms = clock_now_ms()};
     struct buffer result;
     buffer_init(&result);
-    dialect_write_create_result(&result, task, &view,
-                                str_from(rule ? rule->immediate_response : NULL));
+    call->dialect->write_create_result(&result, task, &view,
+                                       str_from(rule ? rule->immediate_response : NULL));
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&result);
 }
@@ -97,6 +100,17 @@ static void on_created(void *context, const struct store_reply *reply)
     free(create);
 }
 
+static void keep_mirrored_headers(struct task *task, const struct call *call)
+{
+    struct buffer lines;
+    if (call->dialect->has_sessions)
+        return;
+    buffer_init(&lines);
+    mirrored_headers_write(call->exchange, &lines);
+    task_set_text(&task->mirrored_headers, buffer_str(&lines));
+    buffer_finish(&lines);
+}
+
 struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
                                const struct catalog_tool *tool, bool accelerated)
 {
@@ -105,6 +119,7 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
     task_origin_of_call(call, &origin, &principal);
     struct task *task = task_binding_create(&origin, decision, tool, accelerated);
     request_headers_digest(call->exchange, task->headers_digest);
+    keep_mirrored_headers(task, call);
     free(principal);
     return task;
 }

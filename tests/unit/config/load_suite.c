@@ -230,9 +230,9 @@ START_TEST(keys_of_its_own_are_read)
     test_environment(pairs);
     struct config *config = expect_load(text, "");
     test_environment(NULL);
-    ck_assert(config->sources[0].identity_session);
+    ck_assert_int_eq(config->sources[0].identity, IDENTITY_SESSION);
     ck_assert(!config->sources[0].enabled);
-    ck_assert(!config->sources[1].identity_session);
+    ck_assert_int_eq(config->sources[1].identity, IDENTITY_AUTHORIZATION);
     ck_assert(config->sources[0].connections_per_owner);
     ck_assert(!config->sources[1].connections_per_owner);
     ck_assert_uint_eq(config->sources[1].header_count, 1);
@@ -327,11 +327,13 @@ START_TEST(variables_are_replaced_before_the_text_is_yaml)
                                                  "mean \"path\"?\n"},
         {"# ${SET} ${LINES}\nbogus: 1\n",
          "t.yaml:9:10: not_a_key: unknown key; known here: schema, sources, governance, approval, "
-         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
+         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, state_key, workers, "
+         "proxy, "
          "admin, execution, "
          "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"
          "t.yaml:10:1: bogus: unknown key; known here: schema, sources, governance, approval, "
-         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, workers, proxy, "
+         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, state_key, workers, "
+         "proxy, "
          "admin, execution, "
          "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"},
         /* text of a variable is not shown, because it may be a secret */

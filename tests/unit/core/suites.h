@@ -4,3 +4,4 @@
 #include <check.h>
 
 TCase *magic_case(void);
+TCase *state_seal_case(void);

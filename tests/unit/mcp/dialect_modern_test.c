@@ -21,7 +21,7 @@
 #define TAIL(ttl) ",\"ttlMs\":" ttl ",\"pollIntervalMs\":1000"
 #define AWAITING MESSAGE("Awaiting approval: workflow prod decides until 2026-01-12T22:40:00.000Z")
 
-static const struct dialect_modern_view plain = {.now_ms = CREATED_MS + 2000};
+static const struct dialect_view plain = {.now_ms = CREATED_MS + 2000};
 
 static void set_text(char **field, const char *text)
 {
@@ -186,7 +186,7 @@ END_TEST
 
 START_TEST(only_a_server_that_waits_makes_it_input_required)
 {
-    static const struct dialect_modern_view asking = {
+    static const struct dialect_view asking = {
         .now_ms = CREATED_MS + 61000,
         .changed_ms = CREATED_MS + 60000,
         .input_requests = {"{\"r1:a\":{\"method\":\"roots/list\"}}", 32},
@@ -212,7 +212,7 @@ END_TEST
 
 START_TEST(a_client_polls_less_often_when_nobody_decides)
 {
-    struct dialect_modern_view view = {.now_ms = CREATED_MS + 59999};
+    struct dialect_view view = {.now_ms = CREATED_MS + 59999};
     struct task *task = make_task(TASK_PENDING);
     for (int i = 0; i < 2; i++, view.now_ms++) {
         struct buffer out;

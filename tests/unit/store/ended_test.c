@@ -53,6 +53,7 @@ static struct task *create_with_secret(void)
     task_set_text(&task->arguments, STR("{\"password\":\"" SECRET "\"}"));
     task_set_text(&task->meta, STR("{}"));
     task_set_text(&task->other_params, STR("{\"x\":\"" SECRET "\"}"));
+    task_set_text(&task->mirrored_headers, STR("mcp-param-x:" SECRET "\n"));
     task_set_request(task, STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"x\":\"" SECRET "\"}"));
     return create_task(&bench, task);
 }
@@ -64,6 +65,7 @@ static void expect_redacted(const char *id)
     ck_assert_str_eq(task->meta, "{}");
     ck_assert_str_eq(task->other_params, "\"ops-hidden\"");
     ck_assert_uint_eq(task->request_length, 0);
+    ck_assert_str_eq(task->mirrored_headers, "");
     ck_assert_int_eq(scratch_query(&scratch, REDACTED), 1);
     task_unref(task);
 }

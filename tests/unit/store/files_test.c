@@ -338,6 +338,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "ALTER TABLE task_request DROP COLUMN meta;"
                                   "ALTER TABLE task_request DROP COLUMN other_params;"
                                   "ALTER TABLE task_request DROP COLUMN redacted;"
+                                  "ALTER TABLE task_request DROP COLUMN mirrored_headers;"
                                   "PRAGMA user_version = 2"),
         SQLITE_OK);
     ck_assert_int_eq(scratch_execute(&scratch, migration_scripts[1]), SQLITE_OK); /* the trail */

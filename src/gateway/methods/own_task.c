@@ -1,0 +1,38 @@
+/* Finding the task that a client asks for. */
+#include "own_task.h"
+
+void own_task_answer_unknown(struct call *call)
+{
+    call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
+}
+
+void own_task_answer_no_store(struct call *call)
+{
+    struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
+                                      .retry_after = 5};
+    call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+}
+
+/* The store reads an id up to its NUL: the one asked for must be the whole of the task's. */
+bool own_task_is_asked_for(const struct call *call, const struct task *task)
+{
+    return task && str_equal(str_from(task->id), call->envelope.task_id.text) &&
+           call_owns(call, task);
+}
+
+struct task *own_task_of(struct call *call, const struct store_reply *reply)
+{
+    if (reply->status == STORE_FAILED)
+        own_task_answer_no_store(call);
+    else if (!own_task_is_asked_for(call, reply->task))
+        own_task_answer_unknown(call);
+    else
+        return reply->task;
+    return NULL;
+}
+
+void own_task_read(struct call *call, store_callback callback)
+{
+    store_task_get(call->worker->gateway->store, call->envelope.task_id.text,
+                   call_to_store(call, callback));
+}

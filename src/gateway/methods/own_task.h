@@ -1,0 +1,16 @@
+/*
+ * A task of the gateway's own, as its owner asks for it by `params.taskId`. Another owner's task
+ * answers as an unknown one.
+ */
+#pragma once
+
+#include "request/call.h"
+
+/* Reads the task that the call names; `callback` has a reference to the call as its context. */
+void own_task_read(struct call *call, store_callback callback);
+/* Whether this is the task that the call names, and this client's. `task` may be NULL. */
+bool own_task_is_asked_for(const struct call *call, const struct task *task);
+/* The task of the reply, if there is one and it is this client's; else the call is answered. */
+struct task *own_task_of(struct call *call, const struct store_reply *reply);
+void own_task_answer_unknown(struct call *call);
+void own_task_answer_no_store(struct call *call);

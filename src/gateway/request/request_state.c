@@ -1,0 +1,105 @@
+/* Sealed states of held calls. */
+#include "request_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/state_seal.h"
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/text.h"
+
+#define PREFIX STR("tg1.")
+#define FIELD_COUNT 6
+
+bool request_state_is_ours(const struct call *call)
+{
+    struct str state = call->envelope.request_state;
+    return state.length > PREFIX.length + 1 &&
+           str_starts_with(str_slice(state.bytes + 1, state.length - 1), PREFIX);
+}
+
+static void write_bound(const struct call *call, struct buffer *bound)
+{
+    buffer_append_text(bound, call->source->id);
+    buffer_append_char(bound, '\n');
+    buffer_append(bound, call->envelope.method);
+}
+
+/* Who calls, what, with which arguments: a digest of each. */
+struct binding {
+    char owner[DIGEST_HEX_BYTES], name[DIGEST_HEX_BYTES], arguments[DIGEST_HEX_BYTES];
+};
+
+static void bind_call(const struct call *call, struct binding *binding)
+{
+    digest_sha256_hex(str_from(call->owner), binding->owner);
+    digest_sha256_hex(call->envelope.name.text, binding->name);
+    canonical_digest(call->envelope.arguments.raw, binding->arguments);
+}
+
+void request_state_write(const struct call *call, const struct request_state *state,
+                         struct buffer *out)
+{
+    struct buffer payload = {0}, bound = {0}, sealed = {0};
+    struct binding binding;
+    bind_call(call, &binding);
+    write_bound(call, &bound);
+    buffer_append_format(&payload, "%s\n%" PRId64 "\n%" PRId64 "\n%s\n%s\n%s", state->id,
+                         state->round, state->until_ms, binding.owner, binding.name,
+                         binding.arguments);
+    if (!state_seal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
+                    buffer_str(&payload), &sealed))
+        log_error("A request state could not be sealed", LOG_TEXT("task", state->id));
+    buffer_append_json_string(out, buffer_str(&sealed));
+    buffer_finish(&payload);
+    buffer_finish(&bound);
+    buffer_finish(&sealed);
+}
+
+/* NULL: the state is this call's. Else why it is not, for the log. */
+static const char *judge(const struct call *call, struct str payload, struct request_state *state)
+{
+    struct str fields[FIELD_COUNT];
+    struct binding binding;
+    uint64_t round, until_ms;
+    for (size_t i = 0; i < FIELD_COUNT; i++)
+        str_cut(payload, '\n', &fields[i], &payload);
+    if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
+        fields[0].length >= sizeof state->id)
+        return "it has another form";
+    snprintf(state->id, sizeof state->id, "%.*s", STR_ARGS(fields[0]));
+    state->round = (int64_t)round;
+    state->until_ms = (int64_t)until_ms;
+    bind_call(call, &binding);
+    if (state->until_ms < clock_now_ms())
+        return "it has expired";
+    if (!str_equal_constant_time(fields[3], str_from(binding.owner)))
+        return "it is another caller's";
+    if (!str_equal(fields[4], str_from(binding.name)))
+        return "it is of another tool";
+    if (!str_equal(fields[5], str_from(binding.arguments)))
+        return "the call has other arguments";
+    return NULL;
+}
+
+bool request_state_open(const struct call *call, struct request_state *state)
+{
+    struct buffer text = {0}, bound = {0}, payload = {0};
+    const char *wrong = "it is forged, or of another source or key";
+    json_decode_string(call->envelope.request_state, &text);
+    write_bound(call, &bound);
+    if (state_unseal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
+                     buffer_str(&text), &payload))
+        wrong = judge(call, buffer_str(&payload), state);
+    if (wrong)
+        log_warn("A request state was refused", LOG_TEXT("source", call->source->id),
+                 LOG_TEXT("reason", wrong));
+    buffer_finish(&text);
+    buffer_finish(&bound);
+    buffer_finish(&payload);
+    return wrong == NULL;
+}

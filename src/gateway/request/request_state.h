@@ -1,0 +1,26 @@
+/*
+ * `requestState` of the gateway's own: what a modern client without tasks sends back when it
+ * repeats a held call (MCP 2026-07-28, patterns/mrtr). It names a task and proves that this caller
+ * was given that task for this very call. What may be done is decided by the task alone.
+ */
+#pragma once
+
+#include "call.h"
+
+struct request_state {
+    char id[TASK_ID_BYTES];
+    int64_t round;    /* how often the call has been answered with a state, this answer included */
+    int64_t until_ms; /* wall clock */
+};
+
+/* The one message of the refusal of any state that is not this call's. */
+#define REQUEST_STATE_REFUSAL "requestState is not valid for this call"
+
+/* Whether the call's requestState has the gateway's form. Any other is the server's. */
+bool request_state_is_ours(const struct call *call);
+/* Appends a JSON string. After call_identify(). */
+void request_state_write(const struct call *call, const struct request_state *state,
+                         struct buffer *out);
+/* false: it is forged, has expired, or is another caller's, call's or source's. The log says which,
+ * the client is told REQUEST_STATE_REFUSAL. */
+bool request_state_open(const struct call *call, struct request_state *state);

@@ -1,0 +1,213 @@
+/* Open requests by task. */
+#include "task_rounds.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+struct request {
+    char *key; /* the server's, JSON text with its quotes */
+    char *own; /* ours, JSON text with its quotes */
+    char *asked, *answer;
+    bool is_taken;
+};
+
+struct round {
+    int64_t number, changed_ms;
+    struct request *requests;
+    size_t count;
+};
+
+struct task_rounds {
+    pthread_mutex_t lock;
+    struct map *by_task; /* task id -> struct round */
+};
+
+static void request_finish(struct request *request)
+{
+    free(request->key);
+    free(request->own);
+    free(request->asked);
+    free(request->answer);
+}
+
+static void round_destroy(void *object)
+{
+    struct round *round = object;
+    for (size_t i = 0; i < round->count; i++)
+        request_finish(&round->requests[i]);
+    free(round->requests);
+    free(round);
+}
+
+struct task_rounds *task_rounds_create(void)
+{
+    struct task_rounds *rounds = memory_alloc(sizeof *rounds);
+    pthread_mutex_init(&rounds->lock, NULL);
+    rounds->by_task = map_create();
+    return rounds;
+}
+
+void task_rounds_destroy(struct task_rounds *rounds)
+{
+    if (!rounds)
+        return;
+    map_destroy(rounds->by_task, round_destroy);
+    pthread_mutex_destroy(&rounds->lock);
+    free(rounds);
+}
+
+/* ---- asking ---- */
+
+/* Its answer, if the same was asked in this round before. The server may ask the same again until
+ * it has read the answer. */
+static void take_over(struct request *request, struct round *earlier)
+{
+    for (size_t i = 0; earlier && i < earlier->count; i++) {
+        struct request *old = &earlier->requests[i];
+        if (strcmp(old->key, request->key) != 0)
+            continue;
+        request->answer = old->answer;
+        request->is_taken = old->is_taken;
+        old->answer = NULL;
+    }
+}
+
+static void add(struct round *round, struct str raw_key, struct str asked, struct round *earlier)
+{
+    round->requests = memory_grow_array(round->requests, round->count + 1, sizeof *round->requests);
+    struct request *request = &round->requests[round->count++];
+    *request = (struct request){
+        .key = memory_format("\"%.*s\"", STR_ARGS(raw_key)),
+        .own = memory_format("\"r%" PRId64 ":%.*s\"", round->number, STR_ARGS(raw_key)),
+        .asked = memory_copy_str(asked),
+    };
+    take_over(request, earlier);
+}
+
+void task_rounds_ask(struct task_rounds *rounds, struct str task, int64_t number,
+                     struct str requests, int64_t now_ms)
+{
+    struct round *round = memory_alloc(sizeof *round);
+    struct str key, asked;
+    size_t position = 0;
+    round->number = number;
+    round->changed_ms = now_ms;
+    pthread_mutex_lock(&rounds->lock);
+    struct round *earlier = map_get(rounds->by_task, task);
+    while (json_next_member(requests, &position, &key, &asked))
+        add(round, key, asked, earlier && earlier->number == number ? earlier : NULL);
+    earlier = map_put(rounds->by_task, task, round);
+    pthread_mutex_unlock(&rounds->lock);
+    if (earlier)
+        round_destroy(earlier);
+}
+
+bool task_rounds_show(struct task_rounds *rounds, struct str task, struct buffer *requests,
+                      int64_t *changed_ms)
+{
+    bool is_asking = false;
+    pthread_mutex_lock(&rounds->lock);
+    const struct round *round = map_get(rounds->by_task, task);
+    for (size_t i = 0; round && i < round->count; i++) {
+        const struct request *request = &round->requests[i];
+        if (request->answer)
+            continue;
+        buffer_append_text(requests, is_asking ? "," : "{");
+        buffer_append_format(requests, "%s:%s", request->own, request->asked);
+        is_asking = true;
+    }
+    if (is_asking)
+        buffer_append_char(requests, '}');
+    if (round)
+        *changed_ms = round->changed_ms;
+    pthread_mutex_unlock(&rounds->lock);
+    return is_asking;
+}
+
+/* ---- answering ---- */
+
+static bool take_answer(struct round *round, struct str key, struct str answer)
+{
+    struct buffer named;
+    bool taken = false;
+    buffer_init(&named);
+    json_decode_string(key, &named);
+    for (size_t i = 0; i < round->count; i++) {
+        struct request *request = &round->requests[i];
+        if (request->answer || !json_string_equals(str_from(request->own), buffer_str(&named)))
+            continue;
+        request->answer = memory_copy_str(answer);
+        taken = true;
+    }
+    buffer_finish(&named);
+    return taken;
+}
+
+bool task_rounds_answer(struct task_rounds *rounds, struct str task, struct str answers,
+                        int64_t now_ms)
+{
+    struct str key, answer;
+    size_t position = 0;
+    bool taken = false;
+    pthread_mutex_lock(&rounds->lock);
+    struct round *round = map_get(rounds->by_task, task);
+    while (round && json_next_member(answers, &position, &key, &answer))
+        taken |= take_answer(round, str_slice(key.bytes - 1, key.length + 2), answer);
+    if (taken)
+        round->changed_ms = now_ms;
+    pthread_mutex_unlock(&rounds->lock);
+    return taken;
+}
+
+/* Those with an answer that nobody has taken. */
+static bool write_answers(struct round *round, struct buffer *answers)
+{
+    bool any = false;
+    for (size_t i = 0; i < round->count; i++) {
+        struct request *request = &round->requests[i];
+        if (!request->answer || request->is_taken)
+            continue;
+        buffer_append_text(answers, any ? "," : "{");
+        buffer_append_format(answers, "%s:%s", request->key, request->answer);
+        request->is_taken = any = true;
+    }
+    if (any)
+        buffer_append_char(answers, '}');
+    return any;
+}
+
+bool task_rounds_take_some(struct task_rounds *rounds, struct str task, struct buffer *answers)
+{
+    pthread_mutex_lock(&rounds->lock);
+    struct round *round = map_get(rounds->by_task, task);
+    bool any = round && write_answers(round, answers);
+    pthread_mutex_unlock(&rounds->lock);
+    return any;
+}
+
+bool task_rounds_take(struct task_rounds *rounds, struct str task, struct buffer *answers)
+{
+    pthread_mutex_lock(&rounds->lock);
+    struct round *round = map_get(rounds->by_task, task);
+    bool is_whole = round != NULL;
+    for (size_t i = 0; round && i < round->count; i++)
+        is_whole &= round->requests[i].answer != NULL;
+    is_whole = is_whole && write_answers(round, answers);
+    pthread_mutex_unlock(&rounds->lock);
+    return is_whole;
+}
+
+void task_rounds_forget(struct task_rounds *rounds, struct str task)
+{
+    pthread_mutex_lock(&rounds->lock);
+    struct round *round = map_remove(rounds->by_task, task);
+    pthread_mutex_unlock(&rounds->lock);
+    if (round)
+        round_destroy(round);
+}

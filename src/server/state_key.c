@@ -1,0 +1,100 @@
+/* `state.key`: one or two keys in hex; the first seals, both open. */
+#include "state_key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+
+#define FILE_NAME "state.key"
+#define FILE_MOST_BYTES 512
+#define HEX_BYTES ((size_t)2 * STATE_KEY_BYTES)
+
+static char *path_beside(const char *store_path)
+{
+    char *copy = memory_copy_text(store_path);
+    char *path = memory_format("%s/%s", dirname(copy), FILE_NAME);
+    free(copy);
+    return path;
+}
+
+static bool make_file(const char *path, struct error *error)
+{
+    unsigned char key[STATE_KEY_BYTES];
+    char text[HEX_BYTES + 2];
+    random_bytes(key, sizeof key);
+    for (size_t i = 0; i < sizeof key; i++)
+        snprintf(text + 2 * i, 3, "%02x", key[i]);
+    text[HEX_BYTES] = '\n';
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool good =
+        fd >= 0 && write(fd, text, HEX_BYTES + 1) == (ssize_t)HEX_BYTES + 1 && fsync(fd) == 0;
+    int failure = errno;
+    if (fd >= 0)
+        close(fd);
+    explicit_bzero(key, sizeof key);
+    explicit_bzero(text, sizeof text);
+    return good ||
+           error_set(error, "%s: the state key cannot be written: %s", path, strerror(failure));
+}
+
+/* Others could make states of their own if they could read it. */
+static bool is_private(int fd, const char *path, struct error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 077) == 0)
+        return true;
+    return error_set(error,
+                     "%s: the state key must be a file that its owner alone can read; "
+                     "chmod 600 it",
+                     path);
+}
+
+static bool read_file(const char *path, struct state_keys *keys, struct error *error)
+{
+    char text[FILE_MOST_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return error_set(error, "%s: the state key cannot be opened: %s", path, strerror(errno));
+    bool good = is_private(fd, path, error);
+    ssize_t got = good ? read(fd, text, sizeof text) : 0;
+    close(fd);
+    if (!good)
+        return false;
+    good = state_keys_read(keys, str_slice(text, got > 0 ? (size_t)got : 0), error);
+    explicit_bzero(text, sizeof text);
+    return good || error_prefix(error, path);
+}
+
+static bool load_file(const char *path, struct state_keys *keys, struct error *error)
+{
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        if (!make_file(path, error))
+            return false;
+        log_info("A state key was made", LOG_TEXT("file", path));
+    }
+    return read_file(path, keys, error);
+}
+
+bool state_key_load(const struct config *config, const char *store_path, struct state_keys *keys,
+                    struct error *error)
+{
+    if (config->state_key_env) {
+        const char *value = getenv(config->state_key_env);
+        if (state_keys_read(keys, str_from(value), error))
+            return true;
+        return error_prefix(error, config->state_key_env) || error_prefix(error, "state_key.env");
+    }
+    char *path = path_beside(store_path);
+    bool good = load_file(path, keys, error);
+    free(path);
+    return good;
+}
