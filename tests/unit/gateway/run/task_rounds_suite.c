@@ -1,0 +1,96 @@
+/* What servers ask the clients of modern tasks. */
+#include "suites.h"
+
+#include "run/task_rounds.h"
+
+#define TASK STR("tg_1")
+#define ASKED STR("{\"a\":{\"method\":\"roots/list\"},\"b \\\"c\\\"\":{\"n\":1.0}}")
+
+static void expect_shown(struct task_rounds *rounds, const char *expected, int64_t expected_ms)
+{
+    struct buffer shown;
+    int64_t changed_ms = 0;
+    buffer_init(&shown);
+    bool is_asking = task_rounds_show(rounds, TASK, &shown, &changed_ms);
+    buffer_append_char(&shown, '\0');
+    ck_assert_str_eq(shown.bytes, expected);
+    ck_assert_int_eq(is_asking, expected[0] != '\0');
+    ck_assert_int_eq(changed_ms, expected_ms);
+    buffer_finish(&shown);
+}
+
+static void expect_taken(struct task_rounds *rounds, bool whole, const char *expected)
+{
+    struct buffer answers;
+    buffer_init(&answers);
+    bool taken = whole ? task_rounds_take(rounds, TASK, &answers)
+                       : task_rounds_take_some(rounds, TASK, &answers);
+    buffer_append_char(&answers, '\0');
+    ck_assert_str_eq(answers.bytes, expected);
+    ck_assert_int_eq(taken, expected[0] != '\0');
+    buffer_finish(&answers);
+}
+
+START_TEST(a_round_is_whole_when_all_is_answered)
+{
+    struct task_rounds *rounds = task_rounds_create();
+    expect_shown(rounds, "", 0);
+    ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:a\":1}"), 5));
+    task_rounds_ask(rounds, TASK, 1, ASKED, 10);
+    expect_shown(rounds, "{\"r1:a\":{\"method\":\"roots/list\"},\"r1:b \\\"c\\\"\":{\"n\":1.0}}",
+                 10);
+    ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"a\":1,\"r2:a\":1,\"x\":1}"), 11));
+    ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1\\u003aa\":{\"v\":1.0}}"), 12));
+    ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:a\":2}"), 13));
+    expect_shown(rounds, "{\"r1:b \\\"c\\\"\":{\"n\":1.0}}", 12);
+    expect_taken(rounds, true, "");
+    ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:b \\\"c\\\"\":null}"), 14));
+    expect_shown(rounds, "", 14);
+    expect_taken(rounds, true, "{\"a\":{\"v\":1.0},\"b \\\"c\\\"\":null}");
+    expect_taken(rounds, true, ""); /* each answer goes up once */
+    task_rounds_destroy(rounds);
+}
+END_TEST
+
+START_TEST(a_later_round_has_other_keys)
+{
+    struct task_rounds *rounds = task_rounds_create();
+    task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1}"), 10);
+    ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:a\":1}"), 11));
+    task_rounds_ask(rounds, TASK, 2, STR("{\"a\":2}"), 12);
+    expect_shown(rounds, "{\"r2:a\":2}", 12);
+    ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:a\":1}"), 13));
+    task_rounds_forget(rounds, TASK);
+    expect_shown(rounds, "", 0);
+    ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r2:a\":1}"), 14));
+    task_rounds_destroy(rounds);
+}
+END_TEST
+
+/* A server's own task says in each poll what it still asks. */
+START_TEST(what_is_asked_again_keeps_its_answer)
+{
+    struct task_rounds *rounds = task_rounds_create();
+    task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1,\"b\":2}"), 10);
+    ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:a\":7}"), 11));
+    expect_taken(rounds, false, "{\"a\":7}");
+    expect_taken(rounds, false, "");
+    task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1,\"b\":2,\"c\":3}"), 12);
+    expect_shown(rounds, "{\"r1:b\":2,\"r1:c\":3}", 12);
+    expect_taken(rounds, false, "");
+    task_rounds_ask(rounds, TASK, 1, STR("{\"b\":2}"), 13);
+    ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:c\":9}"), 14));
+    ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:b\":8}"), 15));
+    expect_taken(rounds, false, "{\"b\":8}");
+    task_rounds_destroy(rounds);
+}
+END_TEST
+
+TCase *task_rounds_tests(void)
+{
+    TCase *tests = tcase_create("task_rounds");
+    tcase_add_test(tests, a_round_is_whole_when_all_is_answered);
+    tcase_add_test(tests, a_later_round_has_other_keys);
+    tcase_add_test(tests, what_is_asked_again_keeps_its_answer);
+    return tests;
+}
