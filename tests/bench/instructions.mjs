@@ -15,21 +15,26 @@ if (options.help) {
   console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N]
 
 Counts the instructions in user space of a forwarded call of 600 bytes with 1,000 rules, by Callgrind, over
-N calls (3000) on 8 connections, also with a verified token that is known; its system calls on 64 connections,
-beside nginx's where that is installed; and the futex system calls of a process with 1, 2 and 4 workers during as
-many, by strace. Needs valgrind and strace.`);
+N calls (3000) on 8 connections, also with a verified token that is known, and of a modern client; its system
+calls on 64 connections, beside nginx's where that is installed; and the futex system calls of a process with 1, 2
+and 4 workers during as many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
 const CALLS = Number(options.calls ?? 3000);
 const binary = options.binary && path.resolve(options.binary);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-instructions-'));
 
-function question(authorization = '') {
-  const params = { name: 'read', arguments: { padding: '' } };
+const MODERN = '2026-07-28';
+const META = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' }, 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
+
+/** A modern request has its envelope within the 600 bytes, and the headers that mirror its body in place of the session. */
+function question(authorization = '', isModern = false) {
+  const params = { name: 'read', arguments: { padding: '' }, ...(isModern ? { _meta: META } : {}) };
+  const own = isModern ? `MCP-Protocol-Version: ${MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: read` : `Mcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25`;
   const body = () => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   params.arguments.padding = 'p'.repeat(600 - body().length);
-  const file = path.join(folder, `question${authorization.length}`);
-  fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25\r\n${authorization && `Authorization: ${authorization}\r\n`}Content-Type: application/json\r\nContent-Length: 600\r\n\r\n${body()}`);
+  const file = path.join(folder, `question${authorization.length}${isModern ? 'm' : ''}`);
+  fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n${own}\r\n${authorization && `Authorization: ${authorization}\r\n`}Content-Type: application/json\r\nContent-Length: 600\r\n\r\n${body()}`);
   return file;
 }
 
@@ -157,6 +162,8 @@ try {
   const file = question();
   console.log('| | |\n|---|---|');
   await instructions(upstream, file);
+  const modern = await profile(upstream, question('', true));
+  console.log(`| instructions of a forwarded modern call | ${Math.round(modern.total / CALLS)} |`);
   await withToken(upstream);
   await systemCalls(upstream, file);
   for (const workers of [1, 2, 4]) await futexes(upstream, file, workers);

@@ -1,9 +1,10 @@
 /*
  * The server behind what is measured: one thread, epoll, one fixed reply a question, so that it
- * is never the limit. What it is asked stands in the question: `initialize` opens a session, for
- * a client named "churn" one of its own, `tools/list` has as many tools as the second argument
- * says and, asked with "fresh", other bytes each time; a call that names "bytes-N" gets N bytes,
- * one that names "quiet" an event stream without events; a GET an event stream.
+ * is never the limit. It speaks both eras of the protocol. What it is asked stands in the question:
+ * `server/discover` lists the modern version, `initialize` opens a session, for a client named
+ * "churn" one of its own, `tools/list` has as many tools as the second argument says and, asked
+ * with "fresh", other bytes each time; a call that names "bytes-N" gets N bytes, one that names
+ * "quiet" an event stream without events; a GET an event stream.
  *
  *     upstream PORT TOOLS
  */
@@ -105,6 +106,9 @@ static void answer(struct connection *c, const char *head, const char *body, siz
     static const char initialize[] =
         "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},"
         "\"serverInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}";
+    static const char discovered[] =
+        "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+        "\"capabilities\":{\"tools\":{}},\"ttlMs\":0,\"cacheScope\":\"private\"}}";
     static const char quiet[] =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         "3\r\n:\n\n\r\n";
@@ -128,6 +132,8 @@ static void answer(struct connection *c, const char *head, const char *body, siz
         snprintf(session, sizeof session, "Mcp-Session-Id: " SESSION "%.0u\r\n",
                  has(body, length, "\"churn\"") ? ++sessions : 0);
         reply(c, session, start, start_length, initialize, sizeof initialize - 1);
+    } else if (has(body, length < 200 ? length : 200, "\"server/discover\"")) {
+        reply(c, "", start, start_length, discovered, sizeof discovered - 1);
     } else if (has(body, length < 200 ? length : 200, "\"tools/list\"")) {
         static unsigned lists;
         if (has(body, length < 200 ? length : 200, "\"fresh\""))
