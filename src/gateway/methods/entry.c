@@ -335,7 +335,8 @@ static void check_session(struct call *call)
 
 static bool needs_session_check(const struct call *call)
 {
-    return call->identity && http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length > 0;
+    return call->identity && call->dialect->has_sessions &&
+           http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length > 0;
 }
 
 static void handle_read(struct call *call)

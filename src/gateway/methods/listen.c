@@ -33,7 +33,7 @@ static inline struct listening *listening_from(void *context)
 
 static void drop(struct call *call, void *object)
 {
-    struct listening *listening = object;
+    struct listening *listening = listening_from(object);
     (void)call;
     loop_timer_stop(&listening->end);
     MAGIC_CLEAR(listening);
