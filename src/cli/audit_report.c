@@ -32,10 +32,14 @@ struct open_call {
     int64_t at_ms;
 };
 
+struct entry {
+    struct tool *tool;
+};
+
 struct report {
     struct map *tools; /* by source and name; owned by `list` */
     struct map *open;  /* by task id */
-    struct tool **list;
+    struct entry *list;
     size_t count;
 };
 
@@ -56,8 +60,8 @@ static struct tool *tool_of(struct report *report, const char *source, const cha
         tool->name = memory_copy_text(name);
         tool->source = memory_copy_text(source);
         map_put(report->tools, str_from(key), tool);
-        report->list = memory_grow_array(report->list, report->count + 1, sizeof *report->list);
-        report->list[report->count++] = tool;
+        report->list = memory_grow_array(report->list, report->count + 1, sizeof(struct entry));
+        report->list[report->count++].tool = tool;
     }
     free(key);
     return tool;
@@ -140,7 +144,8 @@ static const char *suggestion(const struct tool *tool)
 
 static int compare_tools(const void *left, const void *right)
 {
-    const struct tool *a = *(struct tool *const *)left, *b = *(struct tool *const *)right;
+    const struct tool *a = ((const struct entry *)left)->tool;
+    const struct tool *b = ((const struct entry *)right)->tool;
     if (a->calls != b->calls)
         return a->calls > b->calls ? -1 : 1;
     int order = strcmp(a->source, b->source);
@@ -153,7 +158,7 @@ static void write_json(struct buffer *out, const struct report *report)
 {
     buffer_append_text(out, "{\"tools\":[");
     for (size_t i = 0; i < report->count; i++) {
-        struct tool *tool = report->list[i];
+        struct tool *tool = report->list[i].tool;
         int64_t decided = tool->approved + tool->rejected, median = median_ms(tool);
         buffer_append_text(out, i > 0 ? ",{" : "{");
         json_add_text(out, "tool", tool->name);
@@ -215,7 +220,7 @@ static void write_text(struct buffer *out, const struct report *report)
     struct table table;
     table_init(&table, sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < report->count; i++)
-        add_tool(&table, report->list[i]);
+        add_tool(&table, report->list[i].tool);
     table_write(&table, out);
     table_finish(&table);
 }
@@ -227,10 +232,11 @@ static void finish(struct report *report)
     map_destroy(report->tools, NULL);
     map_destroy(report->open, free);
     for (size_t i = 0; i < report->count; i++) {
-        free(report->list[i]->name);
-        free(report->list[i]->source);
-        free(report->list[i]->waits_ms);
-        free(report->list[i]);
+        struct tool *tool = report->list[i].tool;
+        free(tool->name);
+        free(tool->source);
+        free(tool->waits_ms);
+        free(tool);
     }
     free(report->list);
 }
@@ -243,7 +249,7 @@ int audit_report(struct audit_source *source, int64_t since_ms, bool json)
         struct buffer text;
         buffer_init(&text);
         if (report.count > 0)
-            qsort(report.list, report.count, sizeof *report.list, compare_tools);
+            qsort(report.list, report.count, sizeof(struct entry), compare_tools);
         if (json)
             write_json(&text, &report);
         else

@@ -197,7 +197,7 @@ static int verify_rows(struct audit_source *source, struct check *check)
 
 static int verify_store(struct audit_source *source, struct check *check)
 {
-    struct store_trail_report report;
+    struct store_trail_report report = {.rows = 0};
     struct error error = {""};
     if (!store_trail_verify(source->path, check_place, check, &report, &error)) {
         options_complain("%s", error.message);

@@ -249,8 +249,9 @@ static void write_modern(struct buffer *out, const struct tool_text *text, struc
 static void write_tool(struct buffer *out, const struct tool_walk *walk,
                        const enum policy_annotation *annotation, bool hides_output)
 {
-    struct buffer room, *whole = hides_output ? &room : out;
+    struct buffer room;
     buffer_init(&room);
+    struct buffer *whole = hides_output ? &room : out;
     if (annotation)
         write_announced(whole, &walk->text, walk->item, *annotation);
     else

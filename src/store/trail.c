@@ -154,7 +154,7 @@ static bool check_end(struct walk *walk)
 bool store_trail_verify(const char *path, store_trail_check check, void *context,
                         struct store_trail_report *report, struct error *error)
 {
-    struct walk walk = {NULL, report, check, context};
+    struct walk walk = {.report = report, .check = check, .context = context};
     sqlite3_stmt *statement = NULL;
     bool good = false;
     *report = (struct store_trail_report){.rows = 0};

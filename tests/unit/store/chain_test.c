@@ -121,6 +121,7 @@ START_TEST(anybody_can_check_an_exported_row)
         buffer_finish(&rest);
         buffer_finish(&canonical);
     }
+    buffer_append_char(&text, '\0');
     ck_assert_ptr_nonnull(strstr(text.bytes, "\"votes\":[{\"at\":\""));
     ck_assert_ptr_nonnull(strstr(text.bytes, "\"person\":\"alice\""));
     buffer_finish(&text);
