@@ -91,17 +91,18 @@ static bool keep_arguments(struct batch *batch, int64_t sequence, const struct m
     return database_run(row);
 }
 
-static bool insert(struct batch *batch, struct audit_row *row, const struct store_chain *end)
+static bool insert(struct batch *batch, const struct audit_row *row, const struct store_chain *end)
 {
+    struct audit_row whole = *row;
     char hash[DIGEST_HEX_BYTES];
     struct buffer text;
     buffer_init(&text);
     audit_row_write(row, false, &text);
     store_chain_hash(end->hash, buffer_str(&text), hash);
     buffer_finish(&text);
-    row->texts[AUDIT_hash] = str_from(hash);
+    whole.texts[AUDIT_hash] = str_from(hash);
     sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_AUDIT_INSERT);
-    audit_row_bind(row, statement);
+    audit_row_bind(&whole, statement);
     return database_run(statement);
 }
 

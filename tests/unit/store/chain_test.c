@@ -106,7 +106,7 @@ START_TEST(anybody_can_check_an_exported_row)
     struct str lines = buffer_str(&text), line;
     memset(previous, '0', sizeof previous - 1);
     for (int64_t sequence = 1; str_cut(lines, '\n', &line, &lines) && line.length > 0; sequence++) {
-        char number[16];
+        char number[32];
         snprintf(number, sizeof number, "%lld", (long long)sequence);
         ck_assert(json_check(line, &error));
         ck_assert(str_equal(json_member(line, "sequence"), str_from(number)));
