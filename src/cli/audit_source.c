@@ -36,6 +36,20 @@ static bool find_by_configuration(struct audit_source *source, const char *path)
     return true;
 }
 
+bool audit_source_find_store(struct audit_source *source, const struct audit_place *place)
+{
+    *source = (struct audit_source){.path = NULL};
+    if (place->config && place->store) {
+        options_complain("name one of --config and --store");
+        return false;
+    }
+    if (!place->store)
+        return find_by_configuration(source, place->config);
+    source->kind = AUDIT_SOURCE_STORE;
+    source->path = memory_copy_text(place->store);
+    return true;
+}
+
 bool audit_source_find(struct audit_source *source, const struct audit_place *place)
 {
     const char *token = getenv("TASKGATE_TOKEN");
@@ -44,16 +58,16 @@ bool audit_source_find(struct audit_source *source, const struct audit_place *pl
         options_complain("name one of --config, --store and a file");
         return false;
     }
-    if (place->store || place->file) {
-        source->kind = place->store ? AUDIT_SOURCE_STORE : AUDIT_SOURCE_FILE;
-        source->path = memory_copy_text(place->store ? place->store : place->file);
+    if (place->file) {
+        source->kind = AUDIT_SOURCE_FILE;
+        source->path = memory_copy_text(place->file);
         return true;
     }
-    if (!place->config && token && *token) {
+    if (!place->config && !place->store && token && *token) {
         source->kind = AUDIT_SOURCE_ENDPOINT;
         return true;
     }
-    return find_by_configuration(source, place->config);
+    return audit_source_find_store(source, place);
 }
 
 void audit_source_finish(struct audit_source *source)

@@ -29,6 +29,8 @@ struct audit_source {
 
 /* false after a word on stderr (exit CLI_USAGE). Finish it either way. */
 bool audit_source_find(struct audit_source *source, const struct audit_place *place);
+/* The same for what only the store itself has; a running gateway is not asked. */
+bool audit_source_find_store(struct audit_source *source, const struct audit_place *place);
 void audit_source_finish(struct audit_source *source);
 /* Every row from `since_ms` on, oldest first. An exit code; what went wrong is said on stderr. */
 int audit_source_read(struct audit_source *source, int64_t since_ms, audit_visitor visitor,

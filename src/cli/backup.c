@@ -11,7 +11,7 @@ static int copy_store(const struct audit_place *place, const char *target)
     struct audit_source source;
     struct error error = {""};
     int code = CLI_USAGE;
-    if (audit_source_find(&source, place)) {
+    if (audit_source_find_store(&source, place)) {
         code = CLI_DONE;
         if (!store_backup(source.path, target, &error)) {
             options_complain("%s", error.message);

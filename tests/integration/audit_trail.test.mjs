@@ -222,6 +222,11 @@ test('backup: one private file, whole, while the gateway runs', async (t) => {
   const again = await backup();
   assert.deepEqual([again.code, /File exists/.test(again.stderr), fs.statSync(copy).size], [1, true, size]);
   assert.equal((await run(BINARY, ['backup'])).code, 2);
+  // Operators have a token in their environment; a backup is of the store all the same.
+  const env = { ...ENV, TASKGATE_TOKEN: ENV.LEDGER, THOUGHTGATE_ADMIN_URL: gateway.adminUrl, THOUGHTGATE_CONFIG: gateway.configPath };
+  const other = path.join(gateway.folder, 'other.db');
+  assert.deepEqual(await run(BINARY, ['backup', other], { cwd: gateway.folder, env }).then(({ code, stderr }) => [code, stderr]), [0, '']);
+  assert.equal((await run(BINARY, ['audit', 'verify', '--store', other])).code, 0);
 });
 
 test('the configuration of the trail is checked', async (t) => {
