@@ -14,6 +14,7 @@
 #include "audit_report.h"
 #include "audit_source.h"
 #include "audit_verify.h"
+#include "consultation.h"
 #include "options.h"
 #include "subcommands.h"
 #include "terminal.h"
@@ -283,7 +284,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     free(usage);
     if (outcome != OPTIONS_READ)
         return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
-    if (arguments.since && !audit_read_since(arguments.since, &arguments.since_ms))
+    if (arguments.since && !consultation_read_since(arguments.since, &arguments.since_ms))
         return CLI_USAGE;
     if (self->with == WITH_ANCHOR)
         arguments.place.file = arguments.operand;

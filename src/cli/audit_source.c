@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "taskgate/cli/cli.h"
-#include "taskgate/config/duration.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/store/trail.h"
@@ -77,22 +75,6 @@ void audit_source_finish(struct audit_source *source)
 }
 
 /* ---- values ---- */
-
-bool audit_read_since(const char *text, int64_t *since_ms)
-{
-    struct error error;
-    int64_t ago_ms;
-    if (duration_parse(str_from(text), &ago_ms, &error)) {
-        *since_ms = clock_now_ms() - ago_ms;
-        return true;
-    }
-    if (consultation_read_time(text, since_ms))
-        return true;
-    options_complain("--since %s is neither a time such as 2026-01-31T13:30:00Z nor a duration "
-                     "such as 7d",
-                     text);
-    return false;
-}
 
 static bool read_time(struct str value, int64_t *at_ms)
 {

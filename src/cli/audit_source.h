@@ -36,7 +36,5 @@ void audit_source_finish(struct audit_source *source);
 int audit_source_read(struct audit_source *source, int64_t since_ms, audit_visitor visitor,
                       void *context);
 
-/* "7d", or a time; a word on stderr when it is neither. */
-bool audit_read_since(const char *text, int64_t *since_ms);
 /* {"sequence", "hash", "time", "signature"?}, also as the log has it. */
 bool audit_read_anchor(struct str object, struct store_anchor *anchor);

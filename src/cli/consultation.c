@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/config/duration.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -126,6 +127,22 @@ bool consultation_read_time(const char *text, int64_t *now_ms)
     cedar_heap_destroy(heap);
     free(time_text);
     return good;
+}
+
+bool consultation_read_since(const char *text, int64_t *since_ms)
+{
+    struct error error;
+    int64_t ago_ms;
+    if (duration_parse(str_from(text), &ago_ms, &error)) {
+        *since_ms = clock_now_ms() - ago_ms;
+        return true;
+    }
+    if (consultation_read_time(text, since_ms))
+        return true;
+    options_complain("--since %s is neither a time such as 2026-01-31 or 2026-01-31T13:30:00Z nor "
+                     "a duration such as 7d",
+                     text);
+    return false;
 }
 
 static bool read_time(const char *text, int64_t *now_ms)

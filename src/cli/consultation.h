@@ -36,6 +36,8 @@ void consultation_finish(struct consultation *consultation);
 /* Reads a date, or a time as RFC 3339 and the policies themselves have it. */
 #define CONSULTATION_TIMES "2026-01-31 or 2026-01-31T13:30:00Z"
 bool consultation_read_time(const char *text, int64_t *now_ms);
+/* The same of --since, or an age such as 7d; a word on stderr when it is neither. */
+bool consultation_read_since(const char *text, int64_t *since_ms);
 /* Decides for `tool` of `source`, after the rule's decision. */
 void consultation_hold(struct consultation *consultation, const struct snapshot *snapshot,
                        const struct config_source *source, struct str tool,

@@ -2,8 +2,6 @@
 #include "policy.h"
 
 #include "taskgate/cli/cli.h"
-#include "taskgate/config/duration.h"
-#include "taskgate/core/clock.h"
 
 #include "consultation.h"
 #include "judgement.h"
@@ -15,23 +13,6 @@ struct choice {
     const char *config, *log, *store, *since;
     bool json, fail_on_change;
 };
-
-/* A time, or how long ago. */
-static bool read_since(const char *text, int64_t *since_ms)
-{
-    struct error error;
-    int64_t ago_ms;
-    if (duration_parse(str_from(text), &ago_ms, &error)) {
-        *since_ms = clock_now_ms() - ago_ms;
-        return true;
-    }
-    if (consultation_read_time(text, since_ms))
-        return true;
-    options_complain("--since %s is neither a time such as 2026-01-31 or 2026-01-31T13:30:00Z nor "
-                     "a duration such as 7d",
-                     text);
-    return false;
-}
 
 static int report(struct simulation *simulation, int64_t unnamed, const struct choice *choice)
 {
@@ -98,7 +79,7 @@ int cli_policy_simulate(int argc, char **argv)
     }
     if (!choice.log == !choice.store)
         return options_complain("name either --log or --store; usage: %s", command.usage);
-    if (choice.since && !read_since(choice.since, &since_ms))
+    if (choice.since && !consultation_read_since(choice.since, &since_ms))
         return CLI_USAGE;
     struct snapshot *snapshot = judgement_load(choice.config, NULL);
     if (!snapshot)
