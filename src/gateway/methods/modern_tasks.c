@@ -29,14 +29,11 @@ static void answer_task(struct call *call, const struct task *task)
     buffer_finish(&result);
 }
 
-/* The store is told, too, and answers later. */
 static void answer_not_run(struct call *call, const struct task *task)
 {
-    struct task *told = task_copy(task);
-    if (told->state == TASK_APPROVED)
-        task_set_text(&told->status_message, STR(EXECUTION_OTHER_HEADERS));
-    answer_task(call, told);
-    task_unref(told);
+    struct task *shown = own_task_not_run(task);
+    answer_task(call, shown);
+    task_unref(shown);
 }
 
 /* The extension has no tasks/result: a poll is what wants the result. */

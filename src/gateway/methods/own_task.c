@@ -1,6 +1,8 @@
 /* Finding the task that a client asks for. */
 #include "own_task.h"
 
+#include "run/execution.h"
+
 void own_task_answer_unknown(struct call *call)
 {
     call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
@@ -35,4 +37,12 @@ void own_task_read(struct call *call, store_callback callback)
 {
     store_task_get(call->worker->gateway->store, call->envelope.task_id.text,
                    call_to_store(call, callback));
+}
+
+struct task *own_task_not_run(const struct task *task)
+{
+    struct task *shown = task_copy(task);
+    if (shown->state == TASK_APPROVED)
+        task_set_text(&shown->status_message, STR(EXECUTION_OTHER_HEADERS));
+    return shown;
 }

@@ -57,14 +57,11 @@ static bool take_elicitation_response(struct call *call, const struct task *task
     return false;
 }
 
-/* The store is told, too, and answers later. */
 static void answer_not_run(struct call *call, const struct task *task)
 {
-    struct task *told = task_copy(task);
-    if (told->state == TASK_APPROVED)
-        task_set_text(&told->status_message, STR(EXECUTION_OTHER_HEADERS));
-    answer_task(call, told);
-    task_unref(told);
+    struct task *shown = own_task_not_run(task);
+    answer_task(call, shown);
+    task_unref(shown);
 }
 
 static void on_get(void *context, const struct store_reply *reply)
