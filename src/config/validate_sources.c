@@ -168,8 +168,17 @@ static void check_auth(const struct source_view *view)
 /* A bridge that is asked for and not there would cut clients off in silence. */
 static void check_bridge(const struct source_view *view)
 {
-    if (view->source->bridge != BRIDGE_OFF)
-        complain_about_value(view, "bridge", "write off", "there is no bridge between eras yet");
+    static const struct {
+        enum config_bridge direction;
+        const char *missing;
+    } not_built[] = {
+        {BRIDGE_LEGACY, "legacy clients are not bridged to a modern server yet"},
+        {BRIDGE_MODERN, "modern clients are not bridged to a legacy server yet"},
+    };
+    for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
+        if (view->source->bridge & not_built[i].direction)
+            complain_about_value(view, "bridge", "leave this direction out", not_built[i].missing);
+    }
 }
 
 void validate_sources(const struct draft *draft)
