@@ -100,6 +100,7 @@ void calls_create(const struct request *request)
     json_decode_string(members.source, &source);
     const struct control_call call = {
         .name = pending->who->person,
+        .email = operator_email(pending->who),
         .source = buffer_str(&source),
         .tool = members.tool,
         .arguments = members.arguments,

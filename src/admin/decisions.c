@@ -108,7 +108,7 @@ static void check_owner(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     const struct task *task = reply->task;
-    bool is_own = task && operator_owns(pending->who, task);
+    bool is_own = task && operator_is_asker(pending->who, task);
     if (task && reply->status == STORE_OK && pending_reply_may_see(pending, reply) &&
         !(is_own && pending->decision->to == TASK_APPROVED)) {
         commit(pending, str_from(task->id), str_from(task->workflow));

@@ -47,6 +47,7 @@ static struct operator_identity *create(const char *name, const struct config_pe
     if (person) {
         who->issuer = memory_copy_text(person->issuer);
         who->subject = memory_copy_text(person->subject);
+        identity_email_digest(person->email, who->email);
         add_groups(&who->groups, &person->groups);
     }
     return who;
@@ -232,6 +233,21 @@ bool operator_owns(const struct operator_identity *who, const struct task *task)
     return control_owns(who->person, task) ||
            (who->via == OPERATOR_VIA_TOKEN && control_owns(who->name, task)) ||
            is_own_subject(who, task);
+}
+
+const char *operator_email(const struct operator_identity *who)
+{
+    bool is_told = who->identity && who->identity->verified_email[0];
+    return is_told ? who->identity->verified_email : who->email;
+}
+
+/* The entry's address counts beside the issuer's: whoever wrote the file vouches for it. */
+bool operator_is_asker(const struct operator_identity *who, const struct task *task)
+{
+    const struct identity_marks asker = {task->owner, task->owner_email};
+    const struct identity_marks entry = {"", who->email}, told = {"", operator_email(who)};
+    return operator_owns(who, task) || identity_same_person(&entry, &asker) ||
+           identity_same_person(&told, &asker);
 }
 
 /* ---- again, after a reload ---- */

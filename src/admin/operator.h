@@ -20,6 +20,7 @@ struct operator_identity {
     char *person; /* of admin.people, else the token's name or the subject */
     /* Of the person as their issuer knows them; NULL where the configuration does not say. */
     char *issuer, *subject;
+    char email[DIGEST_HEX_BYTES]; /* digest of the address of their entry (identity.h), or "" */
     struct config_strings groups; /* of the person, the token and the issuer, each once */
     unsigned roles;               /* ROLE_… bits as configured */
     enum operator_via via;
@@ -55,6 +56,11 @@ bool operator_may(const struct operator_identity *who, unsigned roles);
 bool operator_sees_own_only(const struct operator_identity *who);
 /* Whether the person made the call, with any token. */
 bool operator_owns(const struct operator_identity *who, const struct task *task);
+/* Whether the person is behind the call: it is theirs, or its owner has a verified address of
+ * theirs. Who is may not approve it. Reading and cancelling stay with operator_owns(). */
+bool operator_is_asker(const struct operator_identity *who, const struct task *task);
+/* Digest of their verified address: what the issuer vouches for, else that of their entry; "". */
+const char *operator_email(const struct operator_identity *who);
 /* The same person by the same credentials, under the configuration in force: their roles and groups
  * as they are now. NULL when the credentials are no longer good, or are somebody else's. One
  * reference, the caller's. Long streams and waits ask again. */

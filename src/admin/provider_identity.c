@@ -28,7 +28,8 @@ static void refuse(struct inquiry *inquiry, const char *reason)
 static bool needs_more(const struct inquiry *inquiry)
 {
     const struct identity *identity = inquiry->identity;
-    bool says_all = identity->groups.count > 0 && identity->email && identity->name;
+    bool says_all =
+        identity->groups.count > 0 && identity->email && identity->email_verified && identity->name;
     return !says_all && inquiry->access_token && inquiry->metadata &&
            inquiry->metadata->userinfo_endpoint;
 }
@@ -46,7 +47,8 @@ static void add_userinfo(struct inquiry *inquiry, const struct identity *more)
     char *name = token->name ? token->name : more->name;
     struct identity merged = *token;
     merged.name = name;
-    if (!token->email) {
+    bool is_same = token->email && more->email && strcmp(token->email, more->email) == 0;
+    if (!token->email || (is_same && more->email_verified)) {
         merged.email = more->email;
         merged.email_verified = more->email_verified;
     }

@@ -2,6 +2,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/gateway/control.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ struct control {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
-    char *owner; /* the task's */
+    char *owner;                  /* the task's */
+    char email[DIGEST_HEX_BYTES]; /* of the owner */
     struct buffer body;
     struct envelope envelope;
     control_callback callback;
@@ -150,6 +152,7 @@ static void create(struct control *control, const struct policy_decision *decisi
         .owner = control->owner,
         .session = "",
         .principal = control->owner,
+        .owner_email = control->email,
     };
     struct task *task =
         task_binding_create(&origin, decision, tool, decision->action == ACTION_FORWARD);
@@ -263,6 +266,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     control->callback = callback;
     control->context = context;
     control->owner = memory_format(TASK_BINDING_ADMIN "%s", call->name);
+    snprintf(control->email, sizeof control->email, "%s", call->email);
     if (atomic_load(&worker->gateway->shutting_down))
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
                "the gateway is shutting down");

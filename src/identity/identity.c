@@ -22,6 +22,27 @@ void identity_owner(const char *issuer, const char *subject, char owner[IDENTITY
     buffer_finish(&text);
 }
 
+void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
+{
+    struct buffer text = {0};
+    digest[0] = '\0';
+    for (const char *at = email; at && *at; at++)
+        buffer_append_char(&text, *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at);
+    if (text.length > 0)
+        digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+static bool is_same_mark(const char *one, const char *other)
+{
+    return *one && strcmp(one, other) == 0;
+}
+
+bool identity_same_person(const struct identity_marks *one, const struct identity_marks *other)
+{
+    return is_same_mark(one->owner, other->owner) || is_same_mark(one->email, other->email);
+}
+
 static void list_add(struct identity_list *list, char *item)
 {
     list->items = memory_grow_array(list->items, list->count + 1, sizeof(*list->items));
@@ -94,6 +115,8 @@ struct identity *identity_create(struct str claims, const char *issuer,
     identity->name = claim_text(claim_find(claims, shape->name_claim ? shape->name_claim : "name"));
     identity->email = claim_text(json_member(claims, "email"));
     identity->email_verified = json_type(json_member(claims, "email_verified")) == JSON_TRUE;
+    identity_email_digest(identity->email_verified ? identity->email : NULL,
+                          identity->verified_email);
     identity->client_id = claim_text(json_member(claims, "azp"));
     if (!identity->client_id)
         identity->client_id = claim_text(json_member(claims, "client_id"));

@@ -221,6 +221,9 @@ const char *const migration_scripts[] = {
 
     /* 13 -> 14: the headers of a modern call that repeat its body. They go with the body. */
     "ALTER TABLE task_request ADD COLUMN mirrored_headers TEXT NOT NULL DEFAULT '';",
+
+    /* 14 -> 15: the digest of the verified address of whoever has called, for self-approval */
+    "ALTER TABLE task ADD COLUMN owner_email TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { open } from './lib/http.mjs';
-import { FormBrowser, startIssuer } from './lib/issuer.mjs';
+import { FormBrowser, startIssuer, tokensOf } from './lib/issuer.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -335,18 +335,6 @@ test('a provider that answers wildly is not believed', async (t) => {
   }
   assert.ok(!issuer.requests.includes('GET /elsewhere'));
 });
-
-/** An ID token and an access token that the provider has given to `client` for `login`, by the code flow. */
-async function tokensOf(issuer, client, login) {
-  const verifier = 'v'.repeat(43);
-  const url = new URL(`${issuer.url}/auth`);
-  const challenge = createHash('sha256').update(verifier).digest('base64url');
-  url.search = new URLSearchParams({ response_type: 'code', client_id: client.client_id, redirect_uri: client.redirect_uris[0], scope: 'openid profile email', code_challenge: challenge, code_challenge_method: 'S256' });
-  const back = (await new FormBrowser().signIn(url.href, login, (to) => to.startsWith(client.redirect_uris[0]))).location;
-  const body = new URLSearchParams({ grant_type: 'authorization_code', code: new URL(back).searchParams.get('code'), redirect_uri: client.redirect_uris[0], code_verifier: verifier });
-  const authorization = `Basic ${Buffer.from(`${encodeURIComponent(client.client_id)}:${encodeURIComponent(client.client_secret)}`).toString('base64')}`;
-  return (await fetch(`${issuer.url}/token`, { method: 'POST', body, headers: { authorization } })).json();
-}
 
 test('a token of the issuer: for this client alone, by the roles of its groups, until it ends', async (t) => {
   const other = { client_id: 'other', client_secret: 'other secret', redirect_uris: ['http://127.0.0.1:1/back'] };

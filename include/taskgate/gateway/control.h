@@ -16,6 +16,7 @@
 
 struct control_call {
     const char *name;     /* of the person: the task's owner is "admin:<name>" */
+    const char *email;    /* digest of the person's verified address (identity.h), or "" */
     struct str source;    /* its id; empty: the only one */
     struct str tool;      /* JSON text, as the two below, each accepted by json_check() */
     struct str arguments; /* empty: {} */

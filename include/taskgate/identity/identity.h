@@ -21,12 +21,13 @@ struct identity_list {
 struct identity {
     unsigned references; /* identity_ref() and identity_unref() alone touch it */
     char *issuer, *subject;
-    char *name;           /* the claim that the shape names, or NULL; the issuer's word */
-    char *email;          /* or NULL */
-    bool email_verified;  /* `email_verified` is true */
-    char *client_id;      /* `azp`, else `client_id`, or NULL */
-    char *session;        /* `sid`, or NULL */
-    int64_t signed_in_ms; /* `auth_time`, wall clock; 0 when it is not said */
+    char *name;          /* the claim that the shape names, or NULL; the issuer's word */
+    char *email;         /* or NULL */
+    bool email_verified; /* `email_verified` is true */
+    char verified_email[DIGEST_HEX_BYTES]; /* identity_email_digest() of it, "" unless verified */
+    char *client_id;                       /* `azp`, else `client_id`, or NULL */
+    char *session;                         /* `sid`, or NULL */
+    int64_t signed_in_ms;                  /* `auth_time`, wall clock; 0 when it is not said */
     struct identity_list groups, scopes;
     int64_t until_ms; /* wall clock: from then on the token is refused; see token_verify() */
     char owner[IDENTITY_OWNER_BYTES];
@@ -51,3 +52,16 @@ bool identity_has_group(const struct identity *identity, const char *group);
 bool identity_has_scope(const struct identity *identity, const char *scope);
 
 void identity_owner(const char *issuer, const char *subject, char owner[IDENTITY_OWNER_BYTES]);
+
+/* SHA-256 in hex of an address, which may differ in the case of ASCII letters; "" of NULL and of an
+ * empty one. The store keeps this of a task's owner in place of the address. */
+void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES]);
+
+/* What tells a person; "" is unknown, and never the same as anything. */
+struct identity_marks {
+    const char *owner; /* of identity_owner() */
+    const char *email; /* identity_email_digest() of an address that somebody vouches for */
+};
+/* Whether both are one person, for all that is known: the same issuer and subject, or the same
+ * verified address. Contract, small print "Same person". */
+bool identity_same_person(const struct identity_marks *one, const struct identity_marks *other);

@@ -2,6 +2,7 @@
 #include "task_binding.h"
 #include "state/tool_catalog.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
         .session = call->session,
         .principal = *principal,
         .identity = call->identity,
+        .owner_email = call->identity ? call->identity->verified_email : NULL,
         .client_name = call->facts.client.name,
         .client_version = call->facts.client.version,
     };
@@ -55,6 +57,8 @@ static void bind(struct task *task, const struct task_origin *origin,
     bind_request(task, origin->envelope);
     task_set_text(&task->source, str_from(origin->source->id));
     task_set_text(&task->owner, str_from(origin->owner));
+    if (origin->owner_email)
+        snprintf(task->owner_email, sizeof task->owner_email, "%s", origin->owner_email);
     task_set_text(&task->session, str_from(origin->session));
     task_set_text(&task->principal, str_from(origin->principal));
     task_set_text(&task->client_name, str_from(origin->client_name));

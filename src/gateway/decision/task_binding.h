@@ -16,6 +16,7 @@ struct task_origin {
     const char *session;       /* digest, or "" */
     const char *principal;     /* what operators see */
     struct identity *identity; /* of a verified client; or NULL */
+    const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
 };
 

@@ -1,5 +1,5 @@
 // A real, certified OpenID provider (npm oidc-provider) with a sign-in form, and a browser that fills it in.
-import { generateKeyPair } from 'node:crypto';
+import { createHash, generateKeyPair } from 'node:crypto';
 import http from 'node:http';
 import { promisify } from 'node:util';
 import { defer } from './lifetime.mjs';
@@ -145,4 +145,18 @@ export class FormBrowser {
     }
     return page;
   }
+}
+
+/** What the provider's token endpoint gives `client` for `login`, by the code flow. `more` is laid over the parameters of both requests. */
+export async function tokensOf(issuer, client, login, more = {}) {
+  const verifier = 'v'.repeat(43);
+  const url = new URL(`${issuer.url}/auth`);
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const [back] = client.redirect_uris;
+  url.search = new URLSearchParams({ response_type: 'code', client_id: client.client_id, redirect_uri: back, scope: 'openid profile email', code_challenge: challenge, code_challenge_method: 'S256', ...more });
+  const { location } = await new FormBrowser().signIn(url.href, login, (to) => to.startsWith(back));
+  const code = new URL(location).searchParams.get('code');
+  const body = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri: back, code_verifier: verifier, ...more });
+  const authorization = `Basic ${Buffer.from(`${encodeURIComponent(client.client_id)}:${encodeURIComponent(client.client_secret)}`).toString('base64')}`;
+  return (await fetch(`${issuer.url}/token`, { method: 'POST', body, headers: { authorization } })).json();
 }

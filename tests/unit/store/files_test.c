@@ -330,6 +330,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "ALTER TABLE task DROP COLUMN expired_retention_ms;"
                                   "ALTER TABLE task DROP COLUMN rule;"
                                   "ALTER TABLE task DROP COLUMN policy_digest;"
+                                  "ALTER TABLE task DROP COLUMN owner_email;"
                                   "DROP TABLE audit; DROP TABLE audit_kept;"
                                   "DROP TABLE audit_anchor;"
                                   "ALTER TABLE task DROP COLUMN request_digest;"
@@ -347,6 +348,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_str_eq(read->request, task->request);
     ck_assert_str_eq(read->client_name, "");
     ck_assert_str_eq(read->request_digest, "");
+    ck_assert_str_eq(read->owner_email, "");
     ck_assert_str_eq(read->meta, "{\"n\":1.50}");
     ck_assert_str_eq(read->other_params, "{\"force\":[1]}");
     ck_assert(!read->promoted);
