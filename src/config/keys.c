@@ -210,6 +210,8 @@ const struct key config_keys[] = {
      .help = "As the key of the same name at the top, for this rule."},
     {"governance.rules[]", "case_variants", KEY_CHOICE, AT(config_rule, case_variants), .choices = &case_variants, .default_text = "refuse",
      .help = "For calls that policies or people judge. If two keys of one object in the arguments differ only by case or look, such as `path` and `Path`, the call is refused with -32602 (`refuse`) or allowed (`allow`)."},
+    {"governance.rules[]", "require_tasks", KEY_BOOL, AT(config_rule, requires_tasks), .default_text = "false",
+     .help = "Refuses at once, instead of holding it, a call whose client does not take part in tasks: -32021 for a client of 2026-07-28 that does not declare the extension `io.modelcontextprotocol/tasks`, -32009 for an older call without `task`."},
     {"governance.rules[]", "limits", KEY_ANY, .help = "Accepted for old files; has no effect."},
     {"governance.rules[]", "inspectors", KEY_ANY, .help = "Accepted for old files; has no effect."},
 
@@ -379,6 +381,8 @@ const struct key config_keys[] = {
     {"limits", "store_bytes", KEY_BYTES, AT(config, limits.store_bytes), RANGE(MIB, INT64_C(1024) * 1024 * MIB), .default_text = "1GiB", .help = "Size of the store, the audit trail included. Beyond it no call becomes a task."},
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that the gateway remembers."},
     {"limits", "sessions_per_principal", KEY_INTEGER, AT(config, limits.sessions_per_principal), RANGE(1, INT32_MAX), .default_text = "1000", .help = "Sessions of one token that the gateway remembers."},
+    {"limits", "listens", KEY_INTEGER, AT(config, limits.listens), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open streams of `subscriptions/listen` (2026-07-28)."},
+    {"limits", "listens_per_principal", KEY_INTEGER, AT(config, limits.listens_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "The same of one token. Clients without a token are bounded by `listens` alone."},
     {"limits", "connections", KEY_INTEGER, AT(config, limits.connections), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open client connections."},
     {"limits", "requests_per_second", KEY_INTEGER, AT(config, limits.requests_per_second), RANGE(0, INT32_MAX), .default_text = "0", .help = "Requests from one client address; `0` means no limit."},
     {"limits", "requests_per_second_per_principal", KEY_INTEGER, AT(config, limits.requests_per_second_per_principal), RANGE(0, INT32_MAX), .default_text = "0", .help = "Requests with one token, or of one session without a token; `0` means no limit."},

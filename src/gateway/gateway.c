@@ -87,8 +87,10 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->principal_rate_limit = rate_limit_create();
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
+    gateway->listens = quota_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->input_events = &input_events;
+    gateway->task_asks = listen_note_requests;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
     gateway->inputs = input_table_create();
@@ -110,6 +112,7 @@ void gateway_destroy(struct gateway *gateway)
     task_aliases_destroy(gateway->task_aliases);
     task_rounds_destroy(gateway->task_rounds);
     input_table_destroy(gateway->inputs);
+    quota_destroy(gateway->listens);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->detached);
     rate_limit_destroy(gateway->rate_limit);
@@ -136,6 +139,7 @@ static void on_task(void *context, struct task *task, bool created)
     result_wait_note_task(worker, task);
     execution_note_task(worker, task);
     detached_call_note_task(worker, task);
+    listen_note_task(worker, task);
 }
 
 static void on_sweep(void *context)
@@ -164,6 +168,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
     list_init(&worker->rpc_calls);
     list_init(&worker->streams);
+    list_init(&worker->listens);
     worker->waiters = map_create();
     worker->executions = map_create();
     worker->detached_tasks = map_create();
@@ -264,9 +269,9 @@ bool gateway_upstream_reachable(const struct gateway *gateway)
 
 static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
+    listen_end_all(worker); /* before all that is held is refused */
     result_wait_end_all(worker);
     notification_stream_end_all(worker);
-    listen_end_all(worker);
     relay_end_opening(worker);
 }
 

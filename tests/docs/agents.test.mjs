@@ -140,6 +140,14 @@ test('modern clients: each request is answered as the document says', { skip, ti
         await admin.approve((await admin.pending()).id);
         await until(async () => (await ask()).status === 'completed', 'the outcome');
       }
+      if (note === 'modern listen') {
+        const { notifications } = names.filled(value.params);
+        const stream = await client.stream(value.method, { notifications });
+        assert.deepEqual((await stream.message()).params.notifications, { toolsListChanged: true, taskIds: notifications.taskIds });
+        const told = await stream.message();
+        assert.deepEqual([told.method, told.params.taskId, told.params.status], ['notifications/tasks', notifications.taskIds[0], 'completed']);
+        return;
+      }
       names.same(await ask(), answer.value);
     });
   }

@@ -9,7 +9,7 @@ import { until } from './lib/wait.mjs';
 
 const ui = { name: 'shown', description: 'd', inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } }, $defs: { a: true } }, outputSchema: { type: 'array' }, execution: { taskSupport: 'optional' }, annotations: { readOnlyHint: true }, _meta: { ui: { resourceUri: 'ui://x' } } };
 
-test('1: discover is the server\'s own answer with our version, private, and without capabilities.tasks', async (t) => {
+test('1: discover is the server\'s own answer with our version and our extension, private, and without capabilities.tasks', async (t) => {
   const capabilities = { tools: { listChanged: true }, tasks: { list: {} }, extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } } };
   const { modern, upstream } = await modernScene(t, { upstream: { capabilities, handlers: { 'server/discover': ({ reply }) => reply.result({ resultType: 'complete', supportedVersions: ['2025-11-25', VERSION, '2099-01-01'], capabilities, instructions: 'Be kind.', ttlMs: 900_000, cacheScope: 'public', _meta: { [`${PREFIX}serverInfo`]: { name: 's', version: '2' } } }) } } });
   const answer = await modern({ token: 'one' }).send('server/discover');
@@ -25,7 +25,7 @@ test('1: discover is the server\'s own answer with our version, private, and wit
   assert.deepEqual(result.capabilities.extensions['io.modelcontextprotocol/ui'], { mimeTypes: ['text/html'] });
   assert.deepEqual(result._meta[`${PREFIX}serverInfo`], { name: 's', version: '2' });
   assert.equal(upstream.of('server/discover').at(-1).headers.authorization, 'Bearer one');
-  assert.equal(result.capabilities.extensions[TASKS_EXTENSION], undefined, 'as long as the gateway makes no tasks for modern clients');
+  assert.deepEqual(result.capabilities.extensions[TASKS_EXTENSION], {}, 'a rule may make a task of any call');
 });
 
 test('24: tools/list is filtered, private, of at most a minute, without execution; inputSchema is untouched', async (t) => {

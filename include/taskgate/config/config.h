@@ -133,7 +133,8 @@ struct config_rule {
     bool has_execution;
     enum config_execution execution;
     enum config_case_variants case_variants;
-    int line, column; /* of the rule in its file */
+    bool requires_tasks; /* a client that does not know tasks is refused at once */
+    int line, column;    /* of the rule in its file */
 };
 
 struct config_workflow {
@@ -246,6 +247,7 @@ struct config_limits {
     int64_t pending_per_principal, pending_total;
     int64_t body_bytes, bodies_bytes, result_bytes, store_bytes;
     int64_t sessions, sessions_per_principal, connections;
+    int64_t listens, listens_per_principal;
     int64_t requests_per_second;               /* per peer address; 0 is off */
     int64_t requests_per_second_per_principal; /* 0 is off */
 };

@@ -22,15 +22,14 @@ void discover_refuse_handle(struct call *call)
     buffer_finish(&text);
 }
 
-/* As long as calls cannot become tasks of a modern client's, the extension is the server's alone.
- */
+/* A rule may make a task of any call, so the extension is offered whatever the server has. */
 static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     bool is_modern = mcp_discover_lists(reply->result, STR(MCP_VERSION_MODERN));
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_MODERN, is_modern,
                      loop_now_ms(call->worker->loop));
     lists_keep(call, reply->result);
-    mcp_discover_write(out, reply->result, false, lists_most_ttl_ms(call));
+    mcp_discover_write(out, reply->result, true, lists_most_ttl_ms(call));
 }
 
 void discover_handle(struct call *call)

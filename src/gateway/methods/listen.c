@@ -1,67 +1,64 @@
-/* `subscriptions/listen`: a stream of notifications, one to one with the server's, but for news of
- * resources that the client may not see (MCP 2026-07-28, patterns/subscriptions). */
+/* `subscriptions/listen` (MCP 2026-07-28, patterns/subscriptions): a stream of notifications, one
+ * to one with the server's. The gateway leaves out news of resources that the client may not see,
+ * and adds its own: changes of its tasks, and of the tools after a reload. Where the server knows
+ * no such stream, or is asked for nothing, the gateway serves its own part alone. */
 #include "listen.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "listen_internal.h"
+#include "mcp_client/credential_check.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "request/call_part.h"
+#include "request/deferred_response.h"
+#include "run/quota.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/method.h"
 
-#define ACKNOWLEDGED "notifications/subscriptions/acknowledged"
 #define RESOURCE_UPDATED "notifications/resources/updated"
+#define METHOD_NOT_FOUND STR("-32601")
+#define SIGN_OF_LIFE_MS 15000
 
-struct listening {
-    uint32_t magic; /* LISTENING_MAGIC */
-    struct call_part part;
-    struct call *call;
-    struct loop_timer end; /* when the token ends that the request was let in with */
-    bool hears_of_tools;   /* the server has acknowledged toolsListChanged */
-};
-#define LISTENING_MAGIC 0x4757580e
+/* ---- its life ---- */
 
-static inline struct listening *listening_from(void *context)
+/* Clients without a token cannot be told apart. */
+static struct str holder_of(const struct call *call)
 {
-    return MAGIC_CAST(struct listening, LISTENING_MAGIC, context);
+    return str_from(call->owner);
+}
+
+static bool takes_place(const struct call *call)
+{
+    const struct config_limits *limits = &call->snapshot->config->limits;
+    bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
+    return quota_take(call->worker->gateway->listens, holder_of(call),
+                      is_anonymous ? limits->listens : limits->listens_per_principal,
+                      limits->listens);
 }
 
 static void drop(struct call *call, void *object)
 {
     struct listening *listening = listening_from(object);
-    (void)call;
+    quota_give_back(call->worker->gateway->listens, holder_of(call));
+    list_remove(&listening->node);
     loop_timer_stop(&listening->end);
+    loop_timer_stop(&listening->life);
+    listen_tasks_finish(listening);
     MAGIC_CLEAR(listening);
     free(listening);
 }
 
 static const struct call_part_kind listening_kind = CALL_PART_KIND(struct listening, drop);
 
-static bool is_hidden(const struct call *call, struct str message)
+struct listening *listening_find(const struct call *call)
 {
-    struct buffer uri;
-    buffer_init(&uri);
-    bool is_hidden = !json_decode_string(json_path(message, "params", "uri"), &uri) ||
-                     !policy_is_uri_visible(call->snapshot->policy, call->source, buffer_str(&uri));
-    buffer_finish(&uri);
-    return is_hidden;
-}
-
-/* The snapshot is that of the request: a listener of before a reload is told that lists changed,
- * and listens anew. */
-static bool take_message(struct call *call, struct str message)
-{
-    struct listening *listening = call_part_get(call, &listening_kind);
-    struct str method = json_member(message, "method");
-    if (json_string_equals(method, STR(ACKNOWLEDGED)))
-        listening->hears_of_tools = json_type(json_path(message, "params", "notifications",
-                                                        "toolsListChanged")) == JSON_TRUE;
-    return json_string_equals(method, STR(RESOURCE_UPDATED)) && is_hidden(call, message);
+    return call_part_find(call, &listening_kind);
 }
 
 static void end_gracefully(struct call *call)
@@ -74,33 +71,244 @@ static void end_gracefully(struct call *call)
                                  "\"io.modelcontextprotocol/subscriptionId\":");
     buffer_append(&message, call->envelope.id);
     buffer_append_text(&message, "}}}");
-    relay_end_with(call, buffer_str(&message));
+    if (relay_is_under_way(call))
+        relay_end_with(call, buffer_str(&message));
+    else
+        call_answer(call, buffer_str(&message));
     buffer_finish(&message);
 }
 
 static void on_token_end(void *context)
 {
-    const struct listening *listening = listening_from(context);
-    if (relay_is_under_way(listening->call))
-        end_gracefully(listening->call);
+    end_gracefully(listening_from(context)->call);
+}
+
+static void on_sign_of_life(void *context)
+{
+    struct listening *listening = listening_from(context);
+    loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
+    relay_show_life(listening->call);
+}
+
+static struct listening *create(struct call *call, const struct mcp_subscription *wanted)
+{
+    struct listening *listening = memory_alloc(sizeof *listening);
+    *listening = (struct listening){.call = call, .wants_tools = wanted->wants_tools};
+    MAGIC_SET(listening, LISTENING_MAGIC);
+    loop_timer_init(&listening->end, call->worker->loop, on_token_end, listening);
+    loop_timer_init(&listening->life, call->worker->loop, on_sign_of_life, listening);
+    if (call->identity)
+        loop_timer_start(&listening->end, call->identity->until_ms - clock_now_ms());
+    listen_tasks_init(listening, wanted->task_ids);
+    list_append(&call->worker->listens, &listening->node);
+    call_part_add(call, &listening->part, &listening_kind);
+    return listening;
+}
+
+/* ---- the acknowledgement ---- */
+
+static bool has_own(const struct listening *listening)
+{
+    return listening->wants_tools || listening->task_count > 0;
+}
+
+/* With the server's own message, where there is one, and all else that this has. */
+static void write_acknowledgement(const struct listening *listening, struct str theirs,
+                                  struct buffer *out)
+{
+    struct str id = listening->call->envelope.id, params = json_member(theirs, "params");
+    struct buffer own = {0}, honoured = {0}, marked = {0}, whole = {0}, meta = {0};
+    listen_tasks_write_ids(listening, &own);
+    mcp_subscription_write_honoured(&honoured, json_member(params, "notifications"),
+                                    listening->wants_tools, buffer_str(&own));
+    json_write_with_member(&meta, json_member(params, "_meta"),
+                           "io.modelcontextprotocol/subscriptionId", id);
+    json_write_with_member(&marked, params, "notifications", buffer_str(&honoured));
+    json_write_with_member(&whole, buffer_str(&marked), "_meta", buffer_str(&meta));
+    if (theirs.length == 0)
+        theirs = STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_ACKNOWLEDGED "\"}");
+    json_write_with_member(out, theirs, "params", buffer_str(&whole));
+    buffer_finish(&meta);
+    buffer_finish(&whole);
+    buffer_finish(&marked);
+    buffer_finish(&honoured);
+    buffer_finish(&own);
+}
+
+/* From here on the client hears of changes; what has changed before is told at once. */
+static void acknowledge(struct listening *listening, struct str theirs)
+{
+    struct buffer message;
+    buffer_init(&message);
+    write_acknowledgement(listening, theirs, &message);
+    relay_pass(listening->call, buffer_str(&message));
+    buffer_finish(&message);
+    listening->is_open = true;
+    listen_tasks_tell(listening);
+}
+
+/* ---- the gateway alone ---- */
+
+/* The stream of the server's that has begun stays the client's. */
+static void go_on_alone(struct call *call, bool has_begun)
+{
+    struct listening *listening = listening_find(call);
+    loop_timer_stop(&listening->life);
+    if (has_begun) {
+        deferred_response_take_stream(call, "Listening");
+    } else {
+        deferred_response_begin(call, "Listening", STR_EMPTY);
+        deferred_response_be_quiet(call);
+        deferred_response_open(call);
+    }
+    if (!listening->is_open)
+        acknowledge(listening, STR_EMPTY);
+    if (!has_own(listening))
+        end_gracefully(call);
+}
+
+/* ---- with the server ---- */
+
+static bool is_hidden(const struct call *call, struct str message)
+{
+    struct buffer uri;
+    buffer_init(&uri);
+    bool is_hidden = !json_decode_string(json_path(message, "params", "uri"), &uri) ||
+                     !policy_is_uri_visible(call->snapshot->policy, call->source, buffer_str(&uri));
+    buffer_finish(&uri);
+    return is_hidden;
+}
+
+static bool says_not_found(struct str message)
+{
+    return str_equal(json_path(message, "error", "code"), METHOD_NOT_FOUND);
+}
+
+/* The end of a subscription of which the server has honoured nothing, or its refusal. */
+static bool is_servers_leave(const struct listening *listening, struct str message)
+{
+    if (!has_own(listening))
+        return false;
+    if (!listening->is_open)
+        return says_not_found(message);
+    return listening->server_left && json_member(message, "result").length > 0;
+}
+
+/* The snapshot is that of the request: a listener of before a reload is told that lists changed,
+ * and listens anew. */
+static bool take_message(struct call *call, struct str message)
+{
+    struct listening *listening = listening_find(call);
+    struct str method = json_member(message, "method");
+    if (method.length == 0) {
+        bool is_leave = is_servers_leave(listening, message);
+        listening->server_left |= is_leave;
+        return is_leave;
+    }
+    if (json_string_equals(method, STR(MCP_ACKNOWLEDGED)) && !listening->is_open) {
+        listening->server_left = json_count(json_path(message, "params", "notifications")) == 0;
+        acknowledge(listening, message);
+        return true;
+    }
+    return json_string_equals(method, STR(RESOURCE_UPDATED)) && is_hidden(call, message);
+}
+
+/* A server without this method; its own clients would know it by its HTTP status. */
+static bool outlives(struct call *call, int status, struct str reply)
+{
+    const struct listening *listening = listening_find(call);
+    if (!has_own(listening))
+        return false;
+    if (reply.length == 0 && listening->server_left)
+        return true; /* its stream has ended */
+    if (listening->is_open)
+        return false;
+    if (json_check(reply, NULL) && json_member(reply, "error").length > 0)
+        return says_not_found(reply);
+    return status == 404 || status == 405 || status == 501;
+}
+
+/* Puts `filter` in the place of the client's. */
+static bool replace_filter(struct call *call, struct str filter)
+{
+    struct str old = call->envelope.notifications, body = call->body;
+    size_t at = (size_t)(old.bytes - body.bytes), behind = at + old.length;
+    struct error error = {""};
+    struct buffer text;
+    if (str_equal(old, filter))
+        return true;
+    buffer_init(&text);
+    buffer_append(&text, str_slice(body.bytes, at));
+    buffer_append(&text, filter);
+    buffer_append(&text, str_slice(body.bytes + behind, body.length - behind));
+    return call_replace_body(call, &text, &error) == ENVELOPE_OK;
+}
+
+static void open(struct call *call)
+{
+    const struct relay_options options = {.take_message = take_message,
+                                          .takes_responses = true,
+                                          .outlives = outlives,
+                                          .alone = go_on_alone};
+    struct listening *listening = listening_find(call);
+    struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
+    struct buffer rest;
+    buffer_init(&rest);
+    bool asks_server = mcp_subscription_write_rest(&rest, call->envelope.notifications);
+    if (atomic_load(&call->worker->gateway->shutting_down)) {
+        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    } else if (!asks_server && json_count(call->envelope.notifications) > 0) {
+        go_on_alone(call, false);
+    } else if (asks_server && !replace_filter(call, buffer_str(&rest))) {
+        call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
+    } else {
+        loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
+        relay_start(call, &options);
+    }
+    buffer_finish(&rest);
+}
+
+/* ---- the request ---- */
+
+static void read_tasks(struct call *call)
+{
+    listen_tasks_read(call, open);
+}
+
+/* The server must accept who asks before anything is said of a task. */
+static void verify(struct call *call)
+{
+    credential_check_then(call, read_tasks);
+}
+
+static void refuse_for_place(struct call *call)
+{
+    const struct jsonrpc_error_data data = {
+        .details = STR("too many streams of subscriptions/listen are open")};
+    metrics_count(METRIC_LIMITS_REACHED, STR("listens"));
+    call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, &data);
 }
 
 void listen_handle(struct call *call)
 {
-    const struct relay_options options = {.take_message = take_message};
-    if (json_type(call->envelope.notifications) != JSON_OBJECT) {
-        modern_refuse_params(call, "params.notifications must be an object");
-        return;
-    }
-    struct listening *listening = memory_alloc(sizeof *listening);
-    MAGIC_SET(listening, LISTENING_MAGIC);
-    listening->call = call;
-    listening->hears_of_tools = false;
-    loop_timer_init(&listening->end, call->worker->loop, on_token_end, listening);
-    if (call->identity)
-        loop_timer_start(&listening->end, call->identity->until_ms - clock_now_ms());
-    call_part_add(call, &listening->part, &listening_kind);
-    relay_start(call, &options);
+    struct str filter = call->envelope.notifications;
+    struct jsonrpc_error_data needs_tasks = {.required_capabilities = MODERN_REQUIRES_TASKS};
+    struct mcp_subscription wanted;
+    const char *wrong = json_type(filter) == JSON_OBJECT ? mcp_subscription_read(filter, &wanted)
+                                                         : "params.notifications must be an object";
+    if (wrong)
+        modern_refuse_params(call, wrong);
+    else if (wanted.task_ids.length > 0 &&
+             !dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
+        call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &needs_tasks);
+    else if (!deferred_response_may_stream(call))
+        modern_refuse_params(call, "the Accept header must name text/event-stream");
+    else if (!takes_place(call))
+        refuse_for_place(call);
+    else if (create(call, &wanted)->task_count > 0)
+        call_with_facts(call, verify);
+    else
+        open(call);
 }
 
 /* ---- the gateway's own news ---- */
@@ -120,19 +328,16 @@ static void tell_of_tools(struct call *call)
 
 void listen_tell_of_tools(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
-        struct call *call = LIST_ENTRY(node, struct call, node);
-        const struct listening *listening = call_part_find(call, &listening_kind);
-        if (listening && listening->hears_of_tools && relay_is_under_way(call))
-            tell_of_tools(call);
+    LIST_FOR_EACH_SAFE (node, next, &worker->listens) {
+        const struct listening *listening = LIST_ENTRY(node, struct listening, node);
+        if (listening->wants_tools && listening->is_open)
+            tell_of_tools(listening->call);
     }
 }
 
 void listen_end_all(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
-        struct call *call = LIST_ENTRY(node, struct call, node);
-        if (call_part_find(call, &listening_kind) && relay_is_under_way(call))
-            end_gracefully(call);
+    LIST_FOR_EACH_SAFE (node, next, &worker->listens) {
+        end_gracefully(LIST_ENTRY(node, struct listening, node)->call);
     }
 }

@@ -246,9 +246,10 @@ static void on_head(void *context, int status, const struct http_header *items, 
     bool is_stream = headers_name_event_stream(&headers);
     http_prepare(call->exchange, status, headers.items, headers.count);
     headers_finish(&headers);
+    bool may_outlive = relay->options.outlives && !relay->is_encoded;
     if (reads && relay->is_encoded) {
         relay_fail(relay, RELAY_UNREADABLE);
-    } else if (reads && !is_stream) {
+    } else if ((reads || may_outlive) && !is_stream) {
         relay->mode = RELAY_WHOLE;
     } else if (relay->is_looked_at && !is_stream) {
         relay->mode = RELAY_LOOKING;
@@ -353,9 +354,27 @@ static void answer_held(struct relay *relay)
     respond(relay, &body);
 }
 
+/* True: the call goes on, and the relay is gone. */
+static bool is_outlived(struct relay *relay, struct str reply, bool has_begun)
+{
+    void (*alone)(struct call *, bool) = relay->options.alone;
+    if (!relay->options.outlives || !relay->options.outlives(relay->call, relay->status, reply))
+        return false;
+    if (has_begun)
+        http_on_drained(relay->call->exchange, NULL, NULL);
+    alone(relay_finish(relay), has_begun);
+    return true;
+}
+
 static void answer_whole(struct relay *relay)
 {
     struct buffer message;
+    if (is_outlived(relay, buffer_str(&relay->kept), false))
+        return;
+    if (!relay_rewrites(&relay->options)) {
+        answer_held(relay);
+        return;
+    }
     buffer_init(&message);
     if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->kept), &message)) {
         /* An error of the server's goes down as it is. A reply that cannot be read does not go
@@ -374,6 +393,8 @@ static void answer_whole(struct relay *relay)
 static void end_stream(struct relay *relay)
 {
     relay_end_events(relay);
+    if (relay->mode == RELAY_EVENTS && is_outlived(relay, STR_EMPTY, true))
+        return;
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
     http_on_gone(exchange, NULL, NULL);

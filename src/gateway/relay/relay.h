@@ -50,6 +50,12 @@ struct relay_options {
     /* Answers in the server's place. false: the ordinary error is answered, or the 5xx goes down.
      */
     bool (*failed)(struct call *call, enum relay_failure failure);
+    bool takes_responses; /* `take_message` sees the responses on the event stream, too */
+    /* Whether the call goes on without the server. `reply` is its whole reply, or empty at the end
+     * of its event stream. Then the relay lets go of the call, and `alone` goes on with it: on the
+     * stream that has begun, or from the start. NULL: it never does. */
+    bool (*outlives)(struct call *call, int status, struct str reply);
+    void (*alone)(struct call *call, bool has_begun);
 };
 
 /* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
@@ -66,6 +72,8 @@ bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` took before. It goes between two events, never into one
  * that passes in pieces. The call's response is an event stream that has begun. */
 void relay_pass(struct call *call, struct str message);
+/* Sends a comment down, unless a part of an event has just gone down. */
+void relay_show_life(struct call *call);
 /* Answers the call with `message` in place of the server, whose side is dropped: on the event
  * stream that has begun, between two events of it, or as JSON. */
 void relay_end_with(struct call *call, struct str message);

@@ -79,7 +79,8 @@ static void send_event_read(struct relay *relay, struct str raw)
     buffer_init(&changed);
     struct str data = buffer_str(&event.data);
     if (relay_may_take(&relay->options, data) && json_check(data, NULL) &&
-        json_member(data, "method").length > 0 && relay->options.take_message(relay->call, data)) {
+        (relay->options.takes_responses || json_member(data, "method").length > 0) &&
+        relay->options.take_message(relay->call, data)) {
         /* The client sees nothing of it. */
     } else if (rewrite_data(relay, data, &message)) {
         sse_write_with_data(&changed, raw, buffer_str(&message));
@@ -151,6 +152,13 @@ void relay_pass(struct call *call, struct str message)
     else
         relay_send_down(relay, buffer_str(&event));
     buffer_finish(&event);
+}
+
+void relay_show_life(struct call *call)
+{
+    struct relay *relay = relay_find(call);
+    if (relay && relay->mode == RELAY_EVENTS && !relay->inside_event)
+        relay_send_down(relay, STR(":ping\n\n"));
 }
 
 void relay_end_events(struct relay *relay)

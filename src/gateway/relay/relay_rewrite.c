@@ -13,7 +13,7 @@ bool relay_rewrites(const struct relay_options *options)
 bool relay_may_take(const struct relay_options *options, struct str bytes)
 {
     return options->take_message && bytes.length > 0 &&
-           memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL;
+           (options->takes_responses || memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL);
 }
 
 /* A result shows that the server has accepted the session and the token. An error shows nothing,

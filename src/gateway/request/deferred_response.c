@@ -171,6 +171,11 @@ void deferred_response_take_stream(struct call *call, const char *what)
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 
+void deferred_response_be_quiet(struct call *call)
+{
+    deferred_response_of(call)->upstream_reports = true;
+}
+
 void deferred_response_await_upstream(struct call *call)
 {
     deferred_response_of(call)->awaits_upstream = true;

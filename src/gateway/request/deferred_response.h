@@ -19,6 +19,8 @@ void deferred_response_open_late(struct call *call);
 void deferred_response_show_progress(struct call *call);
 /* Another room has opened the client's stream and let go of it: the answer goes there. */
 void deferred_response_take_stream(struct call *call, const char *what);
+/* No progress is shown on the client's token, only comments. */
+void deferred_response_be_quiet(struct call *call);
 /* The answer comes from the server, so the end of the process waits for it as for any call. */
 void deferred_response_await_upstream(struct call *call);
 bool deferred_response_awaits_upstream(const struct call *call);

@@ -36,6 +36,7 @@ struct task_rounds;
 struct token_check;
 struct token_exchanges;
 struct token_worker;
+struct gateway_worker;
 
 struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
@@ -50,6 +51,7 @@ struct gateway {
     struct rate_limit *rate_limit, *principal_rate_limit;
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
+    struct quota *listens;  /* streams of subscriptions/listen, by owner */
     struct shadow *shadow;
     struct inbox_table *inbox_table;         /* inbox/inbox.h */
     struct input_table *inputs;              /* what upstream asks */
@@ -60,6 +62,8 @@ struct gateway {
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */
+    /* What the server of a modern task asks has changed. On each worker; never NULL. */
+    void (*task_asks)(struct gateway_worker *worker, const struct task *task);
     struct gateway_worker **workers;
     size_t worker_count;
     _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
@@ -92,6 +96,7 @@ struct gateway_worker {
     struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
     struct list streams;           /* struct notification_stream.node: open GET streams */
+    struct list listens;           /* struct listening.node: each subscriptions/listen */
     struct map *waiters;           /* task id -> struct result_wait: open tasks/result */
     struct map *executions;        /* task id -> struct execution: credentials held, or running */
     struct list detached;          /* struct detached_call.node: all of them, tasks yet or not */

@@ -34,6 +34,23 @@ static void start_timer(struct execution *execution, loop_callback callback, int
     loop_timer_start(&base->timer, in_ms);
 }
 
+/* ---- telling ---- */
+
+static void deliver_change(struct gateway_worker *worker, const void *broadcast)
+{
+    const struct task_broadcast *changed = broadcast;
+    worker->gateway->task_asks(worker, changed->task);
+}
+
+static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_change);
+
+/* Clients that listen to the task are told what it asks now. */
+static void tell_change(const struct execution *execution)
+{
+    broadcast_send(execution->base.worker->gateway, &change_kind,
+                   &(struct task_broadcast){execution->base.task, STR_EMPTY});
+}
+
 /* ---- rounds ---- */
 
 static void send_again(struct execution *execution, struct str answers)
@@ -112,6 +129,7 @@ static void ask_client(struct execution *execution, struct str requests)
     execution->again_ms = 0;
     task_rounds_ask(rounds_of(execution), str_from(base->id), execution->rounds, requests,
                     clock_now_ms());
+    tell_change(execution);
     log_info("Upstream asks the client of a task", LOG_TEXT("task", base->id),
              LOG_NUMBER("round", execution->rounds),
              LOG_NUMBER("requests", (int64_t)json_count(requests)));
@@ -214,10 +232,13 @@ static void go_on_polling(struct execution *execution, struct str task)
 {
     struct str id = str_from(execution->base.id), requests = json_member(task, "inputRequests");
     bool is_asking = json_string_equals(json_member(task, "status"), STR("input_required"));
+    bool has_changed;
     if (is_asking && json_count(requests) > 0 && is_well_formed(requests, STR_EMPTY))
-        task_rounds_ask(rounds_of(execution), id, 1, requests, clock_now_ms());
+        has_changed = task_rounds_ask(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
-        task_rounds_forget(rounds_of(execution), id);
+        has_changed = task_rounds_forget(rounds_of(execution), id);
+    if (has_changed)
+        tell_change(execution);
     start_timer(execution, on_poll, poll_interval_ms(task));
 }
 
@@ -333,6 +354,7 @@ static void deliver_answers(struct gateway_worker *worker, const void *broadcast
     struct execution *execution = map_get(worker->executions, str_from(answered->task->id));
     if (execution)
         pass_on_answers(execution);
+    worker->gateway->task_asks(worker, answered->task);
 }
 
 static const struct broadcast_kind answers_kind = TASK_BROADCAST_KIND(deliver_answers);

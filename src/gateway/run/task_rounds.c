@@ -90,22 +90,37 @@ static void add(struct round *round, struct str raw_key, struct str asked, struc
     take_over(request, earlier);
 }
 
-void task_rounds_ask(struct task_rounds *rounds, struct str task, int64_t number,
+/* In the server's order, which it has no reason to change. */
+static bool are_same(const struct round *one, const struct round *other)
+{
+    bool is_same = one && one->number == other->number && one->count == other->count;
+    for (size_t i = 0; is_same && i < other->count; i++)
+        is_same = strcmp(one->requests[i].key, other->requests[i].key) == 0 &&
+                  strcmp(one->requests[i].asked, other->requests[i].asked) == 0;
+    return is_same;
+}
+
+bool task_rounds_ask(struct task_rounds *rounds, struct str task, int64_t number,
                      struct str requests, int64_t now_ms)
 {
     struct round *round = memory_alloc(sizeof *round);
     struct str key, asked;
     size_t position = 0;
+    bool is_new;
     round->number = number;
     round->changed_ms = now_ms;
     pthread_mutex_lock(&rounds->lock);
     struct round *earlier = map_get(rounds->by_task, task);
     while (json_next_member(requests, &position, &key, &asked))
         add(round, key, asked, earlier && earlier->number == number ? earlier : NULL);
+    is_new = !are_same(earlier, round);
+    if (!is_new)
+        round->changed_ms = earlier->changed_ms;
     earlier = map_put(rounds->by_task, task, round);
     pthread_mutex_unlock(&rounds->lock);
     if (earlier)
         round_destroy(earlier);
+    return is_new;
 }
 
 bool task_rounds_show(struct task_rounds *rounds, struct str task, struct buffer *requests,
@@ -203,11 +218,12 @@ bool task_rounds_take(struct task_rounds *rounds, struct str task, struct buffer
     return is_whole;
 }
 
-void task_rounds_forget(struct task_rounds *rounds, struct str task)
+bool task_rounds_forget(struct task_rounds *rounds, struct str task)
 {
     pthread_mutex_lock(&rounds->lock);
     struct round *round = map_remove(rounds->by_task, task);
     pthread_mutex_unlock(&rounds->lock);
     if (round)
         round_destroy(round);
+    return round != NULL;
 }

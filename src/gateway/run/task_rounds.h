@@ -21,8 +21,8 @@ void task_rounds_destroy(struct task_rounds *rounds); /* NULL is allowed */
 
 /* The requests of one round (JSON object, at least one member) take the place of earlier ones.
  * Those of a number that is there already keep their keys and answers, and lose what is asked no
- * more. */
-void task_rounds_ask(struct task_rounds *rounds, struct str task, int64_t number,
+ * more. false: they are the same as before. */
+bool task_rounds_ask(struct task_rounds *rounds, struct str task, int64_t number,
                      struct str requests, int64_t now_ms);
 /* Appends the open requests, a JSON object. false: nothing is asked. */
 bool task_rounds_show(struct task_rounds *rounds, struct str task, struct buffer *requests,
@@ -36,4 +36,5 @@ bool task_rounds_answer(struct task_rounds *rounds, struct str task, struct str 
 bool task_rounds_take(struct task_rounds *rounds, struct str task, struct buffer *answers);
 /* The same with the answers that there are, each once. false: there is none. */
 bool task_rounds_take_some(struct task_rounds *rounds, struct str task, struct buffer *answers);
-void task_rounds_forget(struct task_rounds *rounds, struct str task);
+/* false: there were none. */
+bool task_rounds_forget(struct task_rounds *rounds, struct str task);

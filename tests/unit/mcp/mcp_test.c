@@ -74,6 +74,7 @@ int main(void)
     SRunner *runner = srunner_create(method_suite());
     srunner_add_suite(runner, jsonrpc_suite());
     srunner_add_suite(runner, mirrored_header_suite());
+    srunner_add_suite(runner, subscription_suite());
     srunner_add_suite(runner, parameter_headers_suite());
     srunner_add_suite(runner, reply_check_suite());
     srunner_add_suite(runner, sse_suite());

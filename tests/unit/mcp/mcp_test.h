@@ -16,6 +16,7 @@ Suite *jsonrpc_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
 Suite *mirrored_header_suite(void);
+Suite *subscription_suite(void);
 Suite *parameter_headers_suite(void);
 Suite *reply_check_suite(void);
 Suite *sse_suite(void);

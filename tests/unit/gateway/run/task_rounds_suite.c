@@ -78,7 +78,8 @@ START_TEST(what_is_asked_again_keeps_its_answer)
     task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1,\"b\":2,\"c\":3}"), 12);
     expect_shown(rounds, "{\"r1:b\":2,\"r1:c\":3}", 12);
     expect_taken(rounds, false, "");
-    task_rounds_ask(rounds, TASK, 1, STR("{\"b\":2}"), 13);
+    ck_assert(task_rounds_ask(rounds, TASK, 1, STR("{\"b\":2}"), 13));
+    ck_assert_msg(!task_rounds_ask(rounds, TASK, 1, STR("{\"b\":2}"), 14), "nothing is new");
     ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:c\":9}"), 14));
     ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:b\":8}"), 15));
     expect_taken(rounds, false, "{\"b\":8}");

@@ -1,0 +1,49 @@
+/* One `subscriptions/listen`, for the files that serve it. */
+#pragma once
+
+#include "request/call.h"
+#include "request/call_part.h"
+#include "taskgate/mcp/subscription.h"
+
+/* A task of the gateway's own that the client hears of. */
+struct listened_task {
+    char id[TASK_ID_BYTES];
+    struct task *task; /* as it was last seen; NULL until it has been read */
+    char told[DIGEST_HEX_BYTES];
+};
+
+struct listening {
+    uint32_t magic; /* LISTENING_MAGIC */
+    struct list node;
+    struct call_part part;
+    struct call *call;
+    struct loop_timer end;  /* when the token ends that the request was let in with */
+    struct loop_timer life; /* the next sign of life on a stream of the server's */
+    bool wants_tools;
+    bool is_open;     /* the client has its acknowledgement */
+    bool server_left; /* the server serves nothing of it: the gateway goes on by itself */
+    struct listened_task *tasks;
+    size_t task_count, read_count;
+    call_step tasks_read; /* where to go on with the tasks that are the client's */
+};
+#define LISTENING_MAGIC 0x4757580e
+
+static inline struct listening *listening_from(void *context)
+{
+    return MAGIC_CAST(struct listening, LISTENING_MAGIC, context);
+}
+
+/* The call's; NULL without one. */
+struct listening *listening_find(const struct call *call);
+
+/* ---- listen_tasks.c ---- */
+/* Takes the ids of the gateway's own tasks out of the filter's list, each once. */
+void listen_tasks_init(struct listening *listening, struct str task_ids);
+void listen_tasks_finish(struct listening *listening);
+/* Reads the tasks; those that are not the client's are left out. Then goes on with `next`, unless
+ * the store is down: then the call is answered. */
+void listen_tasks_read(struct call *call, call_step next);
+/* Appends the ids as JSON strings with commas between them. */
+void listen_tasks_write_ids(const struct listening *listening, struct buffer *out);
+/* Tells the client where each task stands. */
+void listen_tasks_tell(struct listening *listening);
