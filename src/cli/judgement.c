@@ -99,6 +99,8 @@ void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
         append_workflow(out, snapshot->config, decision->workflow);
     if (decision->rule && decision->rule->description)
         buffer_append_format(out, " (%s)", decision->rule->description);
+    if (decision->rule && decision->rule->requires_tasks)
+        buffer_append(out, STR("; require_tasks refuses clients without tasks"));
     if (decision->force_required)
         buffer_append(out, STR("; task_annotation_overrides.force_required announces it as "
                                "required"));

@@ -228,6 +228,9 @@ static void check_action(const struct rule_view *view, enum config_action action
     if (has_policy_id && action != ACTION_POLICY)
         complain(view, true, "policy_id", NULL,
                  "V-004 the key has no effect without action: policy");
+    if (view->rule && view->rule->requires_tasks && action == ACTION_DENY)
+        complain(view, false, "require_tasks", "take the key out",
+                 "the key has no meaning with action: deny, which makes no tasks");
     check_rule_workflow(view, action);
 }
 

@@ -23,10 +23,15 @@ bool policy_annotation_parse(struct str name, enum policy_annotation *annotation
     return false;
 }
 
+bool policy_requires_tasks(const struct policy_decision *decision)
+{
+    return decision->rule && decision->rule->requires_tasks;
+}
+
 enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,
                                        bool has_own, enum policy_annotation own)
 {
-    if (decision->force_required)
+    if (decision->force_required || policy_requires_tasks(decision))
         return ANNOTATION_REQUIRED;
     switch (decision->action) {
     case ACTION_APPROVE:

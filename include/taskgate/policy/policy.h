@@ -134,6 +134,9 @@ bool policy_is_uri_visible(const struct policy *policy, const struct config_sour
 void policy_decide_uri(const struct policy *policy, const struct policy_request *request,
                        struct policy_decision *decision);
 
+/* Whether the rule refuses clients that do not know tasks (`require_tasks`). */
+bool policy_requires_tasks(const struct policy_decision *decision);
+
 /* The decision matrix of seed 002 §5.3 with contract "tools/list": what a tool is announced
  * as. `own` is upstream's own value for the tool; `has_own` whether it gave one. */
 enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,

@@ -10,6 +10,7 @@
 #include "request/request_state.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "tool_judgement.h"
@@ -69,6 +70,21 @@ static void go_on(struct call *call)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
 }
 
+/* Its client waits for no human, and says so at once. */
+static bool lacks_tasks(const struct call *call, const struct policy_decision *decision)
+{
+    return policy_requires_tasks(decision) &&
+           !dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities);
+}
+
+static void refuse_without_tasks(struct call *call)
+{
+    struct jsonrpc_error_data data = {.tool = call_tool(call),
+                                      .required_capabilities = MODERN_REQUIRES_TASKS};
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("required"));
+    call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &data);
+}
+
 static void judge(struct call *call)
 {
     struct tool_judgement judgement = {
@@ -82,6 +98,10 @@ static void judge(struct call *call)
         return;
     if (request_state_is_ours(call)) {
         go_on(call);
+        return;
+    }
+    if (lacks_tasks(call, decision)) {
+        refuse_without_tasks(call);
         return;
     }
     policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);

@@ -50,7 +50,8 @@ bool tool_judgement_is_plain(const struct call *call, struct policy_request *req
     if (!policy_is_visible(policy, call->source, request->name))
         return false;
     policy_decide(policy, request, decision);
-    return decision->action == ACTION_FORWARD && !decision->force_required;
+    return decision->action == ACTION_FORWARD && !decision->force_required &&
+           !policy_requires_tasks(decision);
 }
 
 void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgement)

@@ -136,7 +136,7 @@ static void answer_route(struct call *call, const struct tool_judgement *judgeme
         become_task(call, judgement, true, false);
         break;
     case ROUTE_TASK_REQUIRED:
-        if (is_told_of_tasks(call))
+        if (is_told_of_tasks(call) || (policy_requires_tasks(decision) && !call->is_executed))
             refuse_task_required(call, decision);
         else
             become_task(call, judgement, decision->action == ACTION_FORWARD, true);
@@ -214,7 +214,8 @@ static void judge_silent(struct call *call)
     policy_decide(call->snapshot->policy, &request, &decision);
     if (policy_is_visible(call->snapshot->policy, call->source, name) &&
         decision.action == ACTION_FORWARD && !decision.force_required &&
-        call->envelope.task.raw.length == 0 && !pseudo_tool_called(call)) {
+        !policy_requires_tasks(&decision) && call->envelope.task.raw.length == 0 &&
+        !pseudo_tool_called(call)) {
         forward_plainly(call, &request, &decision);
         return;
     }

@@ -62,6 +62,20 @@ START_TEST(annotations_follow_the_decision_matrix)
 }
 END_TEST
 
+START_TEST(a_rule_that_requires_tasks_announces_them)
+{
+    const struct config_rule rule = {.requires_tasks = true}, other = {.requires_tasks = false};
+    struct policy_decision decision = {.action = ACTION_FORWARD, .rule = &rule};
+    ck_assert(policy_requires_tasks(&decision));
+    ck_assert_int_eq(policy_annotate(&decision, false, ABSENT), ANNOTATION_REQUIRED);
+    decision.rule = &other;
+    ck_assert(!policy_requires_tasks(&decision));
+    ck_assert_int_eq(policy_annotate(&decision, false, ABSENT), ANNOTATION_FORBIDDEN);
+    decision.rule = NULL;
+    ck_assert(!policy_requires_tasks(&decision));
+}
+END_TEST
+
 static const struct {
     const char *row;
     enum config_action action;
@@ -142,6 +156,7 @@ TCase *matrices_case(void)
     tcase_add_loop_test(tests, annotations_follow_the_decision_matrix, 0,
                         sizeof announcements / sizeof *announcements);
     tcase_add_loop_test(tests, calls_follow_the_ownership_table, 0, sizeof calls / sizeof *calls);
+    tcase_add_test(tests, a_rule_that_requires_tasks_announces_them);
     tcase_add_test(tests, annotations_have_names);
     return tests;
 }
