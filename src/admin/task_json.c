@@ -19,6 +19,32 @@ static void add_redacted(struct buffer *out, const char *key, const char *json,
     redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
 }
 
+static void add_strings(struct buffer *out, const struct config_strings *strings)
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        if (out->bytes[out->length - 1] != '[')
+            buffer_append_char(out, ',');
+        buffer_append_json_string(out, str_from(strings->items[i]));
+    }
+}
+
+/* The paths that redact_write() hides, so that a reader can tell a hidden value from the same text
+ * of a client. */
+static void add_redact_fields(struct buffer *out, const struct task *task,
+                              const struct config *config)
+{
+    const struct config_workflow *workflow = config_workflow_find(config, str_from(task->workflow));
+    json_add_key(out, "redactFields");
+    buffer_append_char(out, '[');
+    if (workflow) {
+        add_strings(out, &workflow->redact_fields);
+    } else {
+        for (size_t i = 0; i < config->workflow_count; i++)
+            add_strings(out, &config->workflows[i].redact_fields);
+    }
+    buffer_append_char(out, ']');
+}
+
 void task_json_write(struct buffer *out, const struct task *task, const struct config *config)
 {
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
@@ -29,6 +55,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct c
     add_redacted(out, "arguments", task->arguments, task, config);
     add_redacted(out, "meta", task->meta, task, config);
     add_redacted(out, "otherParams", task->other_params, task, config);
+    add_redact_fields(out, task, config);
     json_add_text(out, "argumentsDigest", task->arguments_digest);
     json_add_text_or_null(out, "requestDigest", task->request_digest);
     json_add_text(out, "principal", task->principal);

@@ -131,7 +131,7 @@ static void add_arguments(struct wanted *wanted, struct str row)
         return;
     if (json_check(str_from(arguments), NULL)) {
         buffer_append_text(&wanted->text, "kept arguments: ");
-        terminal_append_pretty(&wanted->text, str_from(arguments), 0);
+        terminal_append_pretty(&wanted->text, str_from(arguments), STR_EMPTY);
         buffer_append_char(&wanted->text, '\n');
     }
     free(arguments);
@@ -143,7 +143,7 @@ static bool show_row(void *context, struct str row)
     if (!is_wanted(wanted, row))
         return true;
     wanted->found++;
-    terminal_append_pretty(&wanted->text, row, 0);
+    terminal_append_pretty(&wanted->text, row, STR_EMPTY);
     buffer_append_char(&wanted->text, '\n');
     add_arguments(wanted, row);
     return true;

@@ -67,7 +67,7 @@ static int show(struct str answer, const char *id, bool has_ended, bool json)
     if (json) {
         terminal_append_json(&text, answer);
     } else if (result.length > 0) {
-        terminal_append_pretty(&text, result, 0);
+        terminal_append_pretty(&text, result, STR_EMPTY);
     } else if (has_ended) {
         complain_of_error(answer);
     }

@@ -95,10 +95,10 @@ void tasks_append_table(struct buffer *out, struct str list)
     }
 }
 
-static void append_json(struct buffer *out, const char *label, struct str value)
+static void append_json(struct buffer *out, const char *label, struct str task, const char *member)
 {
     buffer_append_format(out, "%-11s", label);
-    terminal_append_pretty(out, value, 0);
+    terminal_append_pretty(out, json_member(task, member), json_member(task, "redactFields"));
     buffer_append_char(out, '\n');
 }
 
@@ -136,12 +136,12 @@ void tasks_append_details(struct buffer *out, struct str task)
             buffer_append_format(out, "%-11s%.*s\n", rows[i].label, STR_ARGS(buffer_str(&value)));
     }
     buffer_finish(&value);
-    append_json(out, "Arguments", json_member(task, "arguments"));
+    append_json(out, "Arguments", task, "arguments");
     /* Most calls have neither. */
     if (json_count(json_member(task, "meta")) > 0)
-        append_json(out, "Meta", json_member(task, "meta"));
+        append_json(out, "Meta", task, "meta");
     if (json_count(json_member(task, "otherParams")) > 0)
-        append_json(out, "Other", json_member(task, "otherParams"));
+        append_json(out, "Other", task, "otherParams");
 }
 
 /* Whether the present state is the decision's. An approved call goes on to other states, and

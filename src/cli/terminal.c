@@ -60,7 +60,44 @@ static void append_line(struct buffer *out, unsigned indent)
     buffer_append_format(out, "\n%*s", (int)indent, "");
 }
 
-static void append_object(struct buffer *out, struct str json, unsigned indent)
+/* The paths that are still to be walked, each from the value at hand. */
+struct paths {
+    struct str *items;
+    size_t count;
+};
+
+static void append_value(struct buffer *out, struct str json, unsigned indent,
+                         const struct paths *hidden);
+
+/* The member `key` of an object; `raw` has its quotes. */
+static void append_member(struct buffer *out, struct str raw, struct str value, unsigned indent,
+                          const struct paths *hidden)
+{
+    struct buffer key;
+    struct str first, rest;
+    bool is_hidden = false;
+    struct paths below = {memory_alloc_array(hidden->count, sizeof *below.items), 0};
+    buffer_init(&key);
+    json_decode_string(raw, &key);
+    for (size_t i = 0; i < hidden->count; i++) {
+        bool goes_on = str_cut(hidden->items[i], '.', &first, &rest);
+        if (!str_equal(first, buffer_str(&key)))
+            continue;
+        is_hidden |= !goes_on;
+        below.items[below.count++] = rest;
+    }
+    append_string(out, raw);
+    buffer_append(out, STR(": "));
+    if (is_hidden)
+        buffer_append(out, STR("[REDACTED]"));
+    else
+        append_value(out, value, indent, &below);
+    buffer_finish(&key);
+    free(below.items);
+}
+
+static void append_object(struct buffer *out, struct str json, unsigned indent,
+                          const struct paths *hidden)
 {
     size_t position = 0;
     struct str key, value;
@@ -69,15 +106,14 @@ static void append_object(struct buffer *out, struct str json, unsigned indent)
         buffer_append_text(out, before);
         before = ",";
         append_line(out, indent + 2);
-        append_string(out, with_quotes(key));
-        buffer_append(out, STR(": "));
-        terminal_append_pretty(out, value, indent + 2);
+        append_member(out, with_quotes(key), value, indent + 2, hidden);
     }
     append_line(out, indent);
     buffer_append_char(out, '}');
 }
 
-static void append_array(struct buffer *out, struct str json, unsigned indent)
+static void append_array(struct buffer *out, struct str json, unsigned indent,
+                         const struct paths *hidden)
 {
     size_t position = 0;
     struct str element;
@@ -86,21 +122,41 @@ static void append_array(struct buffer *out, struct str json, unsigned indent)
         buffer_append_text(out, before);
         before = ",";
         append_line(out, indent + 2);
-        terminal_append_pretty(out, element, indent + 2);
+        append_value(out, element, indent + 2, hidden);
     }
     append_line(out, indent);
     buffer_append_char(out, ']');
 }
 
-void terminal_append_pretty(struct buffer *out, struct str json, unsigned indent)
+static void append_value(struct buffer *out, struct str json, unsigned indent,
+                         const struct paths *hidden)
 {
     enum json_type type = json_type(json);
     if (type == JSON_OBJECT)
-        json_count(json) ? append_object(out, json, indent) : buffer_append(out, STR("{}"));
+        json_count(json) ? append_object(out, json, indent, hidden) : buffer_append(out, STR("{}"));
     else if (type == JSON_ARRAY)
-        json_count(json) ? append_array(out, json, indent) : buffer_append(out, STR("[]"));
+        json_count(json) ? append_array(out, json, indent, hidden) : buffer_append(out, STR("[]"));
     else
         terminal_append_json(out, str_trim(json));
+}
+
+void terminal_append_pretty(struct buffer *out, struct str json, struct str hidden)
+{
+    struct paths paths = {memory_alloc_array(json_count(hidden), sizeof *paths.items), 0};
+    struct buffer *texts = memory_alloc_array(json_count(hidden), sizeof *texts);
+    size_t position = 0;
+    struct str path;
+    while (json_next_element(hidden, &position, &path)) {
+        buffer_init(&texts[paths.count]);
+        json_decode_string(path, &texts[paths.count]);
+        paths.items[paths.count] = buffer_str(&texts[paths.count]);
+        paths.count++;
+    }
+    append_value(out, json, 0, &paths);
+    while (paths.count > 0)
+        buffer_finish(&texts[--paths.count]);
+    free(texts);
+    free(paths.items);
 }
 
 bool terminal_write(const struct buffer *text)

@@ -9,8 +9,10 @@
 void terminal_append_text(struct buffer *out, struct str text);
 /* JSON text (checked) as it is, but with such characters escaped: the same value. */
 void terminal_append_json(struct buffer *out, struct str json);
-/* The same value over several lines, indented by two spaces; numbers keep their digits. */
-void terminal_append_pretty(struct buffer *out, struct str json, unsigned indent);
+/* The same value over several lines, indented by two spaces; numbers keep their digits. `hidden` is
+ * a JSON array of dot paths, or STR_EMPTY: a value that one of them names is [REDACTED] without
+ * quotes, so that no text of an agent can look like it. */
+void terminal_append_pretty(struct buffer *out, struct str json, struct str hidden);
 /* Writes it all and flushes; false when that failed (said on stderr). */
 bool terminal_write(const struct buffer *text);
 

@@ -82,8 +82,8 @@ export class Card {
     this.mayDecide = true;
     this.label(task);
     this.putArguments(task);
-    this.putMore('.meta', task.meta);
-    this.putMore('.other-params', task.otherParams);
+    this.putMore('.meta', task.meta, task.redactFields);
+    this.putMore('.other-params', task.otherParams, task.redactFields);
     this.open(false);
     this.update(task);
   }
@@ -111,7 +111,7 @@ export class Card {
   }
 
   putArguments(task) {
-    const pieces = jsonPieces(task.arguments);
+    const pieces = jsonPieces(task.arguments, task.redactFields);
     putPieces(this.part('.arguments'), pieces);
     this.lines = pieces.reduce((count, piece) => count + (piece.kind === 'break' ? 1 : piece.text.split('\n').length - 1), 1);
     const characters = pieces.reduce((count, piece) => count + piece.text.length, 0);
@@ -122,10 +122,10 @@ export class Card {
   }
 
   /** The parts of a call beside its arguments; most calls have none. */
-  putMore(name, value) {
+  putMore(name, value, hidden) {
     const isNothing = value === undefined || (value instanceof JsonObject && value.members.length === 0);
     this.part(name).closest('.box').hidden = isNothing;
-    if (!isNothing) putPieces(this.part(name), jsonPieces(value));
+    if (!isNothing) putPieces(this.part(name), jsonPieces(value, hidden));
   }
 
   fold(folded) {

@@ -95,18 +95,29 @@ export function visiblePieces(text) {
 
 /**
  * A value as pieces {text, kind} whose texts, joined, are the same JSON, indented. Kinds: key,
- * string, number, literal, escape, mark, and break (an empty text where a line may end). Beyond
+ * string, number, literal, escape, redacted, mark, and break (an empty text where a line may end). Beyond
  * MOST_PIECES it is a single text on one line, in which only ASCII stands unescaped.
+ *
+ * `hidden`: dot paths of the values that the gateway keeps back. Such a value is REDACTED without
+ * quotes, of the kind redacted. No text of an agent can look like that.
  */
-export function jsonPieces(value) {
+export function jsonPieces(value, hidden = []) {
+  const paths = hidden.map((path) => path.split('.'));
   const pieces = [];
-  return addValue(pieces, value, '') ? pieces : [{ text: asciiJson(value), kind: 'text' }];
+  return addValue(pieces, value, '', paths) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
 }
 
+const REDACTED = '[REDACTED]';
+
+// The paths that go on below `key`. One that ends there is empty.
+const below = (paths, key) => paths.filter((path) => path[0] === key).map((path) => path.slice(1));
+const isHidden = (paths) => paths.some((path) => path.length === 0);
+
 // Each adds to `pieces`, and returns false, having stopped somewhere, when they are too many.
-function addValue(pieces, value, indent) {
-  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent);
-  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent);
+function addValue(pieces, value, indent, paths) {
+  if (isHidden(paths)) return pieces.push({ text: REDACTED, kind: 'redacted' }) <= MOST_PIECES;
+  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent, paths);
+  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent, paths);
   if (typeof value === 'string') return addString(pieces, value, 'string');
   pieces.push(value instanceof JsonNumber ? { text: value.text, kind: 'number' } : { text: String(value), kind: 'literal' });
   return pieces.length <= MOST_PIECES;
@@ -127,7 +138,7 @@ function addString(pieces, text, kind) {
   return true;
 }
 
-function addMembers(pieces, members, open, close, indent) {
+function addMembers(pieces, members, open, close, indent, paths) {
   const deeper = `${indent}  `;
   for (const [index, [key, value]] of members.entries()) {
     pieces.push({ text: `${index === 0 ? open : ','}\n${deeper}`, kind: 'mark' });
@@ -135,15 +146,16 @@ function addMembers(pieces, members, open, close, indent) {
       if (!addString(pieces, key, 'key')) return false;
       pieces.push({ text: ': ', kind: 'mark' });
     }
-    if (!addValue(pieces, value, deeper)) return false;
+    if (!addValue(pieces, value, deeper, open === '{' ? below(paths, key) : paths)) return false;
   }
   pieces.push({ text: members.length === 0 ? open + close : `\n${indent}${close}`, kind: 'mark' });
   return true;
 }
 
-function asciiJson(value) {
-  if (Array.isArray(value)) return `[${value.map(asciiJson).join(', ')}]`;
-  if (value instanceof JsonObject) return `{${value.members.map(([key, member]) => `${asciiJson(key)}: ${asciiJson(member)}`).join(', ')}}`;
+function asciiJson(value, paths) {
+  if (isHidden(paths)) return REDACTED;
+  if (Array.isArray(value)) return `[${value.map((item) => asciiJson(item, paths)).join(', ')}]`;
+  if (value instanceof JsonObject) return `{${value.members.map(([key, member]) => `${asciiJson(key, [])}: ${asciiJson(member, below(paths, key))}`).join(', ')}}`;
   if (typeof value === 'string') return JSON.stringify(value).replace(/[^ -~]/g, escapeUnit);
   return value instanceof JsonNumber ? value.text : String(value);
 }

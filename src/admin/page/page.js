@@ -152,6 +152,7 @@ function replaceAll(pending, { tasks: decided, nextCursor }) {
   }
   for (const task of [...pending, ...decided].sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))) put(task);
   byId('decided-older').hidden = !nextCursor;
+  showCounts(); // of a gateway without tasks, put() has shown none
 }
 
 /** Shows a task that is new or has changed. */
@@ -181,8 +182,9 @@ function place(card) {
   else byId('decided').prepend(card.element);
 }
 
-/* A card that has been decided stays where it is while the pointer or the focus is in the list,
- * for the same reason, and then goes down to the decided ones. */
+/* A card that has been decided stays where it is while the pointer is in the list, for the same
+ * reason, and then goes down to the decided ones. The focus keeps no card: a key presses what has
+ * the focus, wherever that stands. */
 const hasHover = matchMedia('(hover: hover)');
 let tidyTimer;
 
@@ -193,12 +195,27 @@ function tidySoon() {
 
 function tidy() {
   const list = byId('pending');
-  if (hasHover.matches && (list.matches(':hover') || list.contains(document.activeElement))) return;
+  if (hasHover.matches && list.matches(':hover')) return;
   for (const card of cards.values()) {
-    if (!card.isPending && list.contains(card.element)) place(card);
+    if (!card.isPending && list.contains(card.element)) settleDown(card);
   }
   dropOldest();
   showCounts();
+}
+
+/* The focus does not go down with the card, but on to the next call that waits. */
+function settleDown(card) {
+  const { element } = card;
+  const next = element.contains(document.activeElement) ? nextPending(element) : null;
+  place(card);
+  next?.focus({ preventScroll: true });
+}
+
+function nextPending(element) {
+  const isPending = (other) => other.dataset.state === 'pending';
+  const all = [...byId('pending').children];
+  const at = all.indexOf(element);
+  return all.slice(at + 1).find(isPending) ?? all.slice(0, at).findLast(isPending) ?? byId('waiting');
 }
 
 function dropOldest() {
@@ -211,7 +228,6 @@ function dropOldest() {
 }
 
 byId('pending').addEventListener('pointerleave', tidySoon);
-byId('pending').addEventListener('focusout', tidySoon);
 
 function showCounts() {
   const waiting = [...cards.values()].filter((card) => card.isPending).length;
@@ -232,11 +248,11 @@ setInterval(() => {
 /* ---- deciding ---- */
 
 async function pressed(card, verb, reason) {
+  card.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
   card.setBusy(verb);
   try {
     const task = await decide(card.id, verb, reason);
     card.setBusy(null);
-    card.element.focus({ preventScroll: true });
     settle(card, task);
   } catch (error) {
     card.setBusy(null);

@@ -37,6 +37,43 @@ async function stage(t, { token = ADMIN_TOKEN, ...more } = {}) {
 
 const shown = (page) => page.evaluate(() => document.body.innerText);
 
+test('a gateway without tasks says that nothing waits and nothing has been decided', { skip }, async (t) => {
+  const { page } = await stage(t);
+  await page.locator('#pending-empty').waitFor();
+  await page.locator('#decided-empty').waitFor();
+  assert.match(await shown(page), /Nothing is waiting\.[^]*Nothing has been decided yet\./);
+});
+
+test('decided by keyboard: the card goes down, the focus on to the next call', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const first = await client.createTask('delete_user');
+  const second = await client.createTask('pay');
+  await row(second.taskId).waitFor();
+  await page.locator('h1').hover();
+  for (const { taskId } of [first, second]) {
+    await row(taskId).locator('button.reject').focus();
+    await page.keyboard.press('Enter');
+    await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
+    assert.equal((await admin.task(taskId)).state, 'rejected');
+    const focused = await page.evaluate(() => document.activeElement.dataset.taskId ?? document.activeElement.id);
+    assert.equal(focused, taskId === first.taskId ? second.taskId : 'waiting');
+  }
+  await page.locator('#pending-empty').waitFor();
+});
+
+test('[REDACTED] from an agent is text; from the gateway it is a mark', { skip }, async (t) => {
+  const { gateway, client, row } = await stage(t, { approval: workflow('10m', { redact_fields: ['card.number', 'keys.secret'] }) });
+  const { taskId } = await client.createTask('pay', { note: '[REDACTED]', number: '[REDACTED]', card: { number: '4711', owner: '[REDACTED]' }, keys: [{ secret: 1 }, { open: '[REDACTED]' }] });
+  const box = row(taskId).locator('.arguments');
+  assert.deepEqual(await box.locator('.json-redacted').allTextContents(), ['[REDACTED]', '[REDACTED]']);
+  assert.equal((await box.locator('.json-string').allTextContents()).filter((text) => text === '"[REDACTED]"').length, 4);
+  const { stdout } = await gateway.cli(['tasks', 'show', taskId]);
+  assert.match(stdout, /"note": "\[REDACTED\]"/);
+  assert.match(stdout, /"number": "\[REDACTED\]",\n/);
+  assert.match(stdout, /"card": \{\n\s+"number": \[REDACTED\],\n\s+"owner": "\[REDACTED\]"/);
+  assert.match(stdout, /"secret": \[REDACTED\]\n/);
+});
+
 test('approve with a reason: executed, moved to the decided ones', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const { taskId } = await client.createTask('delete_user', { user_id: '123' });

@@ -174,12 +174,13 @@ START_TEST(a_task_has_every_member)
 {
     scene_create(&scene, "drop", "{ \"table\" : \"a b\", \"n\": 12345678901234567890 }");
     scene_get(&scene, task_path(""), 200);
-    char *start_of_it = memory_format("{\"id\":\"%s\",\"state\":\"pending\",\"status\":\"input_"
-                                      "required\",\"source\":\"up\",\"tool\":\"drop\","
-                                      "\"arguments\":{\"table\":\"a b\",\"n\":"
-                                      "12345678901234567890},\"meta\":{},\"otherParams\":{},"
-                                      "\"argumentsDigest\":\"",
-                                      scene.id);
+    char *start_of_it =
+        memory_format("{\"id\":\"%s\",\"state\":\"pending\",\"status\":\"input_"
+                      "required\",\"source\":\"up\",\"tool\":\"drop\","
+                      "\"arguments\":{\"table\":\"a b\",\"n\":"
+                      "12345678901234567890},\"meta\":{},\"otherParams\":{},"
+                      "\"redactFields\":[\"password\",\"card.number\"],\"argumentsDigest\":\"",
+                      scene.id);
     scene_has(&scene, start_of_it);
     free(start_of_it);
     scene_has(&scene, "\"principal\":\"agent 1f2e\",\"workflow\":\"default\",\"createdAt\":\"20");

@@ -341,7 +341,7 @@ START_TEST(nothing_misleads_a_terminal)
     terminal_append_pretty(&out,
                            STR("{\"n\":9007199254740993,\"e\":{},\"l\":[ ],\"x\":[1,{\"y\":"
                                "\"\\n\"}]}"),
-                           0);
+                           STR_EMPTY);
     expect_text(&out, "{\n  \"n\": 9007199254740993,\n  \"e\": {},\n  \"l\": [],\n  \"x\": [\n    "
                       "1,\n    {\n      \"y\": \"\\n\"\n    }\n  ]\n}");
 }
