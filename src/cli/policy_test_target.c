@@ -99,7 +99,7 @@ static struct config *parse(struct test_file *file, const struct node *root,
         return parse_around(file->target, root, problems);
     buffer_init(&text);
     if (policy_files_read(file->target, &text))
-        config = config_parse(buffer_str(&text), file->target, find_variable, problems);
+        config = config_parse_rules(buffer_str(&text), file->target, find_variable, problems);
     buffer_finish(&text);
     return config;
 }

@@ -41,16 +41,30 @@ static size_t count_characters(const struct source_text *source, size_t bytes)
     return count;
 }
 
-/* The parser says only that such a character begins nothing, and an editor shows it as spaces. */
-static bool is_tab(const struct source_text *source, size_t index)
+/* The text from a character on, to the end of its line. */
+static struct str line_from(const struct source_text *source, size_t index)
 {
+    struct str text = buffer_str(&source->text), line, rest;
     size_t character = 0, at = 0;
-    for (; at < source->text.length; at++) {
-        bool is_start = ((unsigned char)source->text.bytes[at] & 0xC0) != 0x80;
+    for (; at < text.length; at++) {
+        bool is_start = ((unsigned char)text.bytes[at] & 0xC0) != 0x80;
         if (is_start && character++ == index)
             break;
     }
-    return at < source->text.length && source->text.bytes[at] == '\t';
+    str_cut(str_slice(text.bytes + at, text.length - at), '\n', &line, &rest);
+    return line;
+}
+
+/* `write "*delete*"`, where a value begins with a star and so is none to YAML; NULL anywhere else.
+ * The caller frees. */
+static char *hint_at_glob(struct str line)
+{
+    size_t length = 1;
+    if (line.length == 0 || line.bytes[0] != '*')
+        return NULL;
+    while (length < line.length && !strchr(" \t\r,]}", line.bytes[length]))
+        length++;
+    return memory_format("put a glob in quotes: \"%.*s\"", (int)length, line.bytes);
 }
 
 static bool next_event(struct builder *builder, yaml_event_t *event)
@@ -65,8 +79,20 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
     yaml_mark_t mark = parser->problem_mark;
     if (parser->error == YAML_READER_ERROR)
         mark.index = count_characters(builder->report->source, parser->problem_offset);
-    bool has_tab = is_tab(builder->report->source, mark.index);
-    complain_of(builder, NULL, mark, has_tab ? "indent with spaces: here is a tab" : NULL, what);
+    struct str line = line_from(builder->report->source, mark.index);
+    /* An alias that is none is reported behind its star. */
+    bool is_alias = parser->context && strstr(parser->context, "alias");
+    char *glob = is_alias
+                     ? hint_at_glob(line_from(builder->report->source, parser->context_mark.index))
+                     : NULL;
+    if (glob) {
+        complain(builder, parser->context_mark, glob, "a value must not begin with * in YAML");
+    } else {
+        /* The parser says only that a tab begins nothing, and an editor shows it as spaces. */
+        bool is_tab = line.length > 0 && line.bytes[0] == '\t';
+        complain_of(builder, NULL, mark, is_tab ? "indent with spaces: here is a tab" : NULL, what);
+    }
+    free(glob);
     free(what);
     return false;
 }
@@ -214,6 +240,17 @@ static struct node *build_mapping(struct builder *builder, const yaml_event_t *e
     return NULL;
 }
 
+/* Hardly anybody means an alias by `*name`. */
+static struct node *refuse_alias(const struct builder *builder, const yaml_event_t *event)
+{
+    char *glob = hint_at_glob(line_from(builder->report->source, event->start_mark.index));
+    char *hint = glob ? memory_format("%s; or write the value out", glob) : NULL;
+    complain(builder, event->start_mark, hint, "YAML aliases (*name) are not supported");
+    free(hint);
+    free(glob);
+    return NULL;
+}
+
 static struct node *build(struct builder *builder, const yaml_event_t *event, int depth)
 {
     if (depth >= MAX_DEPTH) {
@@ -228,9 +265,7 @@ static struct node *build(struct builder *builder, const yaml_event_t *event, in
     case YAML_MAPPING_START_EVENT:
         return build_mapping(builder, event, depth + 1);
     default: /* YAML_ALIAS_EVENT: nothing else can stand here */
-        complain(builder, event->start_mark, "write the value out",
-                 "YAML aliases (*name) are not supported");
-        return NULL;
+        return refuse_alias(builder, event);
     }
 }
 

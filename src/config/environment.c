@@ -102,6 +102,18 @@ static void apply_address(const struct draft *draft, const struct variable *vari
     memcpy((char *)draft->config + variable->offset, &copy, sizeof copy);
 }
 
+static void apply_text(const struct draft *draft, const struct variable *variable)
+{
+    const char *value = value_of(draft, variable->spellings[0].name);
+    char *text;
+    if (!value)
+        return;
+    memcpy(&text, (char *)draft->config + variable->offset, sizeof text);
+    free(text);
+    text = memory_copy_text(value);
+    memcpy((char *)draft->config + variable->offset, &text, sizeof text);
+}
+
 static bool holds(const struct config_strings *strings, struct str text)
 {
     for (size_t i = 0; i < strings->count; i++) {
@@ -220,6 +232,9 @@ void environment_apply(const struct draft *draft)
             break;
         case VARIABLE_ADDRESS:
             apply_address(draft, variable);
+            break;
+        case VARIABLE_TEXT:
+            apply_text(draft, variable);
             break;
         case VARIABLE_FORCE_REQUIRED:
             apply_force_required(draft, variable);

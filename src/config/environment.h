@@ -9,6 +9,7 @@
 enum variable_kind {
     VARIABLE_NUMBER,         /* stored times the spelling's factor */
     VARIABLE_ADDRESS,        /* char *, an IP address */
+    VARIABLE_TEXT,           /* char *, over the key of the file */
     VARIABLE_FORCE_REQUIRED, /* tool names with commas, added to the file's */
     VARIABLE_UPSTREAM,       /* replaces the url of a single source */
     VARIABLE_REFUSED,        /* only `allowed` values may stand there */

@@ -20,6 +20,8 @@ const struct variable environment_table[] = {
     {VARIABLE_NUMBER, {{"THOUGHTGATE_ADMIN_PORT", 1}}, AT(admin_port), RANGE(0, 65535), .default_text = "7469", .help = "Port of the admin endpoint; 0 lets the system choose."},
     {VARIABLE_ADDRESS, {{"THOUGHTGATE_ADMIN_BIND", 0}}, AT(admin_bind), .default_text = "127.0.0.1", .help = "Address of the admin endpoint."},
 
+    {VARIABLE_TEXT, {{"THOUGHTGATE_STORE_PATH", 0}}, AT(store_path), .sets = "store.path", .help = "Path of the database."},
+
     {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_DEFAULT_TTL_MS", 1}, {"THOUGHTGATE_TASK_DEFAULT_TTL_SECS", SECOND}, {"THOUGHTGATE_DEFAULT_TASK_TTL_SECS", SECOND}},
      AT(times.task_default_ttl_ms), RANGE(1, YEAR), .default_text = "600000", .help = "Lifetime of a task that asks for none."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_MAX_TTL_MS", 1}, {"THOUGHTGATE_TASK_MAX_TTL_SECS", SECOND}, {"THOUGHTGATE_MAX_TASK_TTL_SECS", SECOND}},

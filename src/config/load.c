@@ -46,7 +46,9 @@ static struct config *load_shadow(const struct draft *draft);
 static void fill(const struct draft *draft)
 {
     struct config *config = draft->config;
-    config->store_path_is_default = node_is_null(node_get(node_get(draft->root, "store"), "path"));
+    const char *store_path = draft->environment("THOUGHTGATE_STORE_PATH");
+    config->store_path_is_default = !(store_path && *store_path) &&
+                                    node_is_null(node_get(node_get(draft->root, "store"), "path"));
     environment_apply(draft);
     validate_schema(draft);
     validate_sources(draft);
@@ -60,6 +62,7 @@ static void fill(const struct draft *draft)
     validate_audit(draft);
     validate_pseudo(draft);
     validate_telemetry(draft);
+    validate_advice(draft);
     if (validate_shadow_path(draft)) {
         draft->config->shadow = load_shadow(draft);
         validate_shadow(draft);
@@ -90,6 +93,7 @@ struct origin {
     const char *name;
     config_getenv environment;
     bool is_shadow;
+    bool needs_no_secrets;
 };
 
 static struct config *parse(const struct source_text *source, const struct origin *origin,
@@ -103,8 +107,13 @@ static struct config *parse(const struct source_text *source, const struct origi
     struct node *root = document_parse(&report);
     struct config *config = root ? config_create() : NULL;
     if (root) {
-        struct draft draft = {report,    root, config, origin->environment, origin->is_shadow,
-                              &of_shadow};
+        struct draft draft = {.report = report,
+                              .root = root,
+                              .config = config,
+                              .environment = origin->environment,
+                              .is_shadow = origin->is_shadow,
+                              .needs_no_secrets = origin->needs_no_secrets,
+                              .shadow_problems = &of_shadow};
         config->path = memory_copy_text(source->name);
         spelling_normalize(root);
         read_document(&report, root, config);
@@ -185,7 +194,17 @@ static struct config *parse_text(struct str text, const struct origin *origin,
 struct config *config_parse(struct str text, const char *name, config_getenv environment,
                             struct config_problems *problems)
 {
-    const struct origin origin = {name, environment ? environment : process_environment, false};
+    const struct origin origin = {.name = name,
+                                  .environment = environment ? environment : process_environment};
+    return parse_text(text, &origin, problems);
+}
+
+struct config *config_parse_rules(struct str text, const char *name, config_getenv environment,
+                                  struct config_problems *problems)
+{
+    const struct origin origin = {.name = name,
+                                  .environment = environment ? environment : process_environment,
+                                  .needs_no_secrets = true};
     return parse_text(text, &origin, problems);
 }
 
@@ -214,7 +233,10 @@ static struct config *load_file(const struct origin *origin, struct config_probl
  * result, or there. */
 static struct config *load_shadow(const struct draft *draft)
 {
-    const struct origin origin = {draft->config->shadow_path, draft->environment, true};
+    const struct origin origin = {.name = draft->config->shadow_path,
+                                  .environment = draft->environment,
+                                  .is_shadow = true,
+                                  .needs_no_secrets = draft->needs_no_secrets};
     return load_file(&origin, draft->shadow_problems);
 }
 
@@ -242,5 +264,6 @@ struct config *config_load(const char *path, config_getenv environment,
     if (!environment)
         environment = process_environment;
     path = find_file(path, environment, problems);
-    return path ? load_file(&(struct origin){path, environment, false}, problems) : NULL;
+    return path ? load_file(&(struct origin){.name = path, .environment = environment}, problems)
+                : NULL;
 }

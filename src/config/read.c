@@ -274,8 +274,18 @@ static void store_default(const struct report *report, const struct key *key, vo
     }
 }
 
-static void refuse_unknown(const struct report *report, const struct node *key_node,
-                           const char *pattern, const char *path)
+/* Gives a misspelt key the name that was meant, so that the mistakes inside its value are found,
+ * too. With the mistake reported the document is refused in any case. */
+static void correct(const struct node *mapping, struct node *key_node, const char *nearest)
+{
+    if (!nearest || node_get(mapping, nearest))
+        return;
+    free(key_node->text);
+    key_node->text = memory_copy_text(nearest);
+}
+
+static void refuse_unknown(const struct report *report, const struct node *mapping,
+                           struct node *key_node, const char *pattern, const char *path)
 {
     const char **words = memory_alloc_array(config_key_count, sizeof *words);
     size_t count = 0;
@@ -286,6 +296,7 @@ static void refuse_unknown(const struct report *report, const struct node *key_n
     char *full = document_join(path, key_node->text);
     char *hint = distance_suggest(key_node->text, words, count, "known here:");
     report_error(report, key_node, full, hint, "unknown key");
+    correct(mapping, key_node, distance_nearest(key_node->text, words, count));
     free(hint);
     free(full);
     free((void *)words);
@@ -302,7 +313,7 @@ static void read_mapping(const struct report *report, const struct node *node, c
     size_t count = node && node->kind == NODE_MAPPING ? node->count : 0;
     for (size_t i = 0; i < count; i++) {
         if (!key_find(pattern, node->keys[i]->text))
-            refuse_unknown(report, node->keys[i], pattern, path);
+            refuse_unknown(report, node, node->keys[i], pattern, path);
     }
     for (size_t i = 0; i < config_key_count; i++) {
         const struct key *key = &config_keys[i];

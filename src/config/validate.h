@@ -15,8 +15,13 @@ struct draft {
     struct config *config;
     config_getenv environment;
     bool is_shadow;                          /* of another configuration */
+    bool needs_no_secrets;                   /* for its rules alone */
     struct config_problems *shadow_problems; /* of its own shadow: told after its own */
 };
+
+/* Characters of an operator's token. Shorter ones are warned of. */
+#define CONFIG_TOKEN_MIN 16
+#define CONFIG_TOKEN_HINT "make one with: openssl rand -hex 24"
 
 /* The secret in the environment variable that `variable` names, which the caller frees; NULL where
  * it names none, or with a finding where that holds none. */
@@ -41,4 +46,6 @@ bool validate_shadow_path(const struct draft *draft);
 /* Once it has been read, config->shadow, or has not, NULL; when all else has been looked at. */
 void validate_shadow(const struct draft *draft);
 void validate_telemetry(const struct draft *draft);
+/* Warns of what is allowed, and hardly meant; after all else. */
+void validate_advice(const struct draft *draft);
 void validate_pseudo(const struct draft *draft);

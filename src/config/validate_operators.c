@@ -94,6 +94,8 @@ static void resolve_token(const struct draft *draft, const struct node *variable
 {
     const char *secret = draft->environment(variable->text);
     struct error error;
+    if ((!secret || !*secret) && draft->needs_no_secrets)
+        return;
     if (!secret || !*secret) {
         report_error(&draft->report, variable, path, "set it to the token",
                      "V-014 the environment variable %s is not set", variable->text);
@@ -101,6 +103,9 @@ static void resolve_token(const struct draft *draft, const struct node *variable
         report_error(&draft->report, variable, path, NULL,
                      "the token in %s holds white space or control characters", variable->text);
     } else {
+        if (strlen(secret) < CONFIG_TOKEN_MIN)
+            report_warning(&draft->report, variable, path, CONFIG_TOKEN_HINT,
+                           "the token in %s is so short that it can be guessed", variable->text);
         digest_sha256_hex(str_from(secret), token->sha256);
     }
 }

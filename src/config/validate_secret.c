@@ -10,6 +10,8 @@ char *validate_secret(const struct draft *draft, const struct node *variable, co
         !check_variable_name(str_from(variable->text), &error))
         return NULL;
     const char *secret = draft->environment(variable->text);
+    if ((!secret || !*secret) && draft->needs_no_secrets)
+        return NULL;
     if (!secret || !*secret)
         report_error(&draft->report, variable, path, "set it to the secret",
                      "V-014 the environment variable %s is not set", variable->text);

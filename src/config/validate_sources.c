@@ -90,13 +90,13 @@ static void resolve_header(const struct source_view *view, struct config_source_
     char *headers = path_of(view, "headers");
     char *path = document_join(headers, header->name);
     const char *value = view->draft->environment(variable->text);
-    if (!value)
+    if (!value && !view->draft->needs_no_secrets)
         report_error(report, variable, path, "set it to the header's value",
                      "V-014 the environment variable %s is not set", variable->text);
-    else if (!check_header_value(str_from(value), &error))
+    else if (value && !check_header_value(str_from(value), &error))
         report_error(report, variable, path, NULL, "in the environment variable %s: %s",
                      variable->text, error.message);
-    else
+    else if (value)
         header->value = memory_copy_text(value);
     for (size_t i = 0; &view->source->headers[i] != header; i++) {
         struct str earlier = str_from(view->source->headers[i].name);

@@ -139,6 +139,76 @@ for (const [what, [text, pattern]] of Object.entries(bad)) {
   });
 }
 
+test('a glob without quotes is no YAML: the place, the key, and the glob in quotes', async (t) => {
+  for (const [glob, column] of [['*delete*', 14], ['*_all', 14], ['*', 14], ['*.secret', 14]]) {
+    const { file, taskgate } = configured(t, GOOD.replace('"drop_*"', glob));
+    const { code, stderr } = await taskgate(['check', '--config', file]);
+    assert.equal(code, 2);
+    const [line, ...more] = stderr.trimEnd().split('\n');
+    assert.deepEqual(more, []);
+    assert.ok(line.startsWith(`${file}:12:${column}: governance.rules[1].match: `), line);
+    assert.ok(line.includes(`put a glob in quotes: "${glob}"`), line);
+  }
+});
+
+test('a misspelt key hides none of the mistakes inside', async (t) => {
+  const { file, taskgate } = configured(t, GOOD.replace('governance:', 'goverance:').replace('action: deny', 'action: dney'));
+  const { code, stderr } = await taskgate(['check', '--config', file]);
+  assert.equal(code, 2);
+  assert.deepEqual(stderr.trimEnd().split('\n'), [
+    `${file}:6:1: goverance: unknown key; did you mean "governance"?`,
+    `${file}:13:15: governance.rules[1].action: "dney" is not an action; did you mean "deny"?`,
+  ]);
+});
+
+const warned = {
+  'a rule behind one for every tool': [GOOD.replace('    - match: "drop_*"', '    - {match: "*", action: forward}\n    - match: "drop_*"'), /:13:14: warning: governance\.rules\[2\]\.match: the rule is never asked: governance\.rules\[1\] \("\*", line 12\) comes first/],
+  'a rule behind the same glob': [GOOD.replace('"drop_*"', '"delete_*"'), /governance\.rules\[1\]\.match: the rule is never asked: governance\.rules\[0\] \("delete_\*", line 10\)/],
+  'a token of one letter': [`${GOOD}admin: {tokens: [{name: a, token_env: ONE_LETTER, roles: [approver]}]}\n`, /:17:39: warning: admin\.tokens\[0\]\.token_env: the token in ONE_LETTER is so short that it can be guessed/],
+  'nobody who may approve': [`${GOOD}admin: {tokens: [{name: a, token_env: LONG, roles: [viewer]}]}\n`, /:17:17: warning: admin\.tokens: nobody may approve, so every call that needs a human expires/],
+};
+for (const [what, [text, pattern]] of Object.entries(warned)) {
+  test(`check warns of ${what}, and check --strict refuses it`, async (t) => {
+    const { file, taskgate } = configured(t, text);
+    const env = { ONE_LETTER: 'x', LONG: 'a-token-of-some-length', THOUGHTGATE_ADMIN_TOKEN: undefined };
+    const { code, stderr } = await taskgate(['check', '--config', file], { env });
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, pattern);
+    assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
+    assert.equal((await taskgate(['check', '--strict', '--config', file], { env })).code, 2);
+  });
+}
+
+test('rules that are asked are not warned of: some callers, some servers, another order', async (t) => {
+  const rules = `    - {match: "*", action: deny, source: two}
+    - {match: "*", action: deny, principals: {groups: [x]}}
+    - {match: "drop_*", action: forward, source: up}
+    - match: "drop_*"`;
+  const { file, taskgate } = configured(t, GOOD.replace('    - match: "drop_*"', rules).replace('governance:', "  - {id: two, kind: mcp, url: 'http://127.0.0.1:9/', auth: {issuer: 'https://i.example', audience: a}}\ngovernance:"));
+  const { code, stderr } = await taskgate(['check', '--config', file]);
+  assert.deepEqual([code, stderr], [0, '']);
+});
+
+test('policy test needs no token, secret or header of the environment', async (t) => {
+  const { file, folder, taskgate } = configured(t, `${GOOD.replace('url: http', 'headers: {X-Key: {env: KEY}}\n    url: http')}admin: {tokens: [{name: a, token_env: TOKEN_A, roles: [approver]}]}
+notify: [{url: 'http://127.0.0.1:9/', secret_env: SECRET}]
+`);
+  fs.writeFileSync(path.join(folder, 'config.test.yaml'), 'cases:\n  - {name: x, request: {tool: drop_x}, expect: {decision: deny}}\n');
+  const { code, stdout, stderr } = await taskgate(['policy', 'test', path.join(folder, 'config.test.yaml')]);
+  assert.deepEqual([code, stderr], [0, ''], stdout);
+  const checked = await taskgate(['check', '--config', file]);
+  assert.equal(checked.code, 2);
+  for (const name of ['KEY', 'TOKEN_A', 'SECRET']) assert.match(checked.stderr, new RegExp(`V-014 the environment variable ${name} is not set`));
+});
+
+test('THOUGHTGATE_STORE_PATH wins over store.path', async (t) => {
+  const { file, folder, taskgate } = configured(t, `${GOOD}store: {path: /nowhere/taskgate.db}\n`);
+  const store = path.join(folder, 'here.db');
+  const { code, stderr } = await taskgate(['backup', path.join(folder, 'copy.db'), '--config', file], { env: { THOUGHTGATE_STORE_PATH: store } });
+  assert.equal(code, 1);
+  assert.ok(stderr.includes(store), stderr);
+});
+
 test('what is accepted: a ThoughtGate file with slack and telemetry (warned of), durations, substitution with defaults', async (t) => {
   const { file, taskgate } = configured(t, `schema: 1
 sources:

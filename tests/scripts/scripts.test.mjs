@@ -184,6 +184,24 @@ test('scripts/run --upstream --policy stands in front of a server of your own', 
   await until(async () => JSON.parse((await call()).stdout).code === -32014, 'the new rules', 20_000);
 });
 
+test('scripts/run --policy: what the file names is found from the file', whole, async (t) => {
+  const server = await startExample(t);
+  const policy = path.join(temporaryFolder(t), 'mine.yaml');
+  writeFileSync(path.join(path.dirname(policy), 'mine.cedar'), 'permit(principal, action == ThoughtGate::Action::"Forward", resource);\n');
+  writeFileSync(policy, `schema: 1
+sources:
+  - {id: mine, kind: mcp, url: "http://127.0.0.1:1/mcp"}
+governance:
+  defaults: {action: policy}
+cedar: {policies: [mine.cedar]}
+`);
+  const running = await startAll(t, ['--upstream', server.url, '--policy', policy]);
+  const called = await run(t, ['scripts/call', 'delete_database', '{"name":"orders"}', '--task'], running.environment);
+  assert.equal(called.status, 0, called.stdout + called.stderr);
+  await until(() => /^executed delete_database/m.test(server.stderr), 'the call that the policy lets through');
+  assert.ok(existsSync(path.join(running.folder, 'taskgate.db')), 'the database is in the run folder');
+});
+
 test('scripts/run fails with the words of the gateway when the policy is wrong', whole, async (t) => {
   const policy = path.join(temporaryFolder(t), 'wrong.yaml');
   writeFileSync(policy, 'schema: 1\nsources: []\n');
@@ -193,6 +211,6 @@ test('scripts/run fails with the words of the gateway when the policy is wrong',
   }
   const failed = await run(t, ['scripts/run', '--policy', policy], environment);
   assert.equal(failed.status, 1);
-  assert.match(failed.stderr, /policy\.yaml:2:\d+: sources/);
+  assert.match(failed.stderr, /wrong\.yaml:2:\d+: sources/);
   assert.match(failed.stderr, /the gateway did not start/);
 });

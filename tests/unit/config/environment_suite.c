@@ -135,7 +135,11 @@ static const struct {
     {"THOUGHTGATE_PROFILE=production", "THOUGHTGATE_DEV_MODE=False", ""},
     {"THOUGHTGATE_APPROVAL_ADAPTER=slack", "THOUGHTGATE_ON_TIMEOUT=deny", ""},
     {"THOUGHTGATE_PROFILE=", "THOUGHTGATE_DEV_MODE=", ""},
-    {"THOUGHTGATE_ADMIN_TOKEN=anything", "THOUGHTGATE_ADMIN_URL=http://127.0.0.1:7469", ""},
+    {"THOUGHTGATE_ADMIN_TOKEN=x", NULL,
+     "THOUGHTGATE_ADMIN_TOKEN: warning: the token is so short that it can be guessed; make one "
+     "with: openssl rand -hex 24\n"},
+    {"THOUGHTGATE_ADMIN_TOKEN=anything-long-enough", "THOUGHTGATE_ADMIN_URL=http://127.0.0.1:7469",
+     ""},
     /* where Cedar policies come from */
     {"THOUGHTGATE_POLICIES=permit(principal,action,resource);", NULL, ""},
     {"THOUGHTGATE_POLICY_FILE=/dev/null", NULL, ""},
@@ -246,12 +250,15 @@ START_TEST(secrets_come_from_variables_and_stay_out_of_messages)
                                  "    - {name: b, token_env: B, roles: [caller]}\n";
     /* SHA-256 of "abc" */
     static const char digest[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    struct config *config = load_in(tokens, "A=abc", "B=def", NULL, "");
+    struct config *config = load_in(tokens, "A=abc", "B=sixteen-and-more", NULL,
+                                    "t.yaml:11:28: warning: admin.tokens[0].token_env: the token "
+                                    "in A is so short that it can be guessed; make one with: "
+                                    "openssl rand -hex 24\n");
     ck_assert_str_eq(config->tokens[0].sha256, digest);
     ck_assert_uint_eq(config->tokens[0].roles, ROLE_APPROVER);
     ck_assert_uint_eq(config->tokens[1].roles, ROLE_CALLER);
     config_unref(config);
-    load_in(tokens, "A=abc", "B=abc", NULL,
+    load_in(tokens, "A=sixteen-and-more", "B=sixteen-and-more", NULL,
             "t.yaml:12:7: admin.tokens[1]: this is the token of admin.tokens[0] as well; each "
             "needs a token of its own\n");
     load_in(tokens, "A=abc\n", "B=", NULL,

@@ -305,6 +305,12 @@ static const struct finding appended[] = {
     {"limit: {}\n", "t.yaml:9:1: limit: unknown key; did you mean \"limits\"?\n"},
     {"limits: {body_byte: 1}\n",
      "t.yaml:9:10: limits.body_byte: unknown key; did you mean \"body_bytes\"?\n"},
+    /* what is inside them is looked at, too */
+    {"limts: {sessions: many}\n",
+     "t.yaml:9:1: limts: unknown key; did you mean \"limits\"?\n"
+     "t.yaml:9:19: limits.sessions: \"many\": must be a whole number\n"},
+    {"limits: {sessions: 1}\nlimts: {sessions: many}\n",
+     "t.yaml:10:1: limts: unknown key; did you mean \"limits\"?\n"},
     {"proxy: {http2: yes}\n", "t.yaml:9:9: proxy.http2: unknown key; known here: bind, "
                               "allowed_hosts, allowed_origins, tls\n"},
     {"proxy: {tls: {}}\n", "t.yaml:9:14: proxy.tls.cert: the key is missing\n"
@@ -430,7 +436,14 @@ static const struct finding appended[] = {
      "t.yaml:9:33: clients[0].match: the key stands here twice, first in line 9; keep one of "
      "them\n"},
     {"store: &s {path: x}\nlimits: *s\n",
-     "t.yaml:10:9: limits: YAML aliases (*name) are not supported; write the value out\n"},
+     "t.yaml:10:9: limits: YAML aliases (*name) are not supported; put a glob in quotes: \"*s\"; "
+     "or write the value out\n"},
+    {"methods: {allow: [*delete*]}\n",
+     "t.yaml:9:19: methods.allow[0]: a value must not begin with * in YAML; put a glob in quotes: "
+     "\"*delete*\"\n"},
+    {"methods:\n  allow:\n    - *.secret\n",
+     "t.yaml:11:7: methods.allow[0]: a value must not begin with * in YAML; put a glob in quotes: "
+     "\"*.secret\"\n"},
     {"? [a]\n: 1\n", "t.yaml:9:3: a key must be text\n"},
     {"store: !include other.yaml\n",
      "t.yaml:9:8: store: YAML tags of one's own are not supported; write the value without the "

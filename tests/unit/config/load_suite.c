@@ -216,7 +216,7 @@ START_TEST(keys_of_its_own_are_read)
         "    - name: alice\n"
         "      token_sha256: "
         "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\n"
-        "      roles: [viewer, caller]\n"
+        "      roles: [viewer, approver, caller]\n"
         "execution: on_result\n"
         "pending_status: working\n"
         "clients:\n"
@@ -254,7 +254,7 @@ START_TEST(keys_of_its_own_are_read)
     ck_assert_str_eq(config->tokens[0].name, "alice");
     ck_assert_str_eq(config->tokens[0].sha256,
                      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    ck_assert_uint_eq(config->tokens[0].roles, ROLE_VIEWER | ROLE_CALLER);
+    ck_assert_uint_eq(config->tokens[0].roles, ROLE_VIEWER | ROLE_APPROVER | ROLE_CALLER);
     ck_assert_int_eq(config->execution, EXECUTION_ON_RESULT);
     ck_assert_int_eq(config->pending_status, PENDING_STATUS_WORKING);
     ck_assert_str_eq(config->methods_allow.items[0], "vendor/*");
