@@ -3,15 +3,27 @@
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "taskgate/core/memory.h"
 
+static EVP_MD *sha256;
+
+static void fetch(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (!sha256)
+        memory_exhausted(); /* nothing else can be missing */
+}
+
+/* SHA256() looks the algorithm up each time, which costs as much as the sum of a short text. */
 static void sum_up(struct str data, unsigned char sum[SHA256_DIGEST_LENGTH])
 {
-    if (!SHA256((const unsigned char *)(data.length ? data.bytes : ""), data.length, sum))
-        memory_exhausted(); /* nothing else can be missing */
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fetch);
+    if (EVP_Digest(data.length ? data.bytes : "", data.length, sum, NULL, sha256, NULL) != 1)
+        memory_exhausted();
 }
 
 void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])

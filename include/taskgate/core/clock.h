@@ -22,5 +22,6 @@ int64_t clock_monotonic_us(void);
  * clock a wait would last an hour longer if that clock is set back by an hour. */
 void clock_condition_init(pthread_cond_t *condition);
 struct timespec clock_monotonic_until(int64_t monotonic_ms);
-/* "2026-01-12T22:30:00.000Z" into `text`; returns it. RFC 3339. */
+/* "2026-01-12T22:30:00.000Z" into `text`; returns it. RFC 3339, whose years
+ * have four digits: a moment outside them becomes the first or the last. */
 const char *clock_format(int64_t wall_ms, char text[CLOCK_TEXT_BYTES]);

@@ -133,7 +133,7 @@ END_TEST
 
 START_TEST(hashes_depend_on_every_byte_and_the_length)
 {
-    char bytes[32] = {0};
+    char bytes[300] = {0}; /* whole blocks, and what is behind them */
     for (size_t length = 0; length < sizeof bytes; length++) {
         uint64_t hash = str_hash(str_slice(bytes, length));
         ck_assert_uint_eq(str_hash(str_slice(bytes, length)), hash);
@@ -152,6 +152,11 @@ START_TEST(clock_writes_rfc_3339)
     char text[CLOCK_TEXT_BYTES];
     ck_assert_str_eq(clock_format(1768257000123, text), "2026-01-12T22:30:00.123Z");
     ck_assert_str_eq(clock_format(-1, text), "1969-12-31T23:59:59.999Z");
+    ck_assert_str_eq(clock_format(951825600007, text), "2000-02-29T12:00:00.007Z");
+    ck_assert_str_eq(clock_format(253402300799999, text), "9999-12-31T23:59:59.999Z");
+    ck_assert_str_eq(clock_format(INT64_MAX, text), "9999-12-31T23:59:59.999Z");
+    ck_assert_str_eq(clock_format(-62167219200000, text), "0000-01-01T00:00:00.000Z");
+    ck_assert_str_eq(clock_format(INT64_MIN, text), "0000-01-01T00:00:00.000Z");
 }
 END_TEST
 
