@@ -41,6 +41,13 @@ struct writer {
     size_t object_count, object_capacity;
 };
 
+static const char *behind_non_ascii(const char *p, const char *end)
+{
+    while (p < end && (unsigned char)*p >= 0x80)
+        p++;
+    return p;
+}
+
 /* The fewest escapes RFC 8259 allows, in one spelling. */
 void canonical_write_text(struct str text, struct buffer *out)
 {
@@ -49,8 +56,8 @@ void canonical_write_text(struct str text, struct buffer *out)
     const char *p = text.bytes, *end = p + text.length;
     while (p < end) {
         const char *run = p;
-        while (p < end && (unsigned char)*p >= 0x20 && *p != '"' && *p != '\\')
-            p++;
+        while ((p = plain_end(p, end)) < end && (unsigned char)*p >= 0x80)
+            p = behind_non_ascii(p, end);
         buffer_append(out, str_slice(run, (size_t)(p - run)));
         if (p == end)
             break;

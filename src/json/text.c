@@ -26,35 +26,36 @@ bool json_check_at(struct str text, size_t *place, struct error *error)
 
 /* ---- checking and finding in one pass ---- */
 
-struct wanted {
-    const char *const *keys;
-    size_t count;
-    struct str *values;
-};
+static void forget_values(const struct json_wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++)
+        wanted->values[i] = STR_EMPTY;
+}
 
 static const char *take_wanted(struct scanner *scanner, const char *at, const struct key *key,
                                void *context)
 {
-    const struct wanted *wanted = context;
+    const struct json_wanted *wanted = context;
     size_t i = 0; /* the key itself does not outlast the walk through its value */
     while (i < wanted->count &&
            !str_equal(str_slice(key->bytes, key->length), str_from(wanted->keys[i])))
         i++;
-    const char *behind = scan_value(scanner, at);
+    bool is_outer = wanted->inner && i == wanted->outer && at < scanner->end && *at == '{';
+    const char *behind = is_outer ? scan_members(scanner, at, take_wanted, (void *)wanted->inner)
+                                  : scan_value(scanner, at);
     if (behind && i < wanted->count)
         wanted->values[i] = str_slice(at, (size_t)(behind - at));
     return behind;
 }
 
-bool json_check_members(struct str text, const char *const *keys, size_t count, struct str *values)
+bool json_check_members(struct str text, const struct json_wanted *wanted)
 {
     struct scanner scanner;
-    struct wanted wanted = {keys, count, values};
     struct str value = STR_EMPTY;
-    for (size_t i = 0; i < count; i++)
-        values[i] = STR_EMPTY;
+    for (const struct json_wanted *level = wanted; level; level = level->inner)
+        forget_values(level);
     scanner_init(&scanner, text, NULL);
-    enum scan_verdict verdict = scan_document(&scanner, take_wanted, &wanted, &value);
+    enum scan_verdict verdict = scan_document(&scanner, take_wanted, (void *)wanted, &value);
     scanner_finish(&scanner);
     return verdict == SCAN_ACCEPTED && json_type(value) == JSON_OBJECT;
 }
@@ -289,6 +290,28 @@ static size_t next_old(const struct json_change *changes, size_t count, const ch
     return next;
 }
 
+/* Nearly all keys need no escape. */
+static void append_member(struct buffer *out, bool is_first, struct str key, struct str value)
+{
+    const char *end = key.bytes + key.length;
+    buffer_reserve(out, key.length + value.length + 4);
+    if (!is_first)
+        out->bytes[out->length++] = ',';
+    if (plain_end(key.bytes, end) < end) {
+        buffer_append_json_string(out, key);
+        buffer_append_char(out, ':');
+        buffer_append(out, value);
+        return;
+    }
+    char *to = out->bytes + out->length;
+    *to++ = '"';
+    to = mempcpy(to, key.bytes, key.length);
+    *to++ = '"';
+    *to++ = ':';
+    to = mempcpy(to, value.bytes, value.length);
+    out->length = (size_t)(to - out->bytes);
+}
+
 void json_write_changed(struct buffer *out, struct str object, const struct json_change *changes,
                         size_t count)
 {
@@ -305,12 +328,8 @@ void json_write_changed(struct buffer *out, struct str object, const struct json
     for (size_t i = 0; i < count; i++) {
         if (changes[i].old.length)
             continue;
-        if (!is_first)
-            buffer_append_char(out, ',');
+        append_member(out, is_first, str_from(changes[i].key), changes[i].value);
         is_first = false;
-        buffer_append_json_string(out, str_from(changes[i].key));
-        buffer_append_char(out, ':');
-        buffer_append(out, changes[i].value);
     }
     append_span(out, behind, object.bytes + object.length);
 }

@@ -15,9 +15,9 @@ if (options.help) {
   console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N]
 
 Counts the instructions in user space of a forwarded call of 600 bytes with 1,000 rules, by Callgrind, over
-N calls (3000) on 8 connections, also with a verified token that is known, and of a modern client; its system
-calls on 64 connections, beside nginx's where that is installed; and the futex system calls of a process with 1, 2
-and 4 workers during as many, by strace. Needs valgrind and strace.`);
+N calls (3000) on 8 connections, also with a verified token that is known, and of a modern client; those of a list
+of 1,000 tools; its system calls on 64 connections, beside nginx's where that is installed; and the futex system
+calls of a process with 1, 2 and 4 workers during as many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
 const CALLS = Number(options.calls ?? 3000);
@@ -38,6 +38,13 @@ function question(authorization = '', isModern = false) {
   return file;
 }
 
+function listQuestion(fresh) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: fresh ? { _meta: { fresh } } : {} });
+  const file = path.join(folder, `list${fresh}`);
+  fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  return file;
+}
+
 const load = (port, calls, file, connections = 8) => run(program('load'), [port, connections, calls, 120_000, file].map(String));
 
 /** Opens the session that the calls are in, as the holder of the token. */
@@ -49,15 +56,15 @@ async function openSession(gateway, authorization) {
   await response.text();
 }
 
-/** The profile of CALLS calls, and their instructions. */
-async function profile(upstream, file, { auth, authorization } = {}) {
+/** The profile of `count` calls, and their instructions. */
+async function profile(upstream, file, { auth, authorization, warm = 500, count = CALLS, connections = 8 } = {}) {
   const out = path.join(folder, `callgrind.out.${auth ? 'auth' : ''}${authorization ? 'token' : ''}`);
   const under = ['valgrind', '--tool=callgrind', '--instr-atstart=no', `--callgrind-out-file=${out}`];
   const gateway = await startTaskgate(folder, upstream, { rules: 1000, binary, under, auth });
   if (authorization) await openSession(gateway, authorization);
-  await load(gateway.port, 500, file); // connections, lists and counters are there
+  if (warm) await load(gateway.port, warm, file, connections); // connections, lists and counters are there
   await run('callgrind_control', ['-i', 'on', String(gateway.child.pid)]);
-  await load(gateway.port, CALLS, file);
+  await load(gateway.port, count, file, connections);
   await run('callgrind_control', ['-i', 'off', String(gateway.child.pid)]);
   await stop(gateway.child, 'SIGTERM');
   const { stdout } = await run('callgrind_annotate', ['--auto=no', out]);
@@ -77,6 +84,15 @@ async function instructions(upstream, file) {
     console.log(`| of them in ${library} | ${Math.round(sum / CALLS)} |`);
   }
   console.log(`| of them in taskgate | ${Math.round(ours / CALLS)} |`);
+}
+
+/** Lists with the same bytes as before, with new bytes for known tools, and the first of a process. */
+async function lists() {
+  const upstream = await startUpstream(1000);
+  for (const [name, fresh, warm, count] of [['the same bytes', false, 20, 100], ['new bytes', true, 20, 100], ['the first', false, 0, 1]]) {
+    const { total } = await profile(upstream, listQuestion(fresh), { warm, count, connections: 1 });
+    console.log(`| millions of instructions of a tools/list of 1000, ${name} | ${(total / count / 1e6).toFixed(1)} |`);
+  }
 }
 
 /** An issuer with one key, and a token of it. */
@@ -165,6 +181,7 @@ try {
   const modern = await profile(upstream, question('', true));
   console.log(`| instructions of a forwarded modern call | ${Math.round(modern.total / CALLS)} |`);
   await withToken(upstream);
+  await lists();
   await systemCalls(upstream, file);
   for (const workers of [1, 2, 4]) await futexes(upstream, file, workers);
 } finally {

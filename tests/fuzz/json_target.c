@@ -48,12 +48,15 @@ static void check_canonical(struct str text)
 static void check_finding(struct str text, bool is_good)
 {
     static const char *const keys[] = {"k1", "b"};
-    struct str values[2], element, same;
+    struct str values[2], inner_values[2], element, same;
     size_t at = 0, other = 0;
     bool is_object = is_good && json_type(text) == JSON_OBJECT;
-    FUZZ_EXPECT(json_check_members(text, keys, 2, values) == is_object);
+    const struct json_wanted inner = {keys, 2, inner_values, 0, NULL},
+                             wanted = {keys, 2, values, 1, &inner};
+    FUZZ_EXPECT(json_check_members(text, &wanted) == is_object);
     for (size_t i = 0; is_object && i < 2; i++)
-        FUZZ_EXPECT(str_equal(values[i], json_member(text, keys[i])));
+        FUZZ_EXPECT(str_equal(values[i], json_member(text, keys[i])) &&
+                    str_equal(inner_values[i], json_member(values[1], keys[i])));
     while (is_good && json_type(text) == JSON_ARRAY &&
            json_next_element_members(text, &at, &element, keys, 2, values)) {
         FUZZ_EXPECT(json_next_element(text, &other, &same) && at == other);

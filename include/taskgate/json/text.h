@@ -20,9 +20,18 @@ bool json_check(struct str text, struct error *error);
  * and column. */
 bool json_check_at(struct str text, size_t *place, struct error *error);
 
+/* Members of an object. `values` has room for `count`; `inner` is looked for in the value of
+ * keys[outer]. */
+struct json_wanted {
+    const char *const *keys;
+    size_t count;
+    struct str *values;
+    size_t outer;
+    const struct json_wanted *inner; /* or NULL */
+};
 /* Checks `text` and finds members of the object that it is in the same pass, as json_members()
- * does: `values` has room for `count`. False also when it is no object. */
-bool json_check_members(struct str text, const char *const *keys, size_t count, struct str *values);
+ * does. False also when it is no object. */
+bool json_check_members(struct str text, const struct json_wanted *wanted);
 
 enum json_type {
     JSON_NONE,

@@ -32,7 +32,9 @@ struct list_cache {
 
 struct list_text *list_text_create(struct str first, struct str second)
 {
-    struct list_text *text = memory_alloc(sizeof *text + first.length + second.length);
+    /* Not memory_alloc(): to clear a long text takes as long as to copy it. */
+    struct list_text *text =
+        memory_grow_array(NULL, sizeof *text + first.length + second.length, 1);
     text->references = 1;
     text->length = first.length + second.length;
     if (first.length > 0)

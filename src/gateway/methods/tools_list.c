@@ -203,9 +203,10 @@ static void rewrite(struct call *call, const struct relay_reply *message, struct
 {
     size_t before = (size_t)(message->result.bytes - message->message.bytes),
            start = out->length - before;
-    struct tools_reply reply = {.call = call,
-                                .list = mcp_list_find(message->result, "tools"),
-                                .most_ttl_ms = lists_most_ttl_ms(call)};
+    struct tools_reply reply = {
+        .call = call,
+        .list = {message->result, "tools", message->list, message->next_cursor},
+        .most_ttl_ms = lists_most_ttl_ms(call)};
     struct rewritten_list *list = NULL;
     bool is_list = json_type(reply.list.items) == JSON_ARRAY;
     reply.page = catalog_page_create(call->worker->gateway->catalog);
@@ -257,6 +258,7 @@ static void relay_tools(struct call *call)
 {
     struct relay_options options = lists_relay_options(call);
     options.rewrite = rewrite;
+    options.list = "tools";
     options.recall = recall;
     call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     relay_start(call, &options);

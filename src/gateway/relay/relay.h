@@ -20,6 +20,7 @@ enum relay_failure {
 /* A response of upstream's that is rewritten. Spans of `message`, which is checked JSON. */
 struct relay_reply {
     struct str message, id, result;
+    struct str list, next_cursor; /* of the result, where options.list names a list */
 };
 
 struct relay_options {
@@ -31,6 +32,7 @@ struct relay_options {
     /* Appends the result that stands in the place of the reply's; what is before it in the message
      * has been appended. NULL: results stream through untouched. */
     void (*rewrite)(struct call *call, const struct relay_reply *reply, struct buffer *out);
+    const char *list; /* the key of the list that `rewrite` wants of a result, or NULL */
     /* Appends the rewritten message when it knows the bytes of this one, which nobody has read.
      * NULL: none is known. */
     bool (*recall)(struct call *call, struct str message, struct buffer *out);

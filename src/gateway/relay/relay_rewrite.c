@@ -26,19 +26,33 @@ static void note_acceptance(struct call *call)
         call_note_acceptance(call, str_from(call->session));
 }
 
+/* Checks the message. */
+static bool read_reply(const struct relay_options *options, struct str message,
+                       struct relay_reply *reply, struct str *error)
+{
+    static const char *const keys[] = {"error", "id", "result"};
+    const char *const list_keys[] = {options->list, "nextCursor"};
+    struct str values[3], list[2] = {STR_EMPTY, STR_EMPTY};
+    const struct json_wanted inner = {list_keys, 2, list, 0, NULL},
+                             wanted = {keys, 3, values, 2, options->list ? &inner : NULL};
+    if (!json_check_members(message, &wanted))
+        return false;
+    *error = values[0];
+    *reply = (struct relay_reply){message, values[1], values[2], list[0], list[1]};
+    return true;
+}
+
 bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
                    struct buffer *out)
 {
-    static const char *const keys[] = {"error", "id", "result"};
-    struct str values[3];
+    struct relay_reply reply;
+    struct str error;
     if (options->recall && options->recall(call, message, out)) {
         note_acceptance(call);
         return true;
     }
-    if (!json_check_members(message, keys, 3, values))
+    if (!read_reply(options, message, &reply, &error))
         return false;
-    struct str error = values[0];
-    const struct relay_reply reply = {message, values[1], values[2]};
     bool has_our_id = str_equal(reply.id, call->envelope.id);
     if (reply.result.length == 0)
         return has_our_id && error.length > 0 && options->replace_error &&

@@ -201,6 +201,7 @@ START_TEST(members_are_found_by_the_check_and_with_their_element)
                    "[ {\"a\":[1,{\"b\":2}], \"\\u0062\":\"}]\\\"\"} , 7, {}, \"{\",{\"b\": {\"a\":"
                    "[]}}]"),
                values[2], element;
+    const struct json_wanted wanted = {keys, 2, values, 0, NULL};
     static const char *const expected[][3] = {
         {"{\"a\":[1,{\"b\":2}], \"\\u0062\":\"}]\\\"\"}", "\"}]\\\"\"", "[1,{\"b\":2}]"},
         {"7", "", ""},
@@ -214,15 +215,44 @@ START_TEST(members_are_found_by_the_check_and_with_their_element)
         expect_str(element, expected[count][0]);
         for (size_t i = 0; i < 2; i++)
             expect_str(values[i], expected[count][i + 1]);
-        bool is_object = json_check_members(element, keys, 2, values);
+        bool is_object = json_check_members(element, &wanted);
         ck_assert(is_object == (element.bytes[0] == '{'));
         for (size_t i = 0; i < 2; i++)
             expect_str(values[i], expected[count][i + 1]);
     }
     ck_assert_uint_eq(count, sizeof expected / sizeof *expected);
-    ck_assert(!json_check_members(STR("{\"a\":1,\"a\":2}"), keys, 2, values));
-    ck_assert(!json_check_members(STR("{\"a\":1"), keys, 2, values));
-    ck_assert(!json_check_members(array, keys, 2, values));
+    ck_assert(!json_check_members(STR("{\"a\":1,\"a\":2}"), &wanted));
+    ck_assert(!json_check_members(STR("{\"a\":1"), &wanted));
+    ck_assert(!json_check_members(array, &wanted));
+}
+END_TEST
+
+START_TEST(checking_finds_members_of_a_member)
+{
+    static const char *const keys[] = {"a", "r"}, *const inner_keys[] = {"x", "a"};
+    struct str values[2], inner_values[2];
+    const struct json_wanted inner = {inner_keys, 2, inner_values, 0, NULL},
+                             wanted = {keys, 2, values, 1, &inner};
+    static const struct {
+        const char *text, *a, *r, *inner_x, *inner_a;
+        bool is_object;
+    } rows[] = {
+        {"{\"r\":{\"x\":[1,{\"a\":2}],\"\\u0061\":\"3\"},\"a\":4}", "4",
+         "{\"x\":[1,{\"a\":2}],\"\\u0061\":\"3\"}", "[1,{\"a\":2}]", "\"3\"", true},
+        {"{\"a\":{\"x\":1},\"r\":[{\"x\":2}]}", "{\"x\":1}", "[{\"x\":2}]", "", "", true},
+        {"{\"s\":{\"r\":{\"x\":1}}, \"r\" : { } }", "", "{ }", "", "", true},
+        {"{\"r\":{\"x\":1,\"x\":2}}", NULL, NULL, NULL, NULL, false},
+        {"{\"r\":{\"x\":1}", NULL, NULL, NULL, NULL, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert(json_check_members(str_from(rows[i].text), &wanted) == rows[i].is_object);
+        if (!rows[i].is_object)
+            continue;
+        expect_str(values[0], rows[i].a);
+        expect_str(values[1], rows[i].r);
+        expect_str(inner_values[0], rows[i].inner_x);
+        expect_str(inner_values[1], rows[i].inner_a);
+    }
 }
 END_TEST
 
@@ -377,6 +407,7 @@ Suite *text_suite(void)
     tcase_add_loop_test(tests, several_members_are_found_in_one_walk, 0,
                         sizeof members / sizeof *members);
     tcase_add_test(tests, members_are_found_by_the_check_and_with_their_element);
+    tcase_add_test(tests, checking_finds_members_of_a_member);
     tcase_add_loop_test(tests, several_members_are_set_at_once, 0,
                         sizeof several / sizeof *several);
     tcase_add_test(tests, the_other_members_are_written);
