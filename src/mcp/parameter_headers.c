@@ -304,3 +304,43 @@ enum mirrored_verdict parameter_headers_check(const struct parameter_headers *he
     }
     return MIRRORED_SAME;
 }
+
+/* ---- making them ---- */
+
+/* False for a value that no header has. */
+static bool write_argument(const struct parameter *parameter, struct str argument,
+                           struct buffer *out)
+{
+    enum json_type type = json_type(argument);
+    struct buffer text;
+    int64_t integer;
+    if (type == JSON_STRING) {
+        buffer_init(&text);
+        json_decode_string(argument, &text);
+        mirrored_header_encode(buffer_str(&text), out);
+        buffer_finish(&text);
+    } else if (type == JSON_NUMBER && parameter->type == PARAMETER_INTEGER &&
+               exact_integer_read(argument, true, &integer)) {
+        buffer_append_format(out, "%lld", (long long)integer);
+    } else if (type == JSON_NUMBER || type == JSON_TRUE || type == JSON_FALSE) {
+        buffer_append(out, argument);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void parameter_headers_write(const struct parameter_headers *headers, struct str arguments,
+                             parameter_header_put put, void *context)
+{
+    for (size_t i = 0; i < headers->count; i++) {
+        const struct parameter *parameter = &headers->items[i];
+        struct str argument = str_trim(
+            json_path_of(arguments, (const char *const *)parameter->path, parameter->depth));
+        struct buffer value;
+        buffer_init(&value);
+        if (argument.length > 0 && write_argument(parameter, argument, &value))
+            put(context, str_from(parameter->name), buffer_str(&value));
+        buffer_finish(&value);
+    }
+}

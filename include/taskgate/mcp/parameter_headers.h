@@ -38,3 +38,8 @@ typedef struct mirrored_header (*parameter_header_find)(void *request, struct st
 enum mirrored_verdict parameter_headers_check(const struct parameter_headers *headers,
                                               struct str arguments, parameter_header_find find,
                                               void *request, struct str *name);
+
+/* Gives each header that a call with these arguments must have, by its NAME and its value. */
+typedef void (*parameter_header_put)(void *context, struct str name, struct str value);
+void parameter_headers_write(const struct parameter_headers *headers, struct str arguments,
+                             parameter_header_put put, void *context);

@@ -1,0 +1,49 @@
+/*
+ * What a legacy client (up to 2025-11-25) and a server that speaks the modern era alone
+ * (2026-07-28) have to say to each other, translated. Names and arguments keep their bytes. Source:
+ * MCP 2026-07-28, basic and server/tools; the 2025-11-25 schema.
+ *
+ * Text that comes in is checked JSON. Writers append to a buffer of the caller's. Any thread;
+ * nothing is owned.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+/* The client's `capabilities` of `initialize`, as each modern request declares them: without tasks,
+ * which are another extension there. A form is named where the client only said `elicitation: {}`.
+ */
+void legacy_bridge_write_capabilities(struct buffer *out, struct str declared);
+
+/* The result of `initialize` by that of `server/discover`: in the version that was asked for
+ * (JSON text) if it is a legacy one, else in the last of these. `name` stands in for a server that
+ * does not say who it is. */
+void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, struct str asked,
+                                    const char *name);
+
+/* A result as the legacy era has it: without `resultType`, `ttlMs`, `cacheScope` and serverInfo. */
+void legacy_bridge_write_result(struct buffer *out, struct str result);
+/* The same of tools/list. An outputSchema that is not of an object is put into one, under the key
+ * `result`; a tool whose x-mcp-header is wrong is left out, as HTTP clients must do. */
+void legacy_bridge_write_tools(struct buffer *out, struct str result);
+/* Whether such an outputSchema is wrapped. */
+bool legacy_bridge_wraps(struct str output_schema);
+/* The same of tools/call. The structured content is wrapped if that of the tool is, and where it is
+ * no object. */
+void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool is_wrapped);
+
+/* The `params` of a request: all members of the client's (JSON text, or empty) but those that mean
+ * something else in the modern era, and a `_meta` that has the client's own members and the
+ * envelope. `capabilities`, `info` and `log_level` are JSON texts; the last two may be empty.
+ * `more` are members that come behind, with commas between them, or empty. */
+struct legacy_bridge_envelope {
+    struct str capabilities, info, log_level;
+};
+void legacy_bridge_write_params(struct buffer *out, struct str params,
+                                const struct legacy_bridge_envelope *envelope, struct str more);
+
+/* Whether a log level (JSON text) is one of the protocol's eight. */
+bool legacy_bridge_is_log_level(struct str level);

@@ -1,0 +1,270 @@
+/* Between a legacy client and a modern server. */
+#include "taskgate/mcp/legacy_bridge.h"
+
+#include <string.h>
+
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/parameter_headers.h"
+
+#define KEY(name) "io.modelcontextprotocol/" name
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *const legacy_versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
+                                              MCP_VERSION_LEGACY};
+
+static bool is_empty_object(struct str value)
+{
+    return json_type(value) == JSON_OBJECT && json_count(value) == 0;
+}
+
+static void add_value(struct buffer *out, const char *key, struct str value)
+{
+    json_add_key(out, key);
+    buffer_append(out, value);
+}
+
+/* Adds `value` without the tasks extension, unless nothing is left. */
+static void add_extensions(struct buffer *out, struct str value)
+{
+    static const char *const tasks[] = {MODERN_TASKS_EXTENSION};
+    struct buffer left;
+    if (json_type(value) != JSON_OBJECT)
+        return;
+    buffer_init(&left);
+    json_write_other_members(&left, value, tasks, 1);
+    if (!is_empty_object(buffer_str(&left)))
+        add_value(out, "extensions", buffer_str(&left));
+    buffer_finish(&left);
+}
+
+/* ---- the handshake ---- */
+
+void legacy_bridge_write_capabilities(struct buffer *out, struct str declared)
+{
+    static const char *const keys[] = {"elicitation", "experimental", "extensions", "roots",
+                                       "sampling"};
+    struct str values[COUNT(keys)];
+    json_members(declared, keys, COUNT(keys), values);
+    buffer_append_char(out, '{');
+    if (json_type(values[0]) == JSON_OBJECT)
+        add_value(out, keys[0], is_empty_object(values[0]) ? STR("{\"form\":{}}") : values[0]);
+    if (json_type(values[1]) == JSON_OBJECT)
+        add_value(out, keys[1], values[1]);
+    add_extensions(out, values[2]);
+    if (json_type(values[3]) == JSON_OBJECT)
+        add_value(out, keys[3], STR("{}")); /* there is no listChanged any more */
+    if (json_type(values[4]) == JSON_OBJECT)
+        add_value(out, keys[4], values[4]);
+    buffer_append_char(out, '}');
+}
+
+static struct str negotiated(struct str asked)
+{
+    for (size_t i = 0; i < COUNT(legacy_versions); i++) {
+        if (json_string_equals(asked, str_from(legacy_versions[i])))
+            return asked;
+    }
+    return STR("\"" MCP_VERSION_LEGACY "\"");
+}
+
+static void write_server_capabilities(struct buffer *out, struct str offered)
+{
+    static const char *const others[] = {"extensions", "tasks"};
+    struct buffer rest;
+    buffer_init(&rest);
+    json_write_other_members(&rest, offered, others, COUNT(others));
+    buffer_append(out, str_slice(rest.bytes, rest.length - 1)); /* without the brace */
+    add_extensions(out, json_member(offered, "extensions"));
+    buffer_append_char(out, '}');
+    buffer_finish(&rest);
+}
+
+void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, struct str asked,
+                                    const char *name)
+{
+    struct str info = json_path(discovered, "_meta", KEY("serverInfo"));
+    struct str instructions = json_member(discovered, "instructions");
+    bool has_name = json_type(json_member(info, "name")) == JSON_STRING &&
+                    json_type(json_member(info, "version")) == JSON_STRING;
+    buffer_append_char(out, '{');
+    add_value(out, "protocolVersion", negotiated(asked));
+    json_add_key(out, "capabilities");
+    write_server_capabilities(out, json_member(discovered, "capabilities"));
+    json_add_key(out, "serverInfo");
+    if (has_name) {
+        buffer_append(out, info);
+    } else {
+        buffer_append_char(out, '{');
+        json_add_text(out, "name", name);
+        json_add_text(out, "version", "0");
+        buffer_append_char(out, '}');
+    }
+    if (json_type(instructions) == JSON_STRING)
+        add_value(out, "instructions", instructions);
+    buffer_append_char(out, '}');
+}
+
+/* ---- results ---- */
+
+void legacy_bridge_write_result(struct buffer *out, struct str result)
+{
+    static const char *const modern[] = {"resultType", "ttlMs", "cacheScope", "_meta"};
+    static const char *const said_of_itself[] = {KEY("serverInfo")};
+    struct str meta = json_member(result, "_meta");
+    struct buffer rest, left;
+    buffer_init(&rest);
+    buffer_init(&left);
+    json_write_other_members(&rest, result, modern, COUNT(modern));
+    json_write_other_members(&left, meta, said_of_itself, COUNT(said_of_itself));
+    if (meta.length == 0 || is_empty_object(buffer_str(&left)))
+        buffer_append(out, buffer_str(&rest));
+    else
+        json_write_with_member(out, buffer_str(&rest), "_meta", buffer_str(&left));
+    buffer_finish(&left);
+    buffer_finish(&rest);
+}
+
+bool legacy_bridge_wraps(struct str output_schema)
+{
+    return output_schema.length > 0 &&
+           !json_string_equals(json_member(output_schema, "type"), STR("object"));
+}
+
+/* References begin at the root of a schema, so definitions move there as well. */
+static void write_wrapped_schema(struct buffer *out, struct str schema)
+{
+    static const char *const of_root[] = {"$schema", "$defs", "definitions"};
+    buffer_append_text(out, "{\"type\":\"object\",\"properties\":{\"result\":");
+    buffer_append(out, schema);
+    buffer_append_text(out, "},\"required\":[\"result\"]");
+    for (size_t i = 0; i < COUNT(of_root); i++) {
+        struct str value = json_member(schema, of_root[i]);
+        if (value.length > 0)
+            add_value(out, of_root[i], value);
+    }
+    buffer_append_char(out, '}');
+}
+
+static void write_tool(struct buffer *out, struct str tool)
+{
+    struct str schema = json_member(tool, "outputSchema");
+    struct buffer wrapped;
+    if (!legacy_bridge_wraps(schema)) {
+        buffer_append(out, tool);
+        return;
+    }
+    buffer_init(&wrapped);
+    write_wrapped_schema(&wrapped, schema);
+    json_write_with_member(out, tool, "outputSchema", buffer_str(&wrapped));
+    buffer_finish(&wrapped);
+}
+
+static bool has_good_headers(struct str tool)
+{
+    struct parameter_headers *headers;
+    enum parameter_headers_status status =
+        parameter_headers_create(json_member(tool, "inputSchema"), &headers, NULL);
+    parameter_headers_destroy(headers);
+    return status != PARAMETER_HEADERS_INVALID;
+}
+
+void legacy_bridge_write_tools(struct buffer *out, struct str result)
+{
+    struct str tools = json_member(result, "tools"), tool;
+    struct buffer list, changed;
+    if (json_type(tools) != JSON_ARRAY) {
+        legacy_bridge_write_result(out, result);
+        return;
+    }
+    buffer_init(&list);
+    buffer_init(&changed);
+    buffer_append_char(&list, '[');
+    for (size_t position = 0; json_next_element(tools, &position, &tool);) {
+        if (!has_good_headers(tool))
+            continue;
+        if (list.length > 1)
+            buffer_append_char(&list, ',');
+        write_tool(&list, tool);
+    }
+    buffer_append_char(&list, ']');
+    json_write_with_member(&changed, result, "tools", buffer_str(&list));
+    legacy_bridge_write_result(out, buffer_str(&changed));
+    buffer_finish(&changed);
+    buffer_finish(&list);
+}
+
+void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool is_wrapped)
+{
+    struct str content = json_member(result, "structuredContent");
+    struct buffer plain, wrapped;
+    if (content.length == 0 || (!is_wrapped && json_type(content) == JSON_OBJECT)) {
+        legacy_bridge_write_result(out, result);
+        return;
+    }
+    buffer_init(&plain);
+    buffer_init(&wrapped);
+    legacy_bridge_write_result(&plain, result);
+    buffer_append_text(&wrapped, "{\"result\":");
+    buffer_append(&wrapped, content);
+    buffer_append_char(&wrapped, '}');
+    json_write_with_member(out, buffer_str(&plain), "structuredContent", buffer_str(&wrapped));
+    buffer_finish(&wrapped);
+    buffer_finish(&plain);
+}
+
+/* ---- requests ---- */
+
+static void write_meta(struct buffer *out, struct str meta,
+                       const struct legacy_bridge_envelope *envelope)
+{
+    static const char *const reserved[] = {KEY("protocolVersion"), KEY("clientCapabilities"),
+                                           KEY("clientInfo"), KEY("logLevel"),
+                                           "io.modelcontextprotocol/related-task"};
+    struct buffer own;
+    buffer_init(&own);
+    json_write_other_members(&own, meta, reserved, COUNT(reserved));
+    buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
+    add_value(out, reserved[0], STR("\"" MCP_VERSION_MODERN "\""));
+    add_value(out, reserved[1], envelope->capabilities);
+    if (json_type(envelope->info) == JSON_OBJECT)
+        add_value(out, reserved[2], envelope->info);
+    if (envelope->log_level.length > 0)
+        add_value(out, reserved[3], envelope->log_level);
+    buffer_append_char(out, '}');
+    buffer_finish(&own);
+}
+
+/* `task` asks the gateway for one; the others would answer what this client was never asked. */
+void legacy_bridge_write_params(struct buffer *out, struct str params,
+                                const struct legacy_bridge_envelope *envelope, struct str more)
+{
+    static const char *const others[] = {"_meta", "task", "inputResponses", "requestState"};
+    struct buffer own, meta;
+    buffer_init(&own);
+    buffer_init(&meta);
+    json_write_other_members(&own, params, others, COUNT(others));
+    write_meta(&meta, json_member(params, "_meta"), envelope);
+    buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
+    add_value(out, "_meta", buffer_str(&meta));
+    if (more.length > 0) {
+        buffer_append_char(out, ',');
+        buffer_append(out, more);
+    }
+    buffer_append_char(out, '}');
+    buffer_finish(&meta);
+    buffer_finish(&own);
+}
+
+bool legacy_bridge_is_log_level(struct str level)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    for (size_t i = 0; i < COUNT(levels); i++) {
+        if (json_string_equals(level, str_from(levels[i])))
+            return true;
+    }
+    return false;
+}
