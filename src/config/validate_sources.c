@@ -172,7 +172,6 @@ static void check_bridge(const struct source_view *view)
         enum config_bridge direction;
         const char *missing;
     } not_built[] = {
-        {BRIDGE_LEGACY, "legacy clients are not bridged to a modern server yet"},
         {BRIDGE_MODERN, "modern clients are not bridged to a legacy server yet"},
     };
     for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {

@@ -1,6 +1,7 @@
 /* The gateway of the process and the worker of each loop. */
 #include <stdlib.h>
 
+#include "bridge/bridge_questions.h"
 #include "compat/detached_answer.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
@@ -29,6 +30,7 @@
 #include "run/task_aliases.h"
 #include "run/task_rounds.h"
 #include "state/accepted_pairs.h"
+#include "state/bridged_sessions.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
@@ -78,6 +80,8 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->state_keys = state_keys;
     gateway->sessions = sessions_create();
     gateway->accepted_pairs = accepted_pairs_create();
+    gateway->bridged_sessions = bridged_sessions_create();
+    gateway->bridge_questions = bridge_questions_create();
     gateway->catalog = catalog_create();
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->eras = source_eras_create();
@@ -120,6 +124,8 @@ void gateway_destroy(struct gateway *gateway)
     list_cache_destroy(gateway->list_cache);
     rewritten_lists_destroy(gateway->rewritten_lists);
     catalog_destroy(gateway->catalog);
+    bridge_questions_destroy(gateway->bridge_questions);
+    bridged_sessions_destroy(gateway->bridged_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
     source_eras_destroy(gateway->eras);
     sessions_destroy(gateway->sessions);

@@ -1,5 +1,6 @@
 /* Plain calls that become tasks, or join one that an earlier call has become. */
 #include "plain_call.h"
+#include "bridge/bridge_request.h"
 #include "mcp_client/credential_check.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
@@ -347,7 +348,10 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     plain->decision = *decision;
     plain->tool = *tool;
     plain->accelerated = accelerated;
-    request_parts_digest(&call->envelope, request_digest);
+    if (call->is_bridged)
+        bridge_request_digest(call, request_digest);
+    else
+        request_parts_digest(&call->envelope, request_digest);
     repeated_call_digest(tool->digest, request_digest, plain->digest);
     call_part_add(call, &plain->part, &plain_call_kind);
     credential_check_then(call, begin);

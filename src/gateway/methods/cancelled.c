@@ -35,8 +35,9 @@ static void finish_cancellation(void *message)
 
 static bool is_meant(const struct cancellation *cancellation, const struct call *call)
 {
-    bool waits_here =
-        call->exchange && deferred_response_is(call) && !deferred_response_awaits_upstream(call);
+    /* A bridged call that waits for the server ends there as well: its stream is closed. */
+    bool waits_here = call->exchange && deferred_response_is(call) &&
+                      (call->is_bridged || !deferred_response_awaits_upstream(call));
     return waits_here && str_equal(cancellation->session, str_from(call->session)) &&
            str_equal(cancellation->owner, str_from(call->owner)) &&
            str_equal(cancellation->source, str_from(call->source->id)) &&

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridge_check.h"
+#include "bridged.h"
 #include "cancelled.h"
 #include "era_check.h"
 #include "input/input_request.h"
@@ -248,6 +250,8 @@ static void dispatch(struct call *call)
         call_answer(call, STR_EMPTY); /* nobody waits for the answer, so nothing is asked */
     else if (call->dialect->era == MCP_ERA_MODERN)
         handlers[treatment].modern(call);
+    else if (call->is_bridged)
+        bridged_handle(call, handlers[treatment].legacy);
     else
         handlers[treatment].legacy(call);
 }
@@ -275,7 +279,9 @@ static void handle_message(struct call *call)
                                               str_from(policy_gate_name(POLICY_GATE_VISIBILITY))};
         call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
     } else if (call->envelope.kind == ENVELOPE_RESPONSE) {
-        if (!input_take_response(call))
+        if (call->is_bridged)
+            bridged_handle_response(call);
+        else if (!input_take_response(call))
             relay_plainly_handle(call); /* to a request of upstream's, in this session */
     } else {
         dispatch(call);
@@ -404,7 +410,10 @@ static void handle_verb(struct call *call)
 {
     struct str method = http_method(call->exchange);
     call_identify(call);
-    if (!era_check_has_sessions(call))
+    bridge_check(call);
+    if (call->is_bridged)
+        bridged_handle_verb(call);
+    else if (!era_check_has_sessions(call))
         answer_wrong_verb(call, "POST");
     else if (str_equal(method, STR("GET")))
         call_with_facts(call, open_stream);

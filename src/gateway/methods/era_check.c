@@ -1,6 +1,7 @@
 /* Which era a request is of, and whether its source serves that one. */
 #include "era_check.h"
 
+#include "bridge_check.h"
 #include "mcp_client/era_probe.h"
 #include "state/source_eras.h"
 #include "taskgate/core/log.h"
@@ -149,8 +150,10 @@ void era_check_then(struct call *call, call_step next)
     struct mcp_era_fault fault;
     switch (mcp_era_claim(&call->envelope, str_trim(version))) {
     case MCP_CLAIM_LEGACY:
-        if (passes_legacy(call))
-            next(call);
+        if (!passes_legacy(call))
+            break;
+        bridge_check(call);
+        next(call);
         break;
     case MCP_CLAIM_MODERN:
         check_claim(call, next);

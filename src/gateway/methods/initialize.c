@@ -3,13 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bridge_check.h"
+#include "bridged.h"
 #include "compat/tools.h"
 #include "doc_resources.h"
 #include "inbox/inbox.h"
+#include "initialize.h"
 #include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
 #include "request/call_part.h"
+#include "session_store.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -65,36 +69,9 @@ static void keep_client(struct call *call, const char *session)
         inbox_touch(call->worker->gateway, str_from(key));
 }
 
-static void add_declared(struct buffer *out, const char *key, bool is_declared)
-{
-    if (!is_declared)
-        return;
-    json_add_key(out, key);
-    buffer_append_text(out, "{}");
-}
-
-/* The client's capabilities that are needed later, and those that were declared in its place. The
- * rest is not stored: it may be as long as a body, and would stay on the disk for a month. */
-static char *stored_capabilities(const struct call *call)
-{
-    const struct session_facts *facts = &call->facts;
-    struct buffer text;
-    buffer_init(&text);
-    buffer_append_char(&text, '{');
-    add_declared(&text, "tasks", facts->client.declares_tasks);
-    add_declared(&text, "elicitation", facts->client.declares_elicitation);
-    add_declared(&text, "sampling", facts->client.declares_sampling);
-    json_add_key(&text, SESSION_INJECTED);
-    buffer_append_format(&text, "{\"elicitation\":%s,\"sampling\":%s}}",
-                         facts->server.injected_elicitation ? "true" : "false",
-                         facts->server.injected_sampling ? "true" : "false");
-    return buffer_take(&text, NULL);
-}
-
-static void keep_session(struct call *call, struct str result,
+static void keep_session(struct call *call, struct str result, const char *digest,
                          const struct mcp_capabilities *upstream)
 {
-    struct handshake *handshake = handshake_of(call);
     struct gateway *gateway = call->worker->gateway;
     struct str client = json_member(call->envelope.params, "clientInfo");
     struct session_facts facts = {
@@ -109,27 +86,14 @@ static void keep_session(struct call *call, struct str result,
         .server.injected_sampling = call->facts.server.injected_sampling,
     };
     int64_t limit = call->snapshot->config->limits.sessions;
-    struct str source = str_from(call->source->id), session = str_from(handshake->session);
+    struct str source = str_from(call->source->id), session = str_from(digest);
     copy_text(facts.version, sizeof facts.version, json_member(result, "protocolVersion"));
     copy_text(facts.client.name, sizeof facts.client.name, json_member(client, "name"));
     copy_text(facts.client.version, sizeof facts.client.version, json_member(client, "version"));
     sessions_put(gateway->sessions, source, session, &facts, limit);
     call->facts = facts;
-    keep_client(call, handshake->session);
-    char *text = stored_capabilities(call);
-    struct store_session stored = {
-        .source = call->source->id,
-        .id_digest = handshake->session,
-        .version = facts.version,
-        .client_name = facts.client.name,
-        .client_version = facts.client.version,
-        .client_capabilities = text,
-        .upstream_tasks = upstream->tasks,
-        .upstream_sse = upstream->task_status,
-        .seen_ms = clock_now_ms(),
-    };
-    store_session_put(gateway->store, &stored, (struct store_call){call->worker->loop, NULL, NULL});
-    free(text);
+    keep_client(call, digest);
+    session_store_put(call, digest);
 }
 
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
@@ -155,18 +119,13 @@ static struct str with_legacy_version(struct str result, struct buffer *changed)
     return buffer_str(changed);
 }
 
-static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
+void initialize_take_result(struct call *call, struct str result, const char *session,
+                            struct buffer *out)
 {
-    struct buffer changed;
-    buffer_init(&changed);
-    struct str result = with_legacy_version(reply->result, &changed);
-    struct handshake *handshake = handshake_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     struct mcp_capabilities upstream;
-    source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
-                     loop_now_ms(call->worker->loop));
     mcp_capabilities_detect(result, &upstream);
-    upstream.lacks_sessions = handshake->session[0] == '\0';
+    upstream.lacks_sessions = session[0] == '\0';
     char *line =
         memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
                       upstream.task_status ? "true" : "false");
@@ -175,19 +134,29 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     if (catalog_set_capabilities(catalog, call->source, &upstream))
         catalog_announce_all(catalog, call->snapshot);
     call_identify(call);
-    if (handshake->session[0])
-        keep_session(call, result, &upstream);
+    if (session[0])
+        keep_session(call, result, session, &upstream);
     else
         client_remember_without_session(call);
     /* Upstream has opened this session for this token, or serves it without one. */
-    if (handshake->session[0] || !call->session[0])
-        call_note_acceptance(call, str_from(handshake->session));
+    if (session[0] || !call->session[0])
+        call_note_acceptance(call, str_from(session));
     inject(call, result, &upstream, out);
+}
+
+static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
+{
+    struct buffer changed;
+    buffer_init(&changed);
+    source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
+                     loop_now_ms(call->worker->loop));
+    initialize_take_result(call, with_legacy_version(reply->result, &changed),
+                           handshake_of(call)->session, out);
     buffer_finish(&changed);
 }
 
 /* Reads what the client says of itself, before upstream answers. */
-static void read_declarations(struct call *call)
+void initialize_read_declarations(struct call *call)
 {
     struct str params = call->envelope.params;
     struct str capabilities = json_member(params, "capabilities");
@@ -240,10 +209,9 @@ static void write_body(struct call *call, struct buffer *body)
     buffer_finish(&capabilities);
 }
 
-void initialize_handle(struct call *call)
+static void start(struct call *call, bool (*refused)(struct call *call, int status))
 {
-    read_declarations(call);
-    struct relay_options options = {.head = on_head, .rewrite = rewrite};
+    struct relay_options options = {.head = on_head, .rewrite = rewrite, .refused = refused};
     struct handshake *handshake = memory_alloc(sizeof *handshake);
     call_part_add(call, &handshake->part, &handshake_kind);
     decide_injection(call);
@@ -252,4 +220,31 @@ void initialize_handle(struct call *call)
         call->body = buffer_str(&handshake->body);
     }
     relay_start(call, &options);
+}
+
+/* The server was asked whether it is modern. If not, it says again why it refuses. */
+static void begin_again(struct call *call)
+{
+    if (call->is_bridged)
+        bridged_initialize(call);
+    else
+        start(call, NULL);
+}
+
+static bool on_refused(struct call *call, int status)
+{
+    struct handshake *handshake = handshake_of(call);
+    bool may_be_modern = status == 400 || status == 404 || status == 405;
+    if (!may_be_modern || !bridge_check_refused(call, begin_again))
+        return false;
+    call_part_remove(&handshake->part);
+    drop_handshake(call, handshake);
+    call->body = call->envelope.body;
+    return true;
+}
+
+void initialize_handle(struct call *call)
+{
+    initialize_read_declarations(call);
+    start(call, on_refused);
 }

@@ -6,6 +6,7 @@
 #include "relay/relay.h"
 #include "run/execution.h"
 #include "state/accepted_pairs.h"
+#include "state/bridged_sessions.h"
 #include "taskgate/core/clock.h"
 
 /* "No such session" ends one only for a client that upstream has known in it: to a stranger a
@@ -19,17 +20,14 @@ static bool has_ended(const struct call *call, int status)
                                  clock_monotonic_ms()) != INT64_MAX;
 }
 
-/* Ends what upstream has ended: undecided tasks of the session are cancelled, except those that an
- * Authorization owns, and credentials are dropped. */
-static void on_head(struct call *call, int status, const struct headers *headers)
+void session_end_forget(struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session);
     struct store_call nobody = {call->worker->loop, NULL, NULL};
     char key[CLIENT_KEY_BYTES];
-    if (!call->session[0] || !has_ended(call, status))
-        return;
     sessions_remove(gateway->sessions, source, session);
+    bridged_sessions_remove(gateway->bridged_sessions, source, session);
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, nobody);
@@ -37,6 +35,12 @@ static void on_head(struct call *call, int status, const struct headers *headers
     execution_forget_session(gateway, str_from(key));
     input_end_key(call->worker, str_from(key));
     inbox_end_session(gateway, str_from(key));
+}
+
+static void on_head(struct call *call, int status, const struct headers *headers)
+{
+    if (call->session[0] && has_ended(call, status))
+        session_end_forget(call);
 }
 
 void session_end_handle(struct call *call)

@@ -1,6 +1,9 @@
-/* DELETE of a session: upstream ends it, then what the gateway keeps for it goes too. */
+/* DELETE: the client ends its session. */
 #pragma once
 
 #include "request/call.h"
 
 void session_end_handle(struct call *call);
+/* The session of the call has ended: its undecided tasks are cancelled, except those that an
+ * Authorization owns, and credentials are dropped. */
+void session_end_forget(struct call *call);

@@ -32,7 +32,7 @@ static void forward_anew(struct call *call)
         .left = may_be_promoted ? detached_call_of_left : NULL,
         .take_message = input_take_from_stream,
     };
-    if (call->is_executed)
+    if (call->is_executed && !call->is_bridged)
         detached_call_run(call, call->patience_ms);
     else
         relay_start(call, &options);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "notification_stream.h"
+#include "relay_bridged.h"
 #include "relay_rewrite.h"
 #include "request/call_counters.h"
 #include "request/token_clock.h"
@@ -187,6 +188,18 @@ static bool is_stood_in_for(struct relay *relay)
            relay->options.failed(relay->call, RELAY_STATUS_5XX); /* which drops the relay */
 }
 
+/* The call goes on without this relay, if options.refused says so. */
+static bool is_taken_over(struct relay *relay)
+{
+    bool (*refused)(struct call *, int) = relay->options.refused;
+    struct call *call = relay->call;
+    int status = relay->status;
+    if (!refused || status < 400 || status >= 500 || !refused(call, status))
+        return false;
+    relay_finish(relay);
+    return true;
+}
+
 /* Whether the reply is read for its id. HTTP errors go down as they are. An encoded body cannot be
  * read. */
 static bool has_id_to_look_at(const struct relay *relay)
@@ -230,7 +243,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     if (!call->dialect->has_sessions && (status == 400 || status == 404 || status == 405))
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));
-    if (is_stood_in_for(relay))
+    if (is_stood_in_for(relay) || is_taken_over(relay))
         return;
     struct http_header room[HEADERS_ROOM];
     struct headers headers;
@@ -434,6 +447,10 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 void relay_start(struct call *call, const struct relay_options *options)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    if (call->is_bridged) {
+        relay_bridged_start(call, options);
+        return;
+    }
     struct relay *relay = memory_alloc(sizeof *relay);
     MAGIC_SET(relay, RELAY_MAGIC);
     struct str method = http_method(call->exchange);

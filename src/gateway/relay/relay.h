@@ -29,6 +29,9 @@ struct relay_options {
     bool open_stream;   /* an SSE reply is the client's notification stream */
     /* Sees the response's status and headers before anything goes down. May be NULL. */
     void (*head)(struct call *call, int status, const struct headers *headers);
+    /* The response is an HTTP error of 4xx. True: the call is taken over, and the response dropped.
+     * NULL: it goes down. */
+    bool (*refused)(struct call *call, int status);
     /* Appends the result that stands in the place of the reply's; what is before it in the message
      * has been appended. NULL: results stream through untouched. */
     void (*rewrite)(struct call *call, const struct relay_reply *reply, struct buffer *out);

@@ -8,6 +8,7 @@
 #include "call_part.h"
 #include "call_pool.h"
 #include "state/accepted_pairs.h"
+#include "state/bridged_sessions.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -120,6 +121,7 @@ void call_unref(struct call *call)
     free(call->made_body);
     identity_unref(call->identity);
     free(call->upstream_authorization);
+    buffer_finish(&call->bridged);
     snapshot_unref(call->snapshot);
     MAGIC_CLEAR(call);
     call_pool_give(call);
@@ -251,11 +253,24 @@ static struct session_facts facts_of(const struct call *call, const struct store
     return facts;
 }
 
+/* A session of before a restart. */
+static void restore_bridged(const struct call *call, const struct store_session *stored)
+{
+    struct str text = json_member(str_from(stored->client_capabilities), SESSION_BRIDGED);
+    if (json_type(text) == JSON_OBJECT && text.length <= BRIDGED_SESSION_BYTES)
+        bridged_sessions_put(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                             str_from(call->session), text,
+                             call->snapshot->config->limits.sessions);
+}
+
 void call_take_facts(struct call *call, const struct store_reply *reply)
 {
-    if (reply->status == STORE_OK && reply->session)
+    bool is_stored = reply->status == STORE_OK && reply->session;
+    if (is_stored)
         call->facts = facts_of(call, reply->session);
-    else
+    if (is_stored && call->is_bridged)
+        restore_bridged(call, reply->session);
+    if (!is_stored)
         use_source_values(call);
     call->facts_failed = reply->status == STORE_FAILED;
     if (call->facts_failed)

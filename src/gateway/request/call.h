@@ -40,7 +40,10 @@ struct call {
     struct envelope envelope;      /* POST only */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
-    bool is_executed; /* by execute_tool, with a patience of its own: */
+    bool is_bridged;       /* of a legacy client, and its server speaks the modern era alone */
+    struct buffer bridged; /* what the client said in its session (state/bridged_sessions.h); empty
+                              as long as that is not known */
+    bool is_executed;      /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
     uint64_t tools_epoch;            /* of tools/list: catalog_epoch() when it was asked */
     bool identified;                 /* call_identify() has set the three below */

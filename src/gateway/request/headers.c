@@ -7,6 +7,7 @@
 #include "authorization.h"
 #include "call.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/mcp/era.h"
 
 void headers_init(struct headers *headers, bool owns)
 {
@@ -261,6 +262,11 @@ void headers_from_call(struct headers *headers, const struct call *call)
     headers_from_request(headers, call->exchange, call->source);
     if (call->upstream_authorization)
         headers_set(headers, STR("authorization"), str_from(call->upstream_authorization));
+    if (!call->is_bridged)
+        return;
+    headers_drop(headers, HTTP_NAME_OF_SESSION | HTTP_NAME_MIRRORS_BODY);
+    headers_set(headers, STR("mcp-protocol-version"), STR(MCP_VERSION_MODERN));
+    headers_add(headers, STR("mcp-method"), STR("tools/list")); /* until the method is set */
 }
 
 void headers_from_response(struct headers *headers, const struct http_header *items, size_t count)

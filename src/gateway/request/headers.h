@@ -45,7 +45,8 @@ bool headers_name_event_stream(const struct headers *headers);
  * source's static credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source);
-/* What goes up for a call: the same, with the token that the client's was exchanged for. */
+/* What goes up for a call: the same, with the token that the client's was exchanged for. Those of a
+ * bridged call are of a modern request, whose method and name are still to be set. */
 struct call;
 void headers_from_call(struct headers *headers, const struct call *call);
 /* The same without the source's credentials: only what the client has sent. */

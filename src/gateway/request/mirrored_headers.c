@@ -13,17 +13,28 @@ static bool is_kept(const struct http_header *header)
            (http_name_flags(name) & HTTP_NAME_MIRRORS_BODY);
 }
 
+static void write_line(const struct http_header *header, struct buffer *lines)
+{
+    if (!is_kept(header))
+        return;
+    buffer_append(lines, header->name);
+    buffer_append_char(lines, ':');
+    buffer_append(lines, header->value);
+    buffer_append_char(lines, '\n');
+}
+
 void mirrored_headers_write(const struct http_exchange *exchange, struct buffer *lines)
 {
     for (size_t i = 0; i < http_header_count(exchange); i++) {
         const struct http_header header = http_header_at(exchange, i);
-        if (!is_kept(&header))
-            continue;
-        buffer_append(lines, header.name);
-        buffer_append_char(lines, ':');
-        buffer_append(lines, header.value);
-        buffer_append_char(lines, '\n');
+        write_line(&header, lines);
     }
+}
+
+void mirrored_headers_write_made(const struct headers *headers, struct buffer *lines)
+{
+    for (size_t i = 0; i < headers->count; i++)
+        write_line(&headers->items[i], lines);
 }
 
 void mirrored_headers_restore(struct headers *headers, struct str lines)

@@ -16,6 +16,8 @@
 #include "taskgate/upstream/upstream.h"
 
 struct accepted_pairs;
+struct bridge_questions;
+struct bridged_sessions;
 struct catalog;
 struct detached_callbacks;
 struct inbox_table;
@@ -41,9 +43,11 @@ struct gateway_worker;
 struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
-    const struct state_keys *state_keys;   /* of what clients keep for the gateway */
-    struct sessions *sessions;             /* state/session_table.h */
-    struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
+    const struct state_keys *state_keys;       /* of what clients keep for the gateway */
+    struct sessions *sessions;                 /* state/session_table.h */
+    struct accepted_pairs *accepted_pairs;     /* state/accepted_pairs.h */
+    struct bridged_sessions *bridged_sessions; /* state/bridged_sessions.h */
+    struct bridge_questions *bridge_questions; /* bridge/bridge_questions.h */
     struct catalog *catalog;
     struct source_eras *eras; /* state/source_eras.h */
     struct list_cache *list_cache;

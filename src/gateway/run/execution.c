@@ -109,8 +109,10 @@ static struct execution *hold(const struct call *call, const struct task *task)
     if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
                               task->headers_digest, call->exchange, &headers))
         return NULL;
-    if (*task->mirrored_headers)
+    if (*task->mirrored_headers) {
         mirrored_headers_restore(&headers, str_from(task->mirrored_headers));
+        headers_drop(&headers, HTTP_NAME_OF_SESSION); /* a bridged client's, given out here */
+    }
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;

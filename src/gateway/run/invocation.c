@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
 
 #define STORE_RETRY_MS 1000
 
@@ -78,12 +80,31 @@ struct server_message_origin invocation_origin(struct invocation *invocation)
 
 /* ---- the end ---- */
 
+/* The client of a bridged task is a legacy one: it has a session, and its call was made a modern
+ * one. */
+static void take_result(struct invocation *invocation, struct str result)
+{
+    const struct task *task = invocation->task;
+    struct catalog_tool tool;
+    struct buffer legacy;
+    if (!*task->mirrored_headers || !*task->session) {
+        outcome_of_result(&invocation->outcome, result);
+        return;
+    }
+    buffer_init(&legacy);
+    catalog_find_tool(invocation->worker->gateway->catalog, str_from(task->source),
+                      str_from(task->owner), str_from(task->tool), &tool);
+    legacy_bridge_write_call_result(&legacy, result, tool.wraps_output);
+    outcome_of_result(&invocation->outcome, buffer_str(&legacy));
+    buffer_finish(&legacy);
+}
+
 void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
     if (result.length > 0)
-        outcome_of_result(&invocation->outcome, result);
+        take_result(invocation, result);
     else if (error.length > 0)
         outcome_of_error(&invocation->outcome, error);
     else

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridge/bridge_request.h"
 #include "decision/task_binding.h"
 #include "execution.h"
 #include "mcp_client/credential_check.h"
@@ -103,6 +104,8 @@ static void on_created(void *context, const struct store_reply *reply)
 static void keep_mirrored_headers(struct task *task, const struct call *call)
 {
     struct buffer lines;
+    if (call->is_bridged)
+        bridge_request_keep(call, task);
     if (call->dialect->has_sessions)
         return;
     buffer_init(&lines);

@@ -99,6 +99,18 @@ static void forget(struct seen_shard *shard, struct seen_entry *entry)
     entry_destroy(entry);
 }
 
+void seen_table_clear(struct seen_table *table)
+{
+    for (size_t i = 0; i < SHARD_COUNT; i++) {
+        struct seen_shard *shard = &table->shards[i];
+        pthread_mutex_lock(&shard->lock);
+        LIST_FOR_EACH_SAFE (node, next, &shard->recent) {
+            forget(shard, LIST_ENTRY(node, struct seen_entry, node));
+        }
+        pthread_mutex_unlock(&shard->lock);
+    }
+}
+
 struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit)
 {
     struct seen_entry *entry = seen_shard_find(shard, key);

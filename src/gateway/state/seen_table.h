@@ -27,6 +27,8 @@ struct seen_table *
 seen_table_create(size_t entry_bytes,
                   void (*forgotten)(void *context, const struct seen_entry *entry), void *context);
 void seen_table_destroy(struct seen_table *table); /* NULL is allowed */
+/* Forgets all. */
+void seen_table_clear(struct seen_table *table);
 
 /* The shard of the key, locked. Its entries may be used until seen_shard_unlock(). */
 struct seen_shard *seen_table_lock(struct seen_table *table, struct str key);

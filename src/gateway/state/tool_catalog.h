@@ -41,6 +41,7 @@ struct catalog_tool {
     bool has_own;
     enum policy_annotation own;
     bool has_output_schema; /* results must have structured content */
+    bool wraps_output;      /* of another type than an object, which legacy clients do not know */
     struct policy_hints hints;
     /* Canonical, of the definition. "" when it is unknown, or when only other owners got it: an
      * approval is not bound to a definition that somebody else can change. */

@@ -8,6 +8,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
 #include "taskgate/mcp/parameter_headers.h"
 
 #define KEY_TEXT_BYTES ((size_t)2048) /* the digest of a longer definition is its key */
@@ -108,11 +109,13 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
     known->name_length = tool->name.length;
     known->key_length = key.length;
     memcpy(known->key, key.bytes, key.length);
-    known->facts = (struct catalog_tool){.known = true,
-                                         .has_own = tool->has_own,
-                                         .own = tool->own,
-                                         .has_output_schema = tool->has_output_schema,
-                                         .hints = tool->hints};
+    known->facts = (struct catalog_tool){
+        .known = true,
+        .has_own = tool->has_own,
+        .own = tool->own,
+        .has_output_schema = tool->has_output_schema,
+        .wraps_output = legacy_bridge_wraps(json_member(tool->raw, "outputSchema")),
+        .hints = tool->hints};
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
     known->parameters = read_parameters(tool);
     map_put(tools->tools, key, known);

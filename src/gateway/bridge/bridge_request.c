@@ -1,0 +1,174 @@
+/* Modern requests in the place of a legacy client's. */
+#include "bridge_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "request/mirrored_headers.h"
+#include "request/request_parts.h"
+#include "state/tool_catalog.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/parameter_headers.h"
+
+void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope)
+{
+    static const char *const keys[] = {"capabilities", "clientInfo", "logLevel"};
+    struct str values[3];
+    json_members(buffer_str(&call->bridged), keys, 3, values);
+    *envelope = (struct legacy_bridge_envelope){
+        .capabilities = values[0].length > 0 ? values[0] : STR("{}"),
+        .info = values[1],
+        .log_level = values[2],
+    };
+}
+
+static void write_body(struct str method, struct str params, struct buffer *body, struct buffer *id)
+{
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    buffer_append_format(id, "\"tg:%s\"", uuid);
+    buffer_append_format(body, "{\"jsonrpc\":\"2.0\",\"id\":\"tg:%s\",\"method\":", uuid);
+    buffer_append_json_string(body, method);
+    buffer_append_text(body, ",\"params\":");
+    buffer_append(body, params);
+    buffer_append_char(body, '}');
+}
+
+static void write_params(const struct call *call, struct str params, struct str more,
+                         struct buffer *out)
+{
+    struct legacy_bridge_envelope envelope;
+    bridge_request_envelope(call, &envelope);
+    legacy_bridge_write_params(out, params, &envelope, more);
+}
+
+static void take_headers(const struct call *call, struct headers *headers)
+{
+    struct headers own;
+    headers_init(&own, false);
+    headers_from_call(&own, call);
+    headers_add_all(headers, &own);
+    headers_finish(&own);
+}
+
+/* ---- headers ---- */
+
+static struct str name_of(const struct call *call, const struct mcp_method *method)
+{
+    switch (method->mirrored) {
+    case MCP_MIRRORED_NAME:
+        return call->envelope.name.text;
+    case MCP_MIRRORED_URI:
+        return call->envelope.uri.text;
+    case MCP_MIRRORED_TASK_ID:
+        return call->envelope.task_id.text;
+    case MCP_MIRRORED_NOTHING:
+        break;
+    }
+    return STR_EMPTY;
+}
+
+struct parameters {
+    struct headers *headers;
+};
+
+static void put_parameter(void *context, struct str name, struct str value)
+{
+    const struct parameters *parameters = context;
+    char *header = memory_format(PARAMETER_HEADER_PREFIX "%.*s", STR_ARGS(name));
+    headers_add(parameters->headers, str_from(header), value);
+    free(header);
+}
+
+/* By the definition of the tool that the owner was told. */
+static void add_parameters(const struct call *call, struct headers *headers)
+{
+    struct catalog *catalog = call->worker->gateway->catalog;
+    if (!catalog_has_parameters())
+        return;
+    struct known_tool *held = catalog_hold_parameters(
+        catalog, str_from(call->source->id), str_from(call->owner), call->envelope.name.text);
+    if (!held)
+        return;
+    parameter_headers_write(catalog_parameters(held), call->envelope.arguments.raw, put_parameter,
+                            &(struct parameters){headers});
+    catalog_release_parameters(catalog, held);
+}
+
+/* ---- requests ---- */
+
+void bridge_request_write(const struct call *call, struct str more, struct headers *headers,
+                          struct buffer *body, struct buffer *id)
+{
+    const struct mcp_method *modern = mcp_method_find(call->envelope.method, MCP_ERA_MODERN);
+    char *method = memory_copy_str(call->envelope.method);
+    struct buffer params;
+    buffer_init(&params);
+    write_params(call, call->envelope.params, more, &params);
+    write_body(call->envelope.method, buffer_str(&params), body, id);
+    take_headers(call, headers);
+    mirrored_headers_set(headers, method, name_of(call, modern));
+    if (modern->treatment == MCP_TOOLS_CALL)
+        add_parameters(call, headers);
+    buffer_finish(&params);
+    free(method);
+}
+
+void bridge_request_write_own(const struct call *call, const char *method, struct str members,
+                              struct headers *headers, struct buffer *body, struct buffer *id)
+{
+    struct buffer params;
+    buffer_init(&params);
+    write_params(call, members, STR_EMPTY, &params);
+    write_body(str_from(method), buffer_str(&params), body, id);
+    take_headers(call, headers);
+    mirrored_headers_set(headers, method, STR_EMPTY);
+    buffer_finish(&params);
+}
+
+static void bind(struct task *task, struct str body)
+{
+    struct envelope envelope;
+    struct request_parts parts;
+    envelope_read(&envelope, body, NULL);
+    request_parts_read(&parts, &envelope);
+    task_set_text(&task->meta, buffer_str(&parts.meta));
+    task_set_text(&task->other_params, buffer_str(&parts.other_params));
+    memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
+    request_parts_finish(&parts);
+    envelope_finish(&envelope);
+}
+
+void bridge_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES])
+{
+    struct envelope envelope;
+    struct headers headers;
+    struct buffer body = {0}, id = {0};
+    headers_init(&headers, true);
+    bridge_request_write(call, STR_EMPTY, &headers, &body, &id);
+    envelope_read(&envelope, buffer_str(&body), NULL);
+    request_parts_digest(&envelope, digest);
+    envelope_finish(&envelope);
+    buffer_finish(&id);
+    buffer_finish(&body);
+    headers_finish(&headers);
+}
+
+void bridge_request_keep(const struct call *call, struct task *task)
+{
+    struct headers headers;
+    struct buffer body = {0}, id = {0}, lines = {0};
+    headers_init(&headers, true);
+    bridge_request_write(call, STR_EMPTY, &headers, &body, &id);
+    mirrored_headers_write_made(&headers, &lines);
+    task_set_request(task, buffer_str(&body));
+    bind(task, buffer_str(&body));
+    task_set_text(&task->mirrored_headers, buffer_str(&lines));
+    buffer_finish(&lines);
+    buffer_finish(&id);
+    buffer_finish(&body);
+    headers_finish(&headers);
+}

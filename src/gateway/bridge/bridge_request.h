@@ -1,0 +1,28 @@
+/*
+ * The modern request that stands for a legacy client's: its name, arguments and other params are
+ * copied as bytes; the envelope has what the client said in its session; the headers repeat it.
+ * Policy has judged the client's own bytes. On the call's loop.
+ */
+#pragma once
+
+#include "request/call.h"
+#include "request/headers.h"
+
+/* What the session declares, of call->bridged. */
+struct legacy_bridge_envelope;
+void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope);
+
+/* Writes the request into empty buffers, and what goes up beside it into `headers` (owning). `more`
+ * are members of params that come behind the client's, with commas between them, or empty. */
+void bridge_request_write(const struct call *call, struct str more, struct headers *headers,
+                          struct buffer *body, struct buffer *id);
+/* The same for a request of the gateway's own, in the client's place. `members` are those of
+ * params, as JSON object; empty: none. The name is that of Mcp-Name, or empty. */
+void bridge_request_write_own(const struct call *call, const char *method, struct str members,
+                              struct headers *headers, struct buffer *body, struct buffer *id);
+
+/* Puts the modern request in the place of the one that a task keeps, with its headers: it is what
+ * operators are shown, and what they approve. */
+void bridge_request_keep(const struct call *call, struct task *task);
+/* The digest that such a task has (request_parts_digest()). */
+void bridge_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES]);

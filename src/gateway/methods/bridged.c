@@ -1,0 +1,178 @@
+/* What a bridged client asks of its legacy server, which is the gateway. */
+#include "bridged.h"
+
+#include "bridge/bridge_call.h"
+#include "cancelled.h"
+#include "request/call_part.h"
+#include "session_end.h"
+#include "session_store.h"
+#include "state/accepted_pairs.h"
+#include "state/bridged_sessions.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
+
+#include <stdlib.h>
+
+/* ---- refusals ---- */
+
+static void refuse(struct call *call, int status, struct str why)
+{
+    struct buffer text;
+    struct str id = call->envelope.kind == ENVELOPE_REQUEST ? call->envelope.id : STR_EMPTY;
+    buffer_init(&text);
+    jsonrpc_write_error(&text, id, JSONRPC_INVALID_REQUEST, why, NULL);
+    call_answer_status(call, status, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* The session is loaded. False when the call is answered: on 404 clients begin anew. */
+static bool has_session(struct call *call)
+{
+    buffer_clear(&call->bridged);
+    if (call->facts.known &&
+        bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                             str_from(call->session), &call->bridged))
+        return true;
+    if (call->facts_failed)
+        refuse(call, 503, STR("The session cannot be looked up"));
+    else
+        refuse(call, 404, STR("Session not found"));
+    return false;
+}
+
+/* ---- what the gateway answers ---- */
+
+/* What the client has said now is declared with its next requests, also after a restart. */
+static void keep_said(struct call *call, const char *key, struct str value)
+{
+    bridged_sessions_set(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                         str_from(call->session), key, value);
+    session_store_put(call, call->session);
+}
+
+static void set_level(struct call *call)
+{
+    struct str level = json_member(call->envelope.params, "level");
+    if (!legacy_bridge_is_log_level(level)) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS,
+                          STR("params.level must be one of the levels of syslog"), NULL);
+        return;
+    }
+    keep_said(call, "logLevel", level);
+    call_answer_result(call, STR("{}"));
+}
+
+static void answer_ping(struct call *call)
+{
+    call_answer_result(call, STR("{}"));
+}
+
+/* The methods that no modern server has; NULL: the method's own handler judges. */
+static call_step own_handler(const struct call *call)
+{
+    static const struct {
+        const char *method;
+        call_step handle;
+    } own[] = {{"ping", answer_ping}, {"logging/setLevel", set_level}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (str_equal(call->envelope.method, str_from(own[i].method)))
+            return own[i].handle;
+    }
+    return NULL;
+}
+
+/* ---- a message ---- */
+
+/* The handler of the method, until the session is known. */
+struct bridged_step {
+    struct call_part part;
+    call_step handler;
+};
+
+static void drop(struct call *call, void *object)
+{
+    (void)call;
+    free(object);
+}
+
+static const struct call_part_kind bridged_step_kind = CALL_PART_KIND(struct bridged_step, drop);
+
+static void handle_in_session(struct call *call)
+{
+    struct bridged_step *step = call_part_get(call, &bridged_step_kind);
+    const call_step handler = step->handler;
+    call_part_remove(&step->part);
+    free(step);
+    if (has_session(call))
+        handler(call);
+}
+
+static void handle_with(struct call *call, call_step handler)
+{
+    call_identify(call);
+    if (!call->session[0]) {
+        refuse(call, 400, STR("Mcp-Session-Id is missing: begin with initialize"));
+        return;
+    }
+    struct bridged_step *step = memory_alloc(sizeof *step);
+    step->handler = handler;
+    call_part_add(call, &step->part, &bridged_step_kind);
+    call_with_facts(call, handle_in_session);
+}
+
+void bridged_handle(struct call *call, call_step handler)
+{
+    const call_step own = own_handler(call);
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
+        /* The modern era has none of a client's: closing a stream is the cancellation. */
+        if (str_equal(call->envelope.method, STR(MCP_CANCELLED)))
+            cancelled_notify(call);
+        call_answer(call, STR_EMPTY);
+    } else if (call->method->treatment == MCP_INITIALIZE) {
+        bridged_initialize(call);
+    } else if (call->method->treatment == MCP_SERVER_DISCOVER) {
+        handler(call); /* refuses it: the envelope is missing */
+    } else {
+        handle_with(call, own ? own : handler);
+    }
+}
+
+void bridged_handle_response(struct call *call)
+{
+    handle_with(call, bridge_call_take_response);
+}
+
+/* ---- GET and DELETE ---- */
+
+/* A stranger who has seen a session's id does not end it. */
+static bool is_stranger(const struct call *call)
+{
+    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
+                                 str_from(call->session), str_from(call->token),
+                                 clock_monotonic_ms()) == INT64_MAX;
+}
+
+static void end_session(struct call *call)
+{
+    if (is_stranger(call)) {
+        refuse(call, 404, STR("Session not found"));
+        return;
+    }
+    log_info("A bridged session ends", LOG_TEXT("source", call->source->id));
+    session_end_forget(call);
+    call_answer_status(call, 200, STR_EMPTY);
+}
+
+static void refuse_verb(struct call *call)
+{
+    call_answer_status(call, 405, STR_EMPTY);
+}
+
+void bridged_handle_verb(struct call *call)
+{
+    bool ends = str_equal(http_method(call->exchange), STR("DELETE"));
+    handle_with(call, ends ? end_session : refuse_verb);
+}

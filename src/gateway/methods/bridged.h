@@ -1,0 +1,20 @@
+/*
+ * Legacy clients in front of a server that speaks the modern era alone (`sources[].bridge`). The
+ * gateway is the legacy server: it gives out the sessions, answers what the modern era has not, and
+ * lets the handlers of all methods judge the rest, which the relay then carries as modern requests.
+ */
+#pragma once
+
+#include "request/call.h"
+
+/* A request or notification of a bridged client, whose method is found. `handler` is that of the
+ * method. */
+void bridged_handle(struct call *call, call_step handler);
+/* A JSON-RPC response of one. */
+void bridged_handle_response(struct call *call);
+/* A GET or DELETE of one. */
+void bridged_handle_verb(struct call *call);
+
+/* ---- bridged_initialize.c ---- */
+/* Opens a session by asking the server what it is. */
+void bridged_initialize(struct call *call);

@@ -1,0 +1,69 @@
+/* What is needed of a session after a restart. */
+#include "session_store.h"
+
+#include <stdlib.h>
+
+#include "state/bridged_sessions.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/members.h"
+
+static void add_declared(struct buffer *out, const char *key, bool is_declared)
+{
+    if (!is_declared)
+        return;
+    json_add_key(out, key);
+    buffer_append_text(out, "{}");
+}
+
+static void add_bridged(struct buffer *out, const struct call *call, const char *session)
+{
+    struct buffer said;
+    buffer_init(&said);
+    if (call->is_bridged &&
+        bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                             str_from(session), &said)) {
+        json_add_key(out, SESSION_BRIDGED);
+        buffer_append(out, buffer_str(&said));
+    }
+    buffer_finish(&said);
+}
+
+/* The client's capabilities that are needed later, and those that were declared in its place. The
+ * rest is not stored: it may be as long as a body, and would stay on the disk for a month. */
+static char *stored_capabilities(const struct call *call, const char *session)
+{
+    const struct session_facts *facts = &call->facts;
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_char(&text, '{');
+    add_declared(&text, "tasks", facts->client.declares_tasks);
+    add_declared(&text, "elicitation", facts->client.declares_elicitation);
+    add_declared(&text, "sampling", facts->client.declares_sampling);
+    json_add_key(&text, SESSION_INJECTED);
+    buffer_append_format(&text, "{\"elicitation\":%s,\"sampling\":%s}",
+                         facts->server.injected_elicitation ? "true" : "false",
+                         facts->server.injected_sampling ? "true" : "false");
+    add_bridged(&text, call, session);
+    buffer_append_char(&text, '}');
+    return buffer_take(&text, NULL);
+}
+
+void session_store_put(const struct call *call, const char *session)
+{
+    const struct session_facts *facts = &call->facts;
+    char *text = stored_capabilities(call, session);
+    struct store_session stored = {
+        .source = call->source->id,
+        .id_digest = (char *)(uintptr_t)session,
+        .version = (char *)(uintptr_t)facts->version,
+        .client_name = (char *)(uintptr_t)facts->client.name,
+        .client_version = (char *)(uintptr_t)facts->client.version,
+        .client_capabilities = text,
+        .upstream_tasks = facts->server.has_tasks,
+        .upstream_sse = facts->server.has_task_status,
+        .seen_ms = clock_now_ms(),
+    };
+    store_session_put(call->worker->gateway->store, &stored,
+                      (struct store_call){call->worker->loop, NULL, NULL});
+    free(text);
+}

@@ -1,0 +1,162 @@
+/* Texts by source and session. */
+#include "bridged_sessions.h"
+
+#include <stdlib.h>
+
+#include "seen_table.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+struct entry {
+    struct seen_entry seen; /* first */
+    struct buffer text;
+};
+
+struct bridged_sessions {
+    struct seen_table *table;
+};
+
+static struct entry *entry_of(struct seen_entry *seen)
+{
+    return (struct entry *)seen; /* the table's entries are ours */
+}
+
+static void forgotten(void *context, const struct seen_entry *seen)
+{
+    (void)context;
+    buffer_finish(&((struct entry *)(uintptr_t)seen)->text);
+}
+
+struct bridged_sessions *bridged_sessions_create(void)
+{
+    struct bridged_sessions *sessions = memory_alloc(sizeof *sessions);
+    sessions->table = seen_table_create(sizeof(struct entry), forgotten, NULL);
+    return sessions;
+}
+
+void bridged_sessions_destroy(struct bridged_sessions *sessions)
+{
+    if (!sessions)
+        return;
+    seen_table_clear(sessions->table);
+    seen_table_destroy(sessions->table);
+    free(sessions);
+}
+
+static void write_key(struct buffer *key, struct str source, struct str session)
+{
+    buffer_init(key);
+    buffer_append(key, source); /* source ids hold no '/' */
+    buffer_append_char(key, '/');
+    buffer_append(key, session);
+}
+
+void bridged_sessions_put(struct bridged_sessions *sessions, struct str source, struct str session,
+                          struct str text, int64_t limit)
+{
+    struct buffer key;
+    write_key(&key, source, session);
+    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    struct entry *entry = entry_of(seen_shard_obtain(shard, buffer_str(&key), limit));
+    buffer_clear(&entry->text);
+    buffer_append(&entry->text, text);
+    seen_shard_unlock(shard);
+    buffer_finish(&key);
+}
+
+bool bridged_sessions_get(struct bridged_sessions *sessions, struct str source, struct str session,
+                          struct buffer *text)
+{
+    struct buffer key;
+    write_key(&key, source, session);
+    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    const struct entry *entry = entry_of(seen_shard_find(shard, buffer_str(&key)));
+    if (entry)
+        buffer_append(text, buffer_str(&entry->text));
+    seen_shard_unlock(shard);
+    buffer_finish(&key);
+    return entry != NULL;
+}
+
+/* ---- changes ---- */
+
+struct change {
+    const char *key;
+    struct str value;
+    bool is_wanted;
+};
+
+/* Writes the member's new value by the text so far. */
+typedef void (*value_writer)(const struct change *change, struct str text, struct buffer *value);
+
+static bool change_text(struct bridged_sessions *sessions, struct str source, struct str session,
+                        const struct change *change, value_writer write)
+{
+    struct buffer key, value, text;
+    buffer_init(&value);
+    buffer_init(&text);
+    write_key(&key, source, session);
+    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    struct entry *entry = entry_of(seen_shard_find(shard, buffer_str(&key)));
+    if (entry) {
+        write(change, buffer_str(&entry->text), &value);
+        json_write_with_member(&text, buffer_str(&entry->text), change->key, buffer_str(&value));
+    }
+    bool is_good = entry && text.length <= BRIDGED_SESSION_BYTES;
+    if (is_good) {
+        buffer_finish(&entry->text);
+        entry->text = text;
+    } else {
+        buffer_finish(&text);
+    }
+    seen_shard_unlock(shard);
+    buffer_finish(&value);
+    buffer_finish(&key);
+    return is_good;
+}
+
+static void write_value(const struct change *change, struct str text, struct buffer *value)
+{
+    (void)text;
+    buffer_append(value, change->value);
+}
+
+bool bridged_sessions_set(struct bridged_sessions *sessions, struct str source, struct str session,
+                          const char *key, struct str value)
+{
+    const struct change change = {.key = key, .value = value};
+    return change_text(sessions, source, session, &change, write_value);
+}
+
+static void write_uris(const struct change *change, struct str text, struct buffer *value)
+{
+    struct str uri;
+    buffer_append_char(value, '[');
+    for (size_t position = 0; json_next_element(json_member(text, "uris"), &position, &uri);) {
+        if (!json_string_equals(uri, change->value))
+            buffer_append_format(value, "%s%.*s", value->length > 1 ? "," : "", STR_ARGS(uri));
+    }
+    if (change->is_wanted) {
+        buffer_append_text(value, value->length > 1 ? "," : "");
+        buffer_append_json_string(value, change->value);
+    }
+    buffer_append_char(value, ']');
+}
+
+bool bridged_sessions_subscribe(struct bridged_sessions *sessions, struct str source,
+                                struct str session, struct str uri, bool is_wanted)
+{
+    const struct change change = {"uris", uri, is_wanted};
+    return change_text(sessions, source, session, &change, write_uris);
+}
+
+void bridged_sessions_remove(struct bridged_sessions *sessions, struct str source,
+                             struct str session)
+{
+    struct buffer key;
+    write_key(&key, source, session);
+    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    seen_shard_forget(shard, buffer_str(&key));
+    seen_shard_unlock(shard);
+    buffer_finish(&key);
+}

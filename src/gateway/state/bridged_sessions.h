@@ -1,0 +1,40 @@
+/*
+ * What legacy clients have said in the sessions that the gateway gives out in front of modern
+ * servers: one JSON object each, with `capabilities` (as modern requests declare them),
+ * `clientInfo`, `logLevel` and `uris`, the resources that they have subscribed to. The first is
+ * always there.
+ *
+ * Shared by all workers in shards with short locks, and bounded as the other tables of sessions.
+ * Any thread. `session` is the digest of a session's id.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+
+/* Of one session's text. */
+#define BRIDGED_SESSION_BYTES ((size_t)16384)
+
+struct bridged_sessions;
+
+struct bridged_sessions *bridged_sessions_create(void);
+void bridged_sessions_destroy(struct bridged_sessions *sessions); /* NULL is allowed */
+
+/* Past `limit` sessions the one that was not seen for longest is forgotten. */
+void bridged_sessions_put(struct bridged_sessions *sessions, struct str source, struct str session,
+                          struct str text, int64_t limit);
+/* Appends the text, and counts the session as seen. */
+bool bridged_sessions_get(struct bridged_sessions *sessions, struct str source, struct str session,
+                          struct buffer *text);
+/* Sets a member to a JSON text. */
+bool bridged_sessions_set(struct bridged_sessions *sessions, struct str source, struct str session,
+                          const char *key, struct str value);
+/* Adds a URI (decoded text) to `uris`, or takes it out. false: the session is not known, or its
+ * text would be too long. */
+bool bridged_sessions_subscribe(struct bridged_sessions *sessions, struct str source,
+                                struct str session, struct str uri, bool is_wanted);
+void bridged_sessions_remove(struct bridged_sessions *sessions, struct str source,
+                             struct str session);
