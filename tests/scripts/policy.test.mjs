@@ -9,8 +9,11 @@ import { root, temporaryFolder } from './lib/example.mjs';
 const gateway = path.join(root, 'build/taskgate');
 const options = { skip: existsSync(gateway) ? false : `${gateway} is not built`, timeout: 60_000 };
 
+// Tokens that the sidecar's configuration takes from a Secret.
+const tokens = { TOKEN_OF_ALICE: 'a-token-of-alice-alone', TOKEN_OF_BOB: 'a-token-of-bob-alone' };
+
 function taskgate(...words) {
-  const environment = { PATH: process.env.PATH };
+  const environment = { PATH: process.env.PATH, ...tokens };
   return spawnSync(gateway, words, { encoding: 'utf8', cwd: root, env: environment, timeout: 20_000 });
 }
 
