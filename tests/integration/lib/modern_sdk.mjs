@@ -6,9 +6,12 @@ import { MODERN, modernClient } from './modern_client.mjs';
 
 const INFO = { name: 'modern-sdk-client', version: '1.0.0' };
 
-/** A connected SDK client that speaks 2026-07-28 and nothing else. */
-export async function modernSdkClient(t, url, { capabilities = {}, headers = {}, prepare } = {}) {
-  const client = new Client(INFO, { capabilities, versionNegotiation: { mode: { pin: MODERN } } });
+/** How the SDK's client may settle on a revision; without a word it speaks the legacy ones alone. */
+export const MODES = { modern: { versionNegotiation: { mode: { pin: MODERN } } }, auto: { versionNegotiation: { mode: 'auto' } }, legacy: {} };
+
+/** A connected SDK client, which speaks 2026-07-28 and nothing else unless `mode` says otherwise. */
+export async function modernSdkClient(t, url, { mode = 'modern', capabilities = {}, headers = {}, prepare } = {}) {
+  const client = new Client(INFO, { capabilities, ...MODES[mode] });
   prepare?.(client);
   defer(t, () => client.close());
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
