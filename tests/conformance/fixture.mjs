@@ -10,16 +10,7 @@ import {
   ListResourcesRequestSchema, ListResourceTemplatesRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema, SetLevelRequestSchema,
   SubscribeRequestSchema, UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
-const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
-
-const text = (value) => ({ content: [{ type: 'text', text: value }] });
-const image = { type: 'image', data: PNG, mimeType: 'image/png' };
-const embedded = (uri, mimeType, value) => ({ type: 'resource', resource: { uri, mimeType, text: value } });
-
-const noArguments = { type: 'object', properties: {} };
-const oneString = (name) => ({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] });
+import { isLocal, noArguments, oneString, plainTools, prompts, readTemplate, resources, template, text } from './contents.mjs';
 
 async function elicit(extra, message, requestedSchema) {
   return extra.sendRequest({ method: 'elicitation/create', params: { message, requestedSchema } }, ElicitResultSchema);
@@ -28,15 +19,7 @@ async function elicit(extra, message, requestedSchema) {
 const completed = (answer) => text(`Elicitation completed: action=${answer.action}, content=${JSON.stringify(answer.content)}`);
 
 const tools = {
-  test_simple_text: [noArguments, () => text('This is a simple text response for testing.')],
-  test_image_content: [noArguments, () => ({ content: [image] })],
-  test_audio_content: [noArguments, () => ({ content: [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }] })],
-  test_embedded_resource: [noArguments, () => ({ content: [embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')] })],
-  test_multiple_content_types: [
-    noArguments,
-    () => ({ content: [{ type: 'text', text: 'Multiple content types test:' }, image, embedded('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}')] }),
-  ],
-  test_error_handling: [noArguments, () => ({ ...text('This tool intentionally returns an error for testing'), isError: true })],
+  ...plainTools,
   test_tool_with_logging: [
     noArguments,
     async (_, extra) => {
@@ -116,34 +99,6 @@ const tools = {
       return text('Reconnection test completed successfully');
     },
   ],
-  json_schema_2020_12_tool: [
-    {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      type: 'object',
-      $defs: { address: { type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } } },
-      properties: { name: { type: 'string' }, address: { $ref: '#/$defs/address' } },
-      additionalProperties: false,
-    },
-    () => text('ok'),
-  ],
-};
-
-const resources = {
-  'test://static-text': () => ({ mimeType: 'text/plain', text: 'This is the content of the static text resource.' }),
-  'test://static-binary': () => ({ mimeType: 'image/png', blob: PNG }),
-  'test://watched-resource': () => ({ mimeType: 'text/plain', text: 'watched' }),
-};
-
-const userText = (value) => ({ role: 'user', content: { type: 'text', text: value } });
-
-const prompts = {
-  test_simple_prompt: [[], () => [userText('This is a simple prompt for testing.')]],
-  test_prompt_with_arguments: [['arg1', 'arg2'], ({ arg1, arg2 }) => [userText(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)]],
-  test_prompt_with_embedded_resource: [
-    ['resourceUri'],
-    ({ resourceUri }) => [{ role: 'user', content: embedded(resourceUri, 'text/plain', 'Embedded resource content for testing.') }, userText('Please process the embedded resource above.')],
-  ],
-  test_prompt_with_image: [[], () => [{ role: 'user', content: image }, userText('Please analyze the image above.')]],
 };
 
 function createServer() {
@@ -157,12 +112,12 @@ function createServer() {
     return entry ? entry[1](params.arguments ?? {}, extra) : { ...text(`Tool ${params.name} not found`), isError: true };
   });
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: Object.entries(resources).map(([uri, read]) => ({ uri, name: uri, description: `Resource ${uri}`, mimeType: read().mimeType })) }));
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [{ uriTemplate: 'test://template/{id}/data', name: 'template', description: 'A template', mimeType: 'application/json' }] }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [template] }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => {
     if (resources[uri]) return { contents: [{ uri, ...resources[uri]() }] };
-    const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1];
-    if (!id) throw new Error(`Resource ${uri} not found`);
-    return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }] };
+    const content = readTemplate(uri);
+    if (!content) throw new Error(`Resource ${uri} not found`);
+    return { contents: [{ uri, ...content }] };
   });
   server.setRequestHandler(SubscribeRequestSchema, () => ({}));
   server.setRequestHandler(UnsubscribeRequestSchema, () => ({}));
@@ -203,20 +158,10 @@ class EventStore {
 
 const port = Number(process.argv[2] ?? 0);
 
-function hostnameOf(url) {
-  try {
-    return new URL(url).hostname;
-  } catch {
-    return undefined;
-  }
-}
 const transports = new Map();
 
-// Any loopback name on any port: an Origin names the port that the client has connected to, which may be a gateway's.
-const isLocal = (url) => ['localhost', '127.0.0.1', '[::1]'].includes(hostnameOf(url));
-
 const listener = http.createServer(async (request, response) => {
-  if (!isLocal(`http://${request.headers.host}`) || (request.headers.origin !== undefined && !isLocal(request.headers.origin))) {
+  if (!isLocal(request)) {
     response.writeHead(403).end();
     return;
   }
