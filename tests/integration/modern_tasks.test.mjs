@@ -194,6 +194,13 @@ test('35. a result with isError is completed', async (t) => {
   assert.equal((await admin.task(taskId)).state, 'failed', 'for operators it has failed');
 });
 
+test('32. an id of nobody, before a server without tasks, is unknown and no unknown method', async (t) => {
+  const { modern, upstream } = await stage(t, { upstream: { handlers: { 'tasks/get': ({ reply }) => refuse(reply, 404, -32601, 'Method not found') } } });
+  const { status, message } = await modern({ token: 'owner' }).send('tasks/get', { taskId: 'theirs' });
+  assert.deepEqual([status, message.error.code, message.error.message], [200, -32602, 'Task not found']);
+  assert.equal(upstream.of('tasks/get').length, 1);
+});
+
 test("36. the server's error is the task's, verbatim, whatever its HTTP status", async (t) => {
   const errors = [[200, -32050, 'disc full', { n: 1.5 }], [400, -32021, 'needs roots', { requiredCapabilities: { roots: {} } }], [404, -32601, 'gone', undefined]];
   const { modern, admin } = await stage(t, { upstream: { handlers: { 'tools/call': ({ reply, params }) => refuse(reply, ...errors[params.arguments.which]) } } });

@@ -127,9 +127,23 @@ static void handle_own(struct call *call)
     call_with_facts(call, verify);
 }
 
+/* A server without tasks does not know the method. The gateway offers the extension all the same,
+ * so for the client it is the id that nobody knows. */
+static bool is_not_known(struct call *call, int status, struct str reply)
+{
+    (void)call, (void)status;
+    return json_check(reply, NULL) && str_equal(json_path(reply, "error", "code"), STR("-32601"));
+}
+
+static void answer_unknown(struct call *call, bool has_begun)
+{
+    (void)has_begun; /* never: an event stream's end is no reply */
+    own_task_answer_unknown(call);
+}
+
 void modern_task_handle(struct call *call)
 {
-    const struct relay_options options = {0};
+    const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};
     struct str id = call->envelope.task_id.text;
     struct jsonrpc_error_data data = {.required_capabilities = MODERN_REQUIRES_TASKS};
     if (!dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
