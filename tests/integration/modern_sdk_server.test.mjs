@@ -108,7 +108,7 @@ for (const mode of ['modern', 'auto']) {
   });
 }
 
-for (const tasks of [true]) {
+for (const tasks of [false, true]) {
   const which = tasks ? 'server 2 with tasks' : 'server 2';
   const open = async (t, options) => {
     const { gateway, ...rest } = await stage(t, { mode: 'modern', server: { tasks }, ...options });
@@ -141,7 +141,7 @@ for (const tasks of [true]) {
 }
 
 test('45. ext-tasks: nobody decides in time', async (t) => {
-  const { gateway, server } = await stage(t, { mode: 'modern', timeout: '5s', server: { tasks: true } });
+  const { gateway, server } = await stage(t, { mode: 'modern', timeout: '5s' });
   const session = await taskSession(t, gateway.url);
   const { outcome } = await (await session.callTool('delete_user', { id: 7 })).settle();
   assert.throws(() => resultFromTaskOutcome(outcome), (error) => /-?32008|expired|not decided|in time/i.test(`${JSON.stringify(error)} ${error.message}`));
