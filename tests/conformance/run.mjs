@@ -2,9 +2,10 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Child } from '../integration/lib/child.mjs';
-import { BINARY, Gateway } from '../integration/lib/gateway.mjs';
+import { BINARY, Gateway, workflow } from '../integration/lib/gateway.mjs';
 import { freePort } from '../integration/lib/ports.mjs';
 import { compareAuth } from './auth.mjs';
 
@@ -16,6 +17,10 @@ const LEGACY = [SUITE, 'server', '--suite', 'all', '--spec-version', SPEC];
 // The suite's stable version does not know the modern revision; its next one does, and has the scenarios of the tasks extension.
 const MODERN = [path.join(here, 'node_modules/conformance-modern/dist/index.js'), 'server', '--requirements', '2026-07-28'];
 const RUN_LIMIT_MS = 120_000;
+
+/** A call is approved before the server sees it, so the server's question comes after the task was made. */
+const NOT_OF_A_GATEWAY = 'tasks-mrtr-composition';
+const TASK_CHECKS = 38;
 
 /** Worse is further right. */
 const ORDER = ['SUCCESS', 'INFO', 'SKIPPED', 'WARNING', 'FAILURE', 'missing'];
@@ -44,6 +49,7 @@ const problems = [];
 
 try {
   for (const [name, server] of Object.entries(servers)) await compare(name, server);
+  await tasksOfTheGateway();
   problems.push(...(await compareAuth({ suite: SUITE, node: NODE_22, client: path.join(here, 'auth_client.mjs'), binary: BINARY, folder })));
 } catch (error) {
   problems.push(error.message);
@@ -79,6 +85,47 @@ async function compare(name, server) {
   } finally {
     if (gateway) await gateway.stop();
     await upstream.stop('SIGINT');
+  }
+}
+
+/**
+ * The scenarios of the tasks extension before a server that makes no tasks: the gateway makes them of calls that a rule
+ * lets wait for approval, and an operator approves each at once.
+ */
+async function tasksOfTheGateway() {
+  const [port, stop] = [await freePort(), new AbortController()];
+  const upstream = new Child(process.execPath, [path.join(here, 'modern_fixture.mjs'), String(port)], { name: 'modern fixture without tasks' });
+  const url = `http://127.0.0.1:${port}/mcp`;
+  let gateway, operator;
+  try {
+    await upstream.ready(() => answers(url), 'answering');
+    const rules = [{ match: 'failing_job', action: 'approve', require_tasks: true }, ...['slow_compute', 'protocol_error_job', 'confirm_delete', 'multi_input', 'test_tool_with_task'].map((match) => ({ match, action: 'approve' }))];
+    gateway = new Gateway(fs.mkdtempSync(path.join(folder, 'gateway-')), { upstream: url, rules, approval: workflow('10m') });
+    await gateway.start();
+    operator = approveAll(gateway.admin, stop.signal);
+    const checks = await suite('tasks-of-the-gateway', gateway.url, MODERN);
+    await assertAlive(gateway.url, gateway.child, 'the gateway');
+    console.log('\ntasks that the gateway makes');
+    for (const [check, { status, error }] of [...checks].filter(([name]) => name.startsWith('tasks-'))) {
+      const isExcluded = check.startsWith(NOT_OF_A_GATEWAY);
+      console.log(`${check.padEnd(84)} ${status}${isExcluded ? '   not of a gateway' : ''}`);
+      if (!isExcluded && status !== 'SUCCESS' && status !== 'SKIPPED' && status !== 'INFO') problems.push(`tasks of the gateway: ${check}: ${status}: ${error}`);
+    }
+    const passed = new Set([...checks].filter(([name, { status }]) => name.startsWith('tasks-') && status === 'SUCCESS').map(([name]) => name));
+    if (passed.size < TASK_CHECKS) problems.push(`tasks of the gateway: only ${passed.size} checks pass, at least ${TASK_CHECKS} are expected`);
+  } finally {
+    stop.abort();
+    await operator;
+    if (gateway) await gateway.stop();
+    await upstream.stop('SIGINT');
+  }
+}
+
+/** Approves whatever waits, until `signal`. */
+async function approveAll(admin, signal) {
+  while (!signal.aborted) {
+    for (const { id } of (await admin.list({ state: 'pending' })).tasks) await admin.approve(id).catch(() => {}); // it may have been cancelled just now
+    await pause(50);
   }
 }
 
