@@ -1,0 +1,82 @@
+// Clients made with the official SDKs of other languages: through the gateway to the official server 2, in both eras.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Child } from '../integration/lib/child.mjs';
+import { startGateway, workflow } from '../integration/lib/gateway.mjs';
+import { startSdk2Server } from '../integration/lib/sdk2_server.mjs';
+import { until, within } from '../integration/lib/wait.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const TOOLS = ['read', 'delete_user', 'count', 'ask_name', 'wait'];
+
+/**
+ * What a client does by itself. `long`: how often the gateway has asked for a repetition before somebody decides; Python
+ * then waits for longer than its own limit, Go for as often as it repeats a call less one.
+ */
+const clients = {
+  python: { command: ['.venv/bin/python', 'python_client.py'], wait: '700ms', rounds: 9, long: 4, cancelled: { error: { code: -32001 } } },
+  go: { command: ['build/go-client'], wait: '2s', rounds: 2, long: 1, cancelled: { failure: 'context deadline exceeded' } },
+};
+
+const absent = ({ command: [program] }) => (fs.existsSync(path.join(here, program)) ? false : `${program} was not made: tests/clients/run says why`);
+
+async function stage(t, { command: [program, ...words], wait, rounds }, mode, steps) {
+  const server = await startSdk2Server(t);
+  const gateway = await startGateway(t, {
+    upstream: server.url,
+    rules: [['delete_*', 'approve']],
+    approval: workflow('10m'),
+    config: { pseudo_tools: { wait, rounds }, clients: [{ match: '*', tasks: 'no' }] },
+  });
+  const args = [...words.map((word) => path.join(here, word)), gateway.url, mode, JSON.stringify(steps)];
+  const child = new Child(path.join(here, program), args, { name: program });
+  const lines = () => child.stdout.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+  const end = async () => {
+    const { code } = await within(child.exited, () => `the client to end\n${child.output()}`, 60_000);
+    assert.equal(code, 0, child.output());
+    return lines();
+  };
+  return { server, admin: gateway.admin, child, lines, end };
+}
+
+const answer = (text, isError = false) => ({ text, isError });
+
+for (const [name, client] of Object.entries(clients)) {
+  test(`${name}: asks first, turns modern, and does everything`, { skip: absent(client) }, async (t) => {
+    const steps = [['list'], ['call', 'read', {}], ['progress', 'count', { to: 3 }], ['call', 'ask_name', {}], ['cancel', 'wait', {}], ['call', 'delete_user', { id: 7 }], ['call', 'delete_user', { id: 8 }]];
+    const { server, admin, lines, end } = await stage(t, client, 'auto', steps);
+    const { id } = await admin.pending(() => true, 60_000);
+    assert.deepEqual(server.events, ['began', 'cancelled'], 'the call that the client gave up');
+    await until(async () => ((await admin.metrics())['thoughtgate_pseudo_waits_total{kind="call",outcome="state"}'] ?? 0) >= client.long, 'the repetitions', { deadline: 30_000 });
+    assert.equal(lines().length, 6, 'the call waits');
+    await admin.approve(id);
+    await admin.reject((await admin.pending(() => true, 30_000)).id, 'no');
+    const [version, list, read, count, asked, cancelled, approved, rejected, { progress }] = await end();
+    assert.deepEqual([version, list], [{ version: '2026-07-28' }, { tools: TOOLS }]);
+    assert.deepEqual([read, count, asked], [answer('did read'), answer('counted to 3'), answer('Hello Ada')]);
+    assert.deepEqual(progress, [[1, 3], [2, 3], [3, 3]]);
+    delete cancelled.error?.message;
+    assert.deepEqual(cancelled, client.cancelled);
+    assert.deepEqual([approved, rejected], [answer('deleted 7'), { error: { code: -32007, message: 'Rejected by: admin' } }]);
+    assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set(['modern']));
+    assert.deepEqual(server.calls.filter(({ tool }) => tool === 'delete_user').map(({ arguments: { id } }) => id), [7], 'once, and the rejected one never');
+  });
+
+  test(`${name}: as a legacy client it goes on as ever`, { skip: absent(client) }, async (t) => {
+    const steps = [['list'], ['progress', 'count', { to: 3 }], ['call', 'delete_user', { id: 7 }], ['call', 'delete_user', { id: 8 }]];
+    const { server, admin, end } = await stage(t, { ...client, wait: '45s' }, 'legacy', steps);
+    await admin.approve((await admin.pending(() => true, 60_000)).id);
+    await admin.reject((await admin.pending(() => true, 30_000)).id, 'no');
+    const [version, { tools }, count, approved, rejected, { progress }] = await end();
+    assert.deepEqual(version, { version: '2025-11-25' });
+    assert.deepEqual(tools.slice(0, TOOLS.length), TOOLS);
+    assert.ok(tools.includes('get_task_result'), 'the tools of the gateway');
+    assert.deepEqual([count, approved], [answer('counted to 3'), answer('deleted 7')]);
+    assert.deepEqual(progress, [[1, 3], [2, 3], [3, 3]]);
+    assert.deepEqual(rejected, { error: { code: -32007, message: 'Rejected by: admin' } });
+    assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set(['legacy']));
+  });
+}
