@@ -33,6 +33,8 @@ CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL
         {"on_result", EXECUTION_ON_RESULT});
 CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE},
         {"allow", CASE_VARIANTS_ALLOW});
+CHOICES(confirmations, "a kind of confirmation", {"off", CONFIRM_OFF}, {"form", CONFIRM_FORM},
+        {"url", CONFIRM_URL});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
         {"skip", ON_POLICY_ERROR_SKIP});
 CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
@@ -226,6 +228,8 @@ const struct key config_keys[] = {
      .help = "Always `deny`; `approve` is refused."},
     {"approval.*", "redact_fields", KEY_TEXTS, AT(config_workflow, redact_fields), .check = check_dot_path,
      .help = "Paths into the arguments. Operators do not see the values there."},
+    {"approval.*", "confirm", KEY_CHOICE, AT(config_workflow, confirm), .choices = &confirmations, .default_text = "off",
+     .help = "Asks the user of a client of 2026-07-28 without tasks, before the call is held: by a form (`form`), or by a link to the task on the operators' page (`url`, which needs `admin.public_url`). A user's confirmation is never an approval. A client that does not declare this kind of elicitation is not asked."},
     {"approval.*.destination", "type", KEY_CHOICE, AT(config_workflow, admin_only), .is_required = true, .choices = &destinations, .default_text = "admin",
      .help = "`slack` does not exist yet: it is loaded with a warning, and the admin endpoint decides."},
     {"approval.*.destination", "channel", KEY_TEXT, .help = "Required with `slack`."},

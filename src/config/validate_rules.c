@@ -35,6 +35,13 @@ static void check_workflow(const struct draft *draft, const struct node *node, c
                      "\"approve\" is refused: a call that nobody decided is never executed");
         free(key);
     }
+    if (strcmp(text_of(node_get(node, "confirm")), "url") == 0 && !draft->config->public_url) {
+        char *key = memory_format("%s.confirm", path);
+        report_error(&draft->report, node_get(node, "confirm"), key,
+                     "add it, such as public_url: https://gate.example",
+                     "the link begins with admin.public_url, which is missing");
+        free(key);
+    }
     if (blocking) {
         char *key = memory_format("%s.blocking_timeout", path);
         report_warning(&draft->report, blocking, key, NULL, "the key has no effect");

@@ -153,6 +153,17 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     return done;
 }
 
+bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_AUDIT_HAS);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, event);
+    int code = sqlite3_step(row);
+    *has = code == SQLITE_ROW;
+    database_release(row);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
 /* ---- a trail from before there was a chain ---- */
 
 static bool seal_row(struct batch *batch, struct audit_row *row, struct store_chain *end)

@@ -13,6 +13,9 @@ struct audit_actor {
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
                   struct audit_actor actor, const char *reason);
 
+/* Whether the trail has an entry of this event about the task. false: the database has failed. */
+bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has);
+
 /* Of a row of number, hash, time and signature. */
 void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor);
 

@@ -54,6 +54,7 @@ struct operation {
     int64_t sequence;
     size_t limit;
     char *reason;
+    const char *event; /* static */
 };
 #define OPERATION_MAGIC 0x53544f02
 
@@ -71,11 +72,11 @@ struct operation_kind {
 };
 
 extern const struct operation_kind operation_task_create, operation_task_get, operation_task_change,
-    operation_task_set_upstream, operation_task_set_message, operation_task_list,
-    operation_task_cancel_session, operation_session_put, operation_session_get,
-    operation_session_delete, operation_pair_put, operation_pair_get, operation_sign_in_put,
-    operation_sign_in_get, operation_sign_in_delete, operation_audit_list, operation_audit_page,
-    operation_audit_seal, operation_outbox_configure, operation_outbox_due,
+    operation_task_set_upstream, operation_task_set_message, operation_task_note,
+    operation_task_list, operation_task_cancel_session, operation_session_put,
+    operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,
+    operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
+    operation_audit_page, operation_audit_seal, operation_outbox_configure, operation_outbox_due,
     operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
     operation_sweep, operation_probe, operation_recover;
 

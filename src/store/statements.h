@@ -134,6 +134,7 @@ STATEMENT_ROW(ANCHOR_REMOVE, "DELETE FROM audit_anchor WHERE sequence < ?1")
 STATEMENT_ROW(AUDIT_LIST,
     "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
     " FROM audit WHERE task_id = ?1 ORDER BY sequence")
+STATEMENT_ROW(AUDIT_HAS, "SELECT 1 FROM audit WHERE task_id = ?1 AND event = ?2 LIMIT 1")
 STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM outbox_target")
 STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO outbox_target (key, events, with_arguments) VALUES (?1, ?2, ?3)")

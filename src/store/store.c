@@ -193,6 +193,18 @@ void store_task_set_upstream(struct store *store, struct str id, struct str upst
     queue(store, operation);
 }
 
+void store_task_note(struct store *store, struct str id, const char *event,
+                     const struct store_actor *actor, struct str reason, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_note, call);
+    operation->id = memory_copy_str(id);
+    operation->event = event;
+    operation->actor_kind = memory_copy_text(actor->kind);
+    operation->actor_name = memory_copy_text(actor->name);
+    operation->reason = memory_copy_str(reason);
+    queue(store, operation);
+}
+
 void store_task_set_message(struct store *store, struct str id, struct str message,
                             struct store_call call)
 {

@@ -230,6 +230,29 @@ static bool run_set_message(struct batch *batch, struct operation *operation)
     return true;
 }
 
+/* ---- what moves it nowhere ---- */
+
+static bool run_note(struct batch *batch, struct operation *operation)
+{
+    bool done, has;
+    if (!load(batch, operation, &done))
+        return done;
+    struct task *task = operation->reply.task;
+    const struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    if (task->state != TASK_PENDING && task->state != TASK_APPROVED) {
+        operation->reply.status = STORE_CONFLICT;
+        return true;
+    }
+    if (!audit_has(batch, task, operation->event, &has) || has)
+        return has;
+    int64_t updated_ms = task->updated_ms;
+    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
+    done = audit_append(batch, task, operation->event, task_state_name(task->state), actor,
+                        operation->reason);
+    task->updated_ms = updated_ms;
+    return done;
+}
+
 /* ---- the end of a session ---- */
 
 static bool cancel(struct batch *batch, const char *id, struct audit_actor actor)
@@ -264,5 +287,6 @@ const struct operation_kind operation_task_get = {"get", false, run_get};
 const struct operation_kind operation_task_change = {"change", true, run_change};
 const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};
 const struct operation_kind operation_task_set_message = {"set message", true, run_set_message};
+const struct operation_kind operation_task_note = {"note", true, run_note};
 const struct operation_kind operation_task_cancel_session = {"cancel session", true,
                                                              run_cancel_session};

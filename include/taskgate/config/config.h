@@ -40,6 +40,8 @@ enum config_pending_status {
 /* A `forbid` that cannot be evaluated applies, or is left out. */
 /* Keys of arguments that fold alike, in calls that policies or people judge. */
 enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
+/* How the user of a client is asked to confirm a call that then waits for approval. */
+enum config_confirm { CONFIRM_OFF, CONFIRM_FORM, CONFIRM_URL };
 enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
 enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
 enum config_role {
@@ -143,6 +145,7 @@ struct config_workflow {
     int64_t valid_for_ms;                /* how long an approval may then wait to be executed */
     struct config_strings redact_fields; /* dot paths into the arguments */
     bool admin_only;                     /* destination {type: admin} or none */
+    enum config_confirm confirm;
 };
 
 /* A human. Decisions and the audit trail name the person, with every kind of credentials. */

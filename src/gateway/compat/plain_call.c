@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "confirmation.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
@@ -26,35 +27,12 @@
 #define MOST_ATTEMPTS 3
 #define MOST_CANDIDATES 100
 
-static struct repeated_call join_of(const struct plain_call *plain)
-{
-    return (struct repeated_call){str_from(plain->key), plain->digest, plain->id};
-}
-
-/* The next call of the kind gets the outcome that this one did not get. */
-static void drop(struct call *call, void *object)
-{
-    struct plain_call *plain = object;
-    struct repeated_call join = join_of(plain);
-    if (plain->id[0] && !plain->is_told)
-        repeated_call_set_undelivered(plain->gateway, &join);
-    task_unref(plain->task);
-    free(plain);
-}
-
-static const struct call_part_kind plain_call_kind = CALL_PART_KIND(struct plain_call, drop);
-
-static struct plain_call *plain_call_of(const struct call *call)
-{
-    return call_part_get(call, &plain_call_kind);
-}
-
 /* ---- the wait ---- */
 
 static void on_ended(struct call *call, struct task *task)
 {
     struct plain_call *plain = plain_call_of(call);
-    struct repeated_call join = join_of(plain);
+    struct repeated_call join = plain_call_join(plain);
     plain->is_told = true;
     repeated_call_forget(plain->gateway, &join);
     plain_call_answer_outcome(call, plain, task);
@@ -78,7 +56,7 @@ static bool is_modern(const struct call *call)
 static void on_timed_out(struct call *call)
 {
     const struct plain_call *plain = plain_call_of(call);
-    struct repeated_call join = join_of(plain);
+    struct repeated_call join = plain_call_join(plain);
     repeated_call_set_undelivered(call->worker->gateway, &join);
     if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
         plain_call_answer_state(call, plain);
@@ -99,6 +77,21 @@ static void set_patience(struct call *call, const struct plain_call *plain)
     result_wait_open(call);
     if (hears && deferred_response_is(call))
         deferred_response_show_progress(call);
+}
+
+/* The task waits, and its client with it. */
+static void hold(struct call *call)
+{
+    const struct plain_call *plain = plain_call_of(call);
+    if (plain->is_joined)
+        execution_offer(call, plain->task, true);
+    set_patience(call, plain);
+}
+
+static void hold_or_confirm(struct call *call, struct plain_call *plain)
+{
+    if (!confirmation_takes(call, plain, hold))
+        hold(call);
 }
 
 static void begin_wait(struct call *call, const struct plain_call *plain)
@@ -140,7 +133,7 @@ static void on_created(void *context, const struct store_reply *reply)
         if (call->exchange) {
             struct plain_call *plain = plain_call_of(call);
             plain->task = task_ref(reply->task);
-            set_patience(call, plain);
+            hold_or_confirm(call, plain);
         }
     } else {
         struct repeated_call join = {str_from(commitment->key), commitment->digest, commitment->id};
@@ -168,7 +161,7 @@ static void forward_after_all(struct call *call)
     struct plain_call *plain = plain_call_of(call);
     call_step forward = plain->forward;
     call_part_remove(&plain->part);
-    drop(call, plain);
+    plain_call_kind.drop(call, plain);
     forward(call);
 }
 
@@ -193,7 +186,7 @@ static void create(struct call *call)
     memcpy(commitment->key, plain->key, sizeof commitment->key);
     memcpy(commitment->digest, plain->digest, sizeof commitment->digest);
     memcpy(commitment->id, task->id, sizeof commitment->id);
-    struct repeated_call claim = join_of(plain);
+    struct repeated_call claim = plain_call_join(plain);
     execution_hold(call, task);
     begin_wait(call, plain);
     if (repeated_call_claim(plain->gateway, &claim, commit, commitment, other))
@@ -212,7 +205,7 @@ static void create(struct call *call)
  * ended without it. */
 static bool may_join(const struct plain_call *plain, const struct task *task)
 {
-    struct repeated_call join = join_of(plain);
+    struct repeated_call join = plain_call_join(plain);
     char id[TASK_ID_BYTES];
     bool is_undelivered = false;
     if (task->state == TASK_PENDING || plain->has_state)
@@ -234,8 +227,7 @@ static void join_task(struct call *call, struct task *task)
         on_ended(call, task);
         return;
     }
-    execution_offer(call, task, true);
-    set_patience(call, plain);
+    hold_or_confirm(call, plain);
 }
 
 static void on_read(void *context, const struct store_reply *reply)
@@ -246,7 +238,7 @@ static void on_read(void *context, const struct store_reply *reply)
         return;
     }
     struct plain_call *plain = plain_call_of(call);
-    struct repeated_call earlier = join_of(plain);
+    struct repeated_call earlier = plain_call_join(plain);
     if (reply->status == STORE_FAILED || plain->attempts >= MOST_ATTEMPTS) {
         task_create_answer_refused(call, STORE_FAILED);
     } else if (reply->task && call_owns(call, reply->task) && may_join(plain, reply->task)) {

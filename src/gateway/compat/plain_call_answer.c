@@ -99,22 +99,36 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
 #define UNDER_WAY_MS 600000
 
 /* Some clients take a result without the member `inputRequests` for a final one. */
-void plain_call_answer_state(struct call *call, const struct plain_call *plain)
+static void answer_required(struct call *call, const struct plain_call *plain, struct str requests,
+                            bool is_asking)
 {
     const struct task *task = plain->task;
-    struct request_state next = {.round = plain->state.round + 1};
+    struct request_state next = {.round = plain->state.round + (is_asking ? 0 : 1),
+                                 .is_asking = is_asking};
     struct buffer result;
     buffer_init(&result);
     memcpy(next.id, plain->id, sizeof next.id);
     next.until_ms = task->state == TASK_PENDING ? task->decide_by_ms + UNDECIDED_GRACE_MS
                                                 : clock_now_ms() + UNDER_WAY_MS;
-    count_wait("state");
-    buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":{},"
-                                "\"requestState\":");
+    count_wait(is_asking ? "confirm" : "state");
+    buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":");
+    buffer_append(&result, requests);
+    buffer_append_text(&result, ",\"requestState\":");
     request_state_write(call, &next, &result);
     buffer_append_char(&result, '}');
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&result);
+}
+
+void plain_call_answer_state(struct call *call, const struct plain_call *plain)
+{
+    answer_required(call, plain, STR("{}"), false);
+}
+
+void plain_call_answer_asking(struct call *call, const struct plain_call *plain,
+                              struct str requests)
+{
+    answer_required(call, plain, requests, true);
 }
 
 static void write_advice(struct buffer *out, const struct call *call,

@@ -24,8 +24,16 @@ struct plain_call {
     int attempts;
     bool has_state; /* the client has sent back what it was given; `state` has it opened */
     struct request_state state;
+    call_step confirmed; /* where to go on when the user's word has been recorded */
     call_step forward; /* of a call that is forwarded unless it joins: how it goes up; else NULL */
 };
+
+/* ---- plain_call_part.c ---- */
+extern const struct call_part_kind plain_call_kind;
+/* The call's. */
+struct plain_call *plain_call_of(const struct call *call);
+/* As which it can be joined by the same call made again. */
+struct repeated_call plain_call_join(const struct plain_call *plain);
 
 /* ---- plain_call_answer.c ---- */
 /* The task has ended. */
@@ -33,6 +41,9 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
                                const struct task *task);
 /* It has not, and the client is asked to repeat the call: modern ones do so at once. */
 void plain_call_answer_state(struct call *call, const struct plain_call *plain);
+/* The same with requests that the client answers first (JSON object): its user is to confirm. */
+void plain_call_answer_asking(struct call *call, const struct plain_call *plain,
+                              struct str requests);
 /* It has not; `working` holds the client's tasks that have not. */
 void plain_call_answer_pending(struct call *call, const struct plain_call *plain,
                                const struct store_reply *working);

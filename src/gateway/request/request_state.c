@@ -13,7 +13,9 @@
 #include "taskgate/json/text.h"
 
 #define PREFIX STR("tg1.")
-#define FIELD_COUNT 6
+#define FIELD_COUNT 7
+#define HOLD "hold"
+#define CONFIRM "confirm"
 
 bool request_state_is_ours(const struct call *call)
 {
@@ -48,9 +50,9 @@ void request_state_write(const struct call *call, const struct request_state *st
     struct binding binding;
     bind_call(call, &binding);
     write_bound(call, &bound);
-    buffer_append_format(&payload, "%s\n%" PRId64 "\n%" PRId64 "\n%s\n%s\n%s", state->id,
+    buffer_append_format(&payload, "%s\n%" PRId64 "\n%" PRId64 "\n%s\n%s\n%s\n%s", state->id,
                          state->round, state->until_ms, binding.owner, binding.name,
-                         binding.arguments);
+                         binding.arguments, state->is_asking ? CONFIRM : HOLD);
     if (!state_seal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
                     buffer_str(&payload), &sealed))
         log_error("A request state could not be sealed", LOG_TEXT("task", state->id));
@@ -68,8 +70,10 @@ static const char *judge(const struct call *call, struct str payload, struct req
     uint64_t round, until_ms;
     for (size_t i = 0; i < FIELD_COUNT; i++)
         str_cut(payload, '\n', &fields[i], &payload);
+    state->is_asking = str_equal(fields[6], STR(CONFIRM));
     if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
-        fields[0].length >= sizeof state->id)
+        fields[0].length >= sizeof state->id ||
+        (!state->is_asking && !str_equal(fields[6], STR(HOLD))))
         return "it has another form";
     snprintf(state->id, sizeof state->id, "%.*s", STR_ARGS(fields[0]));
     state->round = (int64_t)round;

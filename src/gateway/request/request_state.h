@@ -11,6 +11,7 @@ struct request_state {
     char id[TASK_ID_BYTES];
     int64_t round;    /* how often the call has been answered with a state, this answer included */
     int64_t until_ms; /* wall clock */
+    bool is_asking;   /* the client's user was asked to confirm the call */
 };
 
 /* The one message of the refusal of any state that is not this call's. */

@@ -167,6 +167,39 @@ START_TEST(only_an_approved_task_says_why_it_does_not_run)
 }
 END_TEST
 
+static enum store_status note_status(const char *id)
+{
+    struct answer answer = {0};
+    store_task_note(bench.store, str_from(id), "confirmed",
+                    &(struct store_actor){"client", "auth:1"}, STR("by a form"),
+                    bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    enum store_status status = answer.status;
+    answer_finish(&answer);
+    return status;
+}
+
+START_TEST(what_moves_a_task_nowhere_is_noted_once_until_it_runs)
+{
+    struct answer answer = {0};
+    struct task *task = create_task(&bench, new_task("a"));
+    ck_assert_int_eq(note_status("tg_none"), STORE_NOT_FOUND);
+    ck_assert_int_eq(note_status(task->id), STORE_OK);
+    task_unref(move_task(&bench, task->id, &approve));
+    ck_assert_int_eq(note_status(task->id), STORE_OK);
+    task_unref(move_task(&bench, task->id, &execute));
+    ck_assert_int_eq(note_status(task->id), STORE_CONFLICT);
+    reopen();
+    audit_of(&bench, task->id, &answer);
+    const char *noted =
+        strstr(answer.audit_text, "confirmed pending>pending client auth:1 by a form\n");
+    ck_assert_ptr_nonnull(noted);
+    ck_assert_ptr_null(strstr(noted + 1, "confirmed"));
+    answer_finish(&answer);
+    task_unref(task);
+}
+END_TEST
+
 START_TEST(unknown_ids_are_not_found)
 {
     struct answer answer = {0};
@@ -453,6 +486,7 @@ int main(void)
     tcase_add_test(tests, every_field_survives_a_restart);
     tcase_add_test(tests, refused_credentials_are_kept_and_each_try_is_in_the_trail);
     tcase_add_test(tests, only_an_approved_task_says_why_it_does_not_run);
+    tcase_add_test(tests, what_moves_a_task_nowhere_is_noted_once_until_it_runs);
     tcase_add_test(tests, unknown_ids_are_not_found);
     tcase_add_test(tests, big_bodies_with_nul_come_back_byte_for_byte);
     tcase_add_test(tests, changes_are_compare_and_set);

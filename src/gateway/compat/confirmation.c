@@ -1,0 +1,156 @@
+/* Asks the user of a client to confirm a call, and takes the answer. */
+#include "confirmation.h"
+
+#include "run/task_create.h"
+#include "taskgate/core/log.h"
+#include "taskgate/json/text.h"
+
+#define KEY "confirm"
+#define EVENT "confirmed"
+
+enum answer { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
+
+/* ---- asking ---- */
+
+static bool declares(const struct call *call, enum config_confirm how)
+{
+    struct str elicitation =
+        json_member(call->envelope.reserved.client_capabilities, "elicitation");
+    if (json_type(elicitation) != JSON_OBJECT)
+        return false;
+    if (how == CONFIRM_URL)
+        return json_type(json_member(elicitation, "url")) == JSON_OBJECT;
+    /* An empty object stands for forms (client/elicitation, "Capabilities"). */
+    return json_count(elicitation) == 0 ||
+           json_type(json_member(elicitation, "form")) == JSON_OBJECT;
+}
+
+#define MOST_ARGUMENT_BYTES 500
+
+static void write_form(struct buffer *out, const struct call *call)
+{
+    struct str arguments = call->envelope.arguments.raw;
+    struct buffer message;
+    buffer_init(&message);
+    buffer_append_format(&message, "Shall %.*s be called", STR_ARGS(call_tool(call)));
+    if (arguments.length > 0 && arguments.length <= MOST_ARGUMENT_BYTES)
+        buffer_append_format(&message, " with %.*s", STR_ARGS(arguments));
+    buffer_append_text(&message, "? The call then waits for an approval.");
+    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"elicitation/create\",\"params\":{"
+                            "\"mode\":\"form\",\"message\":");
+    buffer_append_json_string(out, buffer_str(&message));
+    buffer_append_text(out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"" KEY
+                            "\":{\"type\":\"boolean\",\"title\":\"Make this call\"}},"
+                            "\"required\":[\"" KEY "\"]}}}}");
+    buffer_finish(&message);
+}
+
+/* The link names the task and holds no credential: who may decide there is for the page to ask. */
+static void write_link(struct buffer *out, const struct call *call, const struct plain_call *plain)
+{
+    struct buffer message, url;
+    buffer_init(&message);
+    buffer_init(&url);
+    buffer_append_format(&message, "The call of %.*s waits for an approval. It is shown here.",
+                         STR_ARGS(call_tool(call)));
+    buffer_append_format(&url, "%s/#task=%s", call->snapshot->config->public_url, plain->id);
+    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"elicitation/create\",\"params\":{"
+                            "\"mode\":\"url\",\"message\":");
+    buffer_append_json_string(out, buffer_str(&message));
+    buffer_append_text(out, ",\"url\":");
+    buffer_append_json_string(out, buffer_str(&url));
+    buffer_append_text(out, "}}}");
+    buffer_finish(&url);
+    buffer_finish(&message);
+}
+
+static void ask(struct call *call, const struct plain_call *plain, enum config_confirm how)
+{
+    struct buffer requests;
+    buffer_init(&requests);
+    if (how == CONFIRM_URL)
+        write_link(&requests, call, plain);
+    else
+        write_form(&requests, call);
+    plain_call_answer_asking(call, plain, buffer_str(&requests));
+    buffer_finish(&requests);
+}
+
+/* ---- the answer ---- */
+
+static enum answer read_answer(const struct call *call, enum config_confirm how)
+{
+    struct str response = json_member(call->envelope.input_responses, KEY);
+    struct str action = json_member(response, "action");
+    struct str said = json_path(response, "content", KEY);
+    if (json_string_equals(action, STR("decline")) || json_string_equals(action, STR("cancel")))
+        return ANSWER_REFUSED;
+    if (!json_string_equals(action, STR("accept")))
+        return ANSWER_MISSING;
+    if (how == CONFIRM_URL || json_type(said) == JSON_TRUE)
+        return ANSWER_ACCEPTED; /* of a link it says no more than that it was opened */
+    return json_type(said) == JSON_FALSE ? ANSWER_REFUSED : ANSWER_MISSING;
+}
+
+static void on_noted(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    struct plain_call *plain = call->exchange ? plain_call_of(call) : NULL;
+    if (plain && reply->task) {
+        task_unref(plain->task);
+        plain->task = task_ref(reply->task); /* it may have been decided meanwhile */
+        plain->confirmed(call);
+    } else if (plain) {
+        task_create_answer_refused(call, STORE_FAILED);
+    }
+    call_unref(call);
+}
+
+/* A task that runs already is waited for; the end of one that was cancelled answers the call. */
+static void on_cancelled(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    struct plain_call *plain = call->exchange ? plain_call_of(call) : NULL;
+    if (plain && reply->status == STORE_CONFLICT)
+        plain->confirmed(call);
+    else if (plain && reply->status != STORE_OK)
+        task_create_answer_refused(call, STORE_FAILED);
+    call_unref(call);
+}
+
+static void record(struct call *call, const struct plain_call *plain, enum answer answer)
+{
+    const struct store_actor actor = {"client", call->owner};
+    const struct task_change cancelled = {
+        .to = TASK_CANCELLED, .by = "client", .reason = "the client's user has declined"};
+    struct store *store = call->worker->gateway->store;
+    if (answer == ANSWER_REFUSED)
+        store_task_change(store, str_from(plain->id), &cancelled, &actor,
+                          call_to_store(call, on_cancelled));
+    else
+        store_task_note(store, str_from(plain->id), EVENT, &actor,
+                        STR("by a form that the client's side has answered; no approval"),
+                        call_to_store(call, on_noted));
+}
+
+bool confirmation_takes(struct call *call, struct plain_call *plain, call_step hold)
+{
+    const struct config *config = call->snapshot->config;
+    const struct config_workflow *workflow =
+        config_workflow_find(config, str_from(plain->task->workflow));
+    enum config_confirm how = workflow ? workflow->confirm : CONFIRM_OFF;
+    enum answer answer = ANSWER_MISSING;
+    if (call->dialect->has_sessions || how == CONFIRM_OFF ||
+        (plain->has_state ? !plain->state.is_asking : !declares(call, how)))
+        return false;
+    if (plain->has_state)
+        answer = read_answer(call, how);
+    plain->confirmed = hold;
+    if (answer == ANSWER_ACCEPTED && how == CONFIRM_URL)
+        return false;
+    if (answer == ANSWER_MISSING)
+        ask(call, plain, how);
+    else
+        record(call, plain, answer);
+    return true;
+}

@@ -1,0 +1,27 @@
+/* A plain call that is a task, as a part of its call. */
+#include <stdlib.h>
+
+#include "plain_call_internal.h"
+
+struct repeated_call plain_call_join(const struct plain_call *plain)
+{
+    return (struct repeated_call){str_from(plain->key), plain->digest, plain->id};
+}
+
+/* The next call of the kind gets the outcome that this one did not get. */
+static void drop(struct call *call, void *object)
+{
+    struct plain_call *plain = object;
+    struct repeated_call join = plain_call_join(plain);
+    if (plain->id[0] && !plain->is_told)
+        repeated_call_set_undelivered(plain->gateway, &join);
+    task_unref(plain->task);
+    free(plain);
+}
+
+const struct call_part_kind plain_call_kind = CALL_PART_KIND(struct plain_call, drop);
+
+struct plain_call *plain_call_of(const struct call *call)
+{
+    return call_part_get(call, &plain_call_kind);
+}
