@@ -3,6 +3,7 @@
 
 #include "bridge/bridge_questions.h"
 #include "compat/detached_answer.h"
+#include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
 #include "inbox/inbox.h"
@@ -72,6 +73,13 @@ static const struct input_events input_events = {
     .send = send_to_claimant,
 };
 
+/* Of a client with tasks that listens, or of one without that holds the call. */
+static void on_task_asks(struct gateway_worker *worker, const struct task *task)
+{
+    listen_note_requests(worker, task);
+    plain_call_note_requests(worker, task);
+}
+
 struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys)
 {
     struct gateway *gateway = memory_alloc(sizeof *gateway);
@@ -94,7 +102,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->listens = quota_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->input_events = &input_events;
-    gateway->task_asks = listen_note_requests;
+    gateway->task_asks = on_task_asks;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
     gateway->inputs = input_table_create();

@@ -107,12 +107,32 @@ static void append_result(struct buffer *out, struct str result)
         json_write_with_member(out, result, "resultType", STR("\"complete\""));
 }
 
+/* The revision forbids the code that the gateway itself has stored for any era. */
+static void append_own_outcome(struct buffer *out, struct str error)
+{
+    if (str_equal(json_member(error, "code"), STR("-32002")))
+        json_write_with_member(out, error, "code", STR("-32603"));
+    else
+        buffer_append(out, error);
+}
+
 static void append_error(struct buffer *out, const struct task *task)
 {
-    if (task->state == TASK_FAILED && task->outcome == TASK_OUTCOME_ERROR && task->outcome_length)
-        buffer_append(out, outcome_of(task));
-    else
+    if (task->state != TASK_FAILED || task->outcome != TASK_OUTCOME_ERROR || !task->outcome_length)
         dialect_write_own_error(out, task, true);
+    else if (task->failure == TASK_FAILURE_GATEWAY)
+        append_own_outcome(out, outcome_of(task));
+    else
+        buffer_append(out, outcome_of(task));
+}
+
+void dialect_modern_write_error_answer(struct buffer *out, struct str id, const struct task *task)
+{
+    struct buffer error;
+    buffer_init(&error);
+    append_error(&error, task);
+    jsonrpc_write_error_text(out, id, buffer_str(&error));
+    buffer_finish(&error);
 }
 
 static void append_extra(struct buffer *out, const struct task *task,
@@ -174,4 +194,37 @@ bool dialect_modern_declares_tasks(struct str client_capabilities)
 {
     return json_type(json_path(client_capabilities, "extensions", MODERN_TASKS_EXTENSION)) ==
            JSON_OBJECT;
+}
+
+bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link)
+{
+    struct str elicitation = json_member(client_capabilities, "elicitation");
+    if (json_type(elicitation) != JSON_OBJECT)
+        return false;
+    if (!by_link && json_count(elicitation) == 0)
+        return true;
+    return json_type(json_member(elicitation, by_link ? "url" : "form")) == JSON_OBJECT;
+}
+
+static bool declares(struct str client_capabilities, struct str request)
+{
+    struct str method = json_member(request, "method");
+    struct str mode = json_path(request, "params", "mode");
+    if (json_string_equals(method, STR("elicitation/create")))
+        return dialect_modern_declares_elicitation(client_capabilities,
+                                                   json_string_equals(mode, STR("url")));
+    if (json_string_equals(method, STR("sampling/createMessage")))
+        return json_type(json_member(client_capabilities, "sampling")) == JSON_OBJECT;
+    return json_string_equals(method, STR("roots/list")) &&
+           json_type(json_member(client_capabilities, "roots")) == JSON_OBJECT;
+}
+
+bool dialect_modern_declares_requests(struct str client_capabilities, struct str requests)
+{
+    struct str key, request;
+    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
+        if (!declares(client_capabilities, request))
+            return false;
+    }
+    return true;
 }

@@ -29,10 +29,11 @@ struct dialect_view;
 /* One era toward a client. Immutable. */
 struct dialect {
     enum mcp_era era;
-    bool has_sessions;    /* and streams that can be resumed; else their headers mean nothing */
-    bool server_may_ask;  /* with requests of its own on the stream of a response */
-    bool offers_tools;    /* the gateway's own, to clients that know no tasks */
-    bool announces_tasks; /* a listed tool says how it is called: `taskSupport` */
+    bool has_sessions;     /* and streams that can be resumed; else their headers mean nothing */
+    bool server_may_ask;   /* with requests of its own on the stream of a response */
+    bool offers_all_tools; /* of the gateway's own, to clients that know no tasks; else those alone
+                            * that lead to a held call's outcome, where calls may be held */
+    bool announces_tasks;  /* a listed tool says how it is called: `taskSupport` */
     struct dialect_error (*error)(enum jsonrpc_error error);
     /* A whole JSON-RPC response with a result of the gateway's own, which is a JSON object. */
     void (*write_result)(struct buffer *out, struct str id, struct str result);

@@ -33,6 +33,8 @@ void dialect_modern_write_create_result(struct buffer *out, const struct task *t
  * gave without `resultType` gets one; a stored error is verbatim. */
 void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
                                      const struct dialect_view *view);
+/* The whole answer to a held call whose task has ended without a result. */
+void dialect_modern_write_error_answer(struct buffer *out, struct str id, const struct task *task);
 /* A notifications/tasks message for the listen request of that id (JSON text). */
 void dialect_modern_write_notification(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str subscription_id);
@@ -40,3 +42,7 @@ void dialect_modern_write_notification(struct buffer *out, const struct task *ta
 /* Whether a request that has these clientCapabilities (JSON text, or empty) declares the
  * extension: its value is an object. */
 bool dialect_modern_declares_tasks(struct str client_capabilities);
+/* Whether it declares elicitation by a link, or by a form: an empty object stands for forms. */
+bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link);
+/* Whether it declares all that is asked: a JSON object of requests by their keys. */
+bool dialect_modern_declares_requests(struct str client_capabilities, struct str requests);

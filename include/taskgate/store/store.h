@@ -128,9 +128,9 @@ void store_task_set_upstream(struct store *store, struct str id, struct str upst
 void store_task_set_message(struct store *store, struct str id, struct str message,
                             struct store_call call);
 
-/* Adds an entry about an undecided or approved task to the audit trail: `event` (static text), which
- * moves the task nowhere. It is added once for a task. STORE_CONFLICT when the task runs or has
- * ended. Observers do not hear of it. */
+/* Adds an entry about an undecided or approved task to the audit trail: `event` (static text),
+ * which moves the task nowhere. It is added once for a task. STORE_CONFLICT when the task runs or
+ * has ended. Observers do not hear of it. */
 void store_task_note(struct store *store, struct str id, const char *event,
                      const struct store_actor *actor, struct str reason, struct store_call call);
 

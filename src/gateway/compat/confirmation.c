@@ -2,8 +2,8 @@
 #include "confirmation.h"
 
 #include "run/task_create.h"
-#include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
 
 #define KEY "confirm"
 #define EVENT "confirmed"
@@ -14,15 +14,8 @@ enum answer { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
 
 static bool declares(const struct call *call, enum config_confirm how)
 {
-    struct str elicitation =
-        json_member(call->envelope.reserved.client_capabilities, "elicitation");
-    if (json_type(elicitation) != JSON_OBJECT)
-        return false;
-    if (how == CONFIRM_URL)
-        return json_type(json_member(elicitation, "url")) == JSON_OBJECT;
-    /* An empty object stands for forms (client/elicitation, "Capabilities"). */
-    return json_count(elicitation) == 0 ||
-           json_type(json_member(elicitation, "form")) == JSON_OBJECT;
+    return dialect_modern_declares_elicitation(call->envelope.reserved.client_capabilities,
+                                               how == CONFIRM_URL);
 }
 
 #define MOST_ARGUMENT_BYTES 500
@@ -72,7 +65,7 @@ static void ask(struct call *call, const struct plain_call *plain, enum config_c
         write_link(&requests, call, plain);
     else
         write_form(&requests, call);
-    plain_call_answer_asking(call, plain, buffer_str(&requests));
+    plain_call_answer_asking(call, plain, buffer_str(&requests), REQUEST_STATE_CONFIRM);
     buffer_finish(&requests);
 }
 
@@ -141,7 +134,7 @@ bool confirmation_takes(struct call *call, struct plain_call *plain, call_step h
     enum config_confirm how = workflow ? workflow->confirm : CONFIRM_OFF;
     enum answer answer = ANSWER_MISSING;
     if (call->dialect->has_sessions || how == CONFIRM_OFF ||
-        (plain->has_state ? !plain->state.is_asking : !declares(call, how)))
+        (plain->has_state ? plain->state.kind != REQUEST_STATE_CONFIRM : !declares(call, how)))
         return false;
     if (plain->has_state)
         answer = read_answer(call, how);

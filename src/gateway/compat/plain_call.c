@@ -85,7 +85,9 @@ static void hold(struct call *call)
     const struct plain_call *plain = plain_call_of(call);
     if (plain->is_joined)
         execution_offer(call, plain->task, true);
-    set_patience(call, plain);
+    plain_call_take_answers(call, plain);
+    if (!plain_call_asks(call, plain))
+        set_patience(call, plain);
 }
 
 static void hold_or_confirm(struct call *call, struct plain_call *plain)

@@ -8,6 +8,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
 
@@ -79,7 +80,10 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
         !call->dialect->has_sessions; /* its answer is the outcome, whenever it comes */
     bool is_late = plain->is_late && !is_modern, is_result = has_result(task);
     count_wait(is_late ? "late" : "in_time");
-    dialect_write_task_answer(&message, call->envelope.id, task);
+    if (is_modern && !is_result)
+        dialect_modern_write_error_answer(&message, call->envelope.id, task);
+    else
+        dialect_write_task_answer(&message, call->envelope.id, task);
     if (!is_result)
         call->outcome = "error";
     if (is_result && is_late)
@@ -100,17 +104,19 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
 
 /* Some clients take a result without the member `inputRequests` for a final one. */
 static void answer_required(struct call *call, const struct plain_call *plain, struct str requests,
-                            bool is_asking)
+                            enum request_state_kind kind)
 {
+    static const char *const counted[] = {"state", "confirm", "questions"};
     const struct task *task = plain->task;
-    struct request_state next = {.round = plain->state.round + (is_asking ? 0 : 1),
-                                 .is_asking = is_asking};
+    struct request_state next = {.round = plain->state.round + (kind == REQUEST_STATE_HOLD),
+                                 .kind = kind};
     struct buffer result;
     buffer_init(&result);
     memcpy(next.id, plain->id, sizeof next.id);
-    next.until_ms = task->state == TASK_PENDING ? task->decide_by_ms + UNDECIDED_GRACE_MS
-                                                : clock_now_ms() + UNDER_WAY_MS;
-    count_wait(is_asking ? "confirm" : "state");
+    next.until_ms = task->state == TASK_PENDING && kind != REQUEST_STATE_EXECUTE
+                        ? task->decide_by_ms + UNDECIDED_GRACE_MS
+                        : clock_now_ms() + UNDER_WAY_MS;
+    count_wait(counted[kind]);
     buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":");
     buffer_append(&result, requests);
     buffer_append_text(&result, ",\"requestState\":");
@@ -122,13 +128,13 @@ static void answer_required(struct call *call, const struct plain_call *plain, s
 
 void plain_call_answer_state(struct call *call, const struct plain_call *plain)
 {
-    answer_required(call, plain, STR("{}"), false);
+    answer_required(call, plain, STR("{}"), REQUEST_STATE_HOLD);
 }
 
 void plain_call_answer_asking(struct call *call, const struct plain_call *plain,
-                              struct str requests)
+                              struct str requests, enum request_state_kind kind)
 {
-    answer_required(call, plain, requests, true);
+    answer_required(call, plain, requests, kind);
 }
 
 static void write_advice(struct buffer *out, const struct call *call,

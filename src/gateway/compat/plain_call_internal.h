@@ -35,15 +35,21 @@ struct plain_call *plain_call_of(const struct call *call);
 /* As which it can be joined by the same call made again. */
 struct repeated_call plain_call_join(const struct plain_call *plain);
 
+/* ---- plain_call_questions.c ---- */
+/* Hands on what the repeated call answers to the server. */
+void plain_call_take_answers(struct call *call, const struct plain_call *plain);
+/* True: the call is answered with what the server asks now. */
+bool plain_call_asks(struct call *call, const struct plain_call *plain);
+
 /* ---- plain_call_answer.c ---- */
 /* The task has ended. */
 void plain_call_answer_outcome(struct call *call, const struct plain_call *plain,
                                const struct task *task);
 /* It has not, and the client is asked to repeat the call: modern ones do so at once. */
 void plain_call_answer_state(struct call *call, const struct plain_call *plain);
-/* The same with requests that the client answers first (JSON object): its user is to confirm. */
+/* The same with requests that the client answers first (JSON object). */
 void plain_call_answer_asking(struct call *call, const struct plain_call *plain,
-                              struct str requests);
+                              struct str requests, enum request_state_kind kind);
 /* It has not; `working` holds the client's tasks that have not. */
 void plain_call_answer_pending(struct call *call, const struct plain_call *plain,
                                const struct store_reply *working);

@@ -29,12 +29,20 @@ static bool upstream_has(const struct call *call, struct str name)
     return tool.word == CATALOG_TOLD || (tool.word == CATALOG_GATEWAYS && !tool.has_list);
 }
 
-static const struct pseudo_tool *find(const struct config_pseudo *pseudo, struct str name)
+/* The modern era has other ways for all that the others do. */
+static bool is_of_era(const struct call *call, enum config_pseudo_tool tool)
 {
+    return call->dialect->offers_all_tools || tool == PSEUDO_TOOL_GET_TASK_RESULT ||
+           tool == PSEUDO_TOOL_AWAIT_ACTIVITY;
+}
+
+static const struct pseudo_tool *find(const struct call *call, struct str name)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
         const char *own = config_pseudo_tool_name(tools[i].id);
         if (name.length > 0 && name.bytes[0] == own[0] && str_equal(name, str_from(own)) &&
-            config_pseudo_offers(pseudo, tools[i].id))
+            config_pseudo_offers(pseudo, tools[i].id) && is_of_era(call, tools[i].id))
             return &tools[i];
     }
     return NULL;
@@ -44,14 +52,14 @@ const struct pseudo_tool *pseudo_tool_called(struct call *call)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     struct str name = call->envelope.name.text, prefix = str_from(pseudo->prefix);
-    const struct pseudo_tool *tool = find(pseudo, name);
+    const struct pseudo_tool *tool = find(call, name);
     if (tool)
         call_identify(call);
     if (tool && !upstream_has(call, name))
         return tool;
     if ((!tool && prefix.length == 0) || !str_starts_with(name, prefix))
         return NULL;
-    return find(pseudo, str_slice(name.bytes + prefix.length, name.length - prefix.length));
+    return find(call, str_slice(name.bytes + prefix.length, name.length - prefix.length));
 }
 
 /* ---- output schemas ---- */
@@ -81,7 +89,7 @@ static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
 {
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
-    return config_pseudo_offers(&call->snapshot->config->pseudo, tool) &&
+    return config_pseudo_offers(&call->snapshot->config->pseudo, tool) && is_of_era(call, tool) &&
            (key[0] || tool != PSEUDO_TOOL_AWAIT_ACTIVITY);
 }
 
@@ -127,8 +135,9 @@ void pseudo_tools_write_alternative(const struct call *call, struct buffer *out)
     buffer_append_text(out, "]}");
 }
 
+/* A modern tool does not say how it is called. */
 static void write_tool(const struct pseudo_tool *tool, const struct tool_names *names,
-                       struct buffer *out)
+                       bool announces, struct buffer *out)
 {
     const char *calls = tool->effect == PSEUDO_TOOL_CALLS ? "true" : "false";
     struct buffer text;
@@ -140,11 +149,12 @@ static void write_tool(const struct pseudo_tool *tool, const struct tool_names *
     compat_write_schema(&text, tool->parameters);
     buffer_append_format(&text,
                          ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
-                         "\"destructiveHint\":%s,\"openWorldHint\":%s,"
-                         "\"taskSupport\":\"forbidden\"},"
-                         "\"execution\":{\"taskSupport\":\"forbidden\"}}",
+                         "\"destructiveHint\":%s,\"openWorldHint\":%s%s}",
                          tool->title, tool->effect == PSEUDO_TOOL_READS ? "true" : "false", calls,
-                         calls);
+                         calls,
+                         announces ? ",\"taskSupport\":\"forbidden\"},"
+                                     "\"execution\":{\"taskSupport\":\"forbidden\"}"
+                                   : "}");
     tool_names_fill(names, buffer_str(&text), out);
     buffer_finish(&text);
 }
@@ -171,7 +181,7 @@ void pseudo_tools_write(const struct call *call, const struct tool_names *names,
             continue;
         if (!is_first)
             buffer_append_char(out, ',');
-        write_tool(&tools[i], names, out);
+        write_tool(&tools[i], names, call->dialect->announces_tasks, out);
         is_first = false;
         if (names->prefixed & 1U << id)
             buffer_append_format(&collisions, "%s%s", collisions.length > 0 ? ", " : "",

@@ -6,7 +6,9 @@
 #include "decision/policy_check.h"
 #include "methods.h"
 #include "parameter_check.h"
+#include "pseudo_tool_call.h"
 #include "relay/relay.h"
+#include "request/client_profile.h"
 #include "request/request_state.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
@@ -116,6 +118,16 @@ static void judge(struct call *call)
         tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
 }
 
+/* A client is served the tools that it is shown. Any other tool of this name is the server's. */
+static void judge_or_run(struct call *call)
+{
+    const struct pseudo_tool *own = pseudo_tool_called(call);
+    if (own && client_is_shown_tools(call))
+        pseudo_tool_run(call, own);
+    else
+        judge(call);
+}
+
 void modern_call_handle(struct call *call)
 {
     struct policy_request request;
@@ -123,7 +135,8 @@ void modern_call_handle(struct call *call)
     if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call) ||
         !parameter_check_passes(call))
         return;
-    if (!request_state_is_ours(call) && tool_judgement_is_plain(call, &request, &decision)) {
+    if (!request_state_is_ours(call) && tool_judgement_is_plain(call, &request, &decision) &&
+        !pseudo_tool_called(call)) {
         const struct decision_log_entry entry = {.snapshot = call->snapshot,
                                                  .request = &request,
                                                  .decision = &decision,
@@ -134,5 +147,5 @@ void modern_call_handle(struct call *call)
         return;
     }
     call_identify(call);
-    call_with_facts(call, judge);
+    call_with_facts(call, judge_or_run);
 }

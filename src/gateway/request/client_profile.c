@@ -61,12 +61,35 @@ void client_key_or_id_of_task(const struct task *task, char key[])
 
 /* ---- what it knows ---- */
 
+static bool is_for(const struct config_rule *rule, const struct config_source *source)
+{
+    bool is_for = rule->sources.count == 0;
+    for (size_t i = 0; !is_for && i < rule->sources.count; i++)
+        is_for = strcmp(rule->sources.items[i], source->id) == 0;
+    return is_for;
+}
+
+static bool needs_human(enum config_action action)
+{
+    return action == ACTION_APPROVE || action == ACTION_POLICY;
+}
+
+/* Whether a call to this source may have to wait for a human. */
+static bool may_be_held(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    bool may_be = needs_human(config->default_action);
+    for (size_t i = 0; !may_be && i < config->rule_count; i++)
+        may_be = needs_human(config->rules[i].action) && is_for(&config->rules[i], call->source);
+    return may_be;
+}
+
 bool client_is_shown_tools(const struct call *call)
 {
     const struct config *config = call->snapshot->config;
     const struct config_client *client =
         config_client_find(config, str_from(call->facts.client.name));
-    if (!call->dialect->offers_tools)
+    if (!call->dialect->offers_all_tools && !may_be_held(call))
         return false;
     if (config->pseudo.mode != PSEUDO_AUTO)
         return config->pseudo.mode == PSEUDO_ALWAYS;

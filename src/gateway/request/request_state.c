@@ -14,8 +14,8 @@
 
 #define PREFIX STR("tg1.")
 #define FIELD_COUNT 7
-#define HOLD "hold"
-#define CONFIRM "confirm"
+
+static const char *const kinds[REQUEST_STATE_KIND_COUNT] = {"hold", "confirm", "execute"};
 
 bool request_state_is_ours(const struct call *call)
 {
@@ -52,7 +52,7 @@ void request_state_write(const struct call *call, const struct request_state *st
     write_bound(call, &bound);
     buffer_append_format(&payload, "%s\n%" PRId64 "\n%" PRId64 "\n%s\n%s\n%s\n%s", state->id,
                          state->round, state->until_ms, binding.owner, binding.name,
-                         binding.arguments, state->is_asking ? CONFIRM : HOLD);
+                         binding.arguments, kinds[state->kind]);
     if (!state_seal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
                     buffer_str(&payload), &sealed))
         log_error("A request state could not be sealed", LOG_TEXT("task", state->id));
@@ -60,6 +60,16 @@ void request_state_write(const struct call *call, const struct request_state *st
     buffer_finish(&payload);
     buffer_finish(&bound);
     buffer_finish(&sealed);
+}
+
+static bool read_kind(struct str text, enum request_state_kind *kind)
+{
+    for (int i = 0; i < REQUEST_STATE_KIND_COUNT; i++) {
+        *kind = (enum request_state_kind)i;
+        if (str_equal(text, str_from(kinds[i])))
+            return true;
+    }
+    return false;
 }
 
 /* NULL: the state is this call's. Else why it is not, for the log. */
@@ -70,10 +80,8 @@ static const char *judge(const struct call *call, struct str payload, struct req
     uint64_t round, until_ms;
     for (size_t i = 0; i < FIELD_COUNT; i++)
         str_cut(payload, '\n', &fields[i], &payload);
-    state->is_asking = str_equal(fields[6], STR(CONFIRM));
     if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
-        fields[0].length >= sizeof state->id ||
-        (!state->is_asking && !str_equal(fields[6], STR(HOLD))))
+        fields[0].length >= sizeof state->id || !read_kind(fields[6], &state->kind))
         return "it has another form";
     snprintf(state->id, sizeof state->id, "%.*s", STR_ARGS(fields[0]));
     state->round = (int64_t)round;

@@ -11,7 +11,12 @@ struct request_state {
     char id[TASK_ID_BYTES];
     int64_t round;    /* how often the call has been answered with a state, this answer included */
     int64_t until_ms; /* wall clock */
-    bool is_asking;   /* the client's user was asked to confirm the call */
+    enum request_state_kind {
+        REQUEST_STATE_HOLD,    /* nothing was asked */
+        REQUEST_STATE_CONFIRM, /* the client's user was asked to confirm the call */
+        REQUEST_STATE_EXECUTE, /* the server asks, while it runs the call */
+        REQUEST_STATE_KIND_COUNT
+    } kind;
 };
 
 /* The one message of the refusal of any state that is not this call's. */

@@ -136,12 +136,15 @@ static void ask_client(struct execution *execution, struct str requests)
     start_timer(execution, on_unanswered, base->snapshot->config->pseudo.elicitation_timeout_ms);
 }
 
-/* Only a client of the extension reads what a task asks. */
-static bool can_be_asked(const struct task *task)
+/* A client of the extension reads what its task asks, and any other gets it in answer to its held
+ * call, where it has declared all of it. */
+static bool can_be_asked(const struct task *task, struct str requests)
 {
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    bool declares = dialect_modern_declares_tasks(envelope.reserved.client_capabilities);
+    struct str declared = envelope.reserved.client_capabilities;
+    bool declares = dialect_modern_declares_tasks(declared) ||
+                    dialect_modern_declares_requests(declared, requests);
     envelope_finish(&envelope);
     return declares;
 }
@@ -159,10 +162,9 @@ static void begin_round(struct execution *execution, struct str result)
     }
     buffer_clear(&execution->server_state);
     buffer_append(&execution->server_state, state);
-    if (json_count(requests) > 0 && !can_be_asked(base->task))
+    if (json_count(requests) > 0 && !can_be_asked(base->task, requests))
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
-                       "upstream requires input, which a client without tasks cannot be asked for "
-                       "after an approval");
+                       "upstream requires input that the client does not declare that it gives");
     else if (json_count(requests) > 0)
         ask_client(execution, requests);
     else

@@ -249,6 +249,65 @@ START_TEST(the_extension_is_declared_by_an_object)
 }
 END_TEST
 
+#define FORM "{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\"}}"
+#define LINK "{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\"}}"
+#define SAMPLE "{\"method\":\"sampling/createMessage\"}"
+
+static const struct {
+    const char *capabilities, *requests;
+    bool declares;
+} asked[] = {
+    {"{}", "{}", true},
+    {"{}", "{\"a\":" FORM "}", false},
+    {"{\"elicitation\":{}}", "{\"a\":" FORM "}", true},
+    {"{\"elicitation\":{}}", "{\"a\":{\"method\":\"elicitation/create\"}}", true},
+    {"{\"elicitation\":{\"form\":{}}}", "{\"a\":" FORM "}", true},
+    {"{\"elicitation\":{\"url\":{}}}", "{\"a\":" FORM "}", false},
+    {"{\"elicitation\":true}", "{\"a\":" FORM "}", false},
+    {"{\"elicitation\":{}}", "{\"a\":" LINK "}", false},
+    {"{\"elicitation\":{\"url\":{}}}", "{\"a\":" LINK "}", true},
+    {"{\"elicitation\":{}}", "{\"a\":" FORM ",\"b\":" SAMPLE "}", false},
+    {"{\"elicitation\":{},\"sampling\":{}}", "{\"a\":" FORM ",\"b\":" SAMPLE "}", true},
+    {"{\"sampling\":{}}", "{\"a\":{\"method\":\"roots/list\"}}", false},
+    {"{\"roots\":{}}", "{\"a\":{\"method\":\"roots/list\"}}", true},
+    {"{\"roots\":{}}", "{\"a\":{\"method\":\"ping\"}}", false},
+};
+
+START_TEST(only_what_is_declared_may_be_asked)
+{
+    ck_assert_int_eq(dialect_modern_declares_requests(str_from(asked[_i].capabilities),
+                                                      str_from(asked[_i].requests)),
+                     asked[_i].declares);
+}
+END_TEST
+
+/* MCP 2026-07-28 forbids -32002. What a server says stays as it is. */
+START_TEST(the_gateways_own_failure_has_no_forbidden_code)
+{
+    static const struct {
+        enum task_failure failure;
+        const char *code;
+    } whose[] = {{TASK_FAILURE_GATEWAY, "-32603"}, {TASK_FAILURE_UPSTREAM, "-32002"}};
+    for (size_t i = 0; i < COUNT_OF(whose); i++) {
+        struct task *task = make_task(TASK_FAILED);
+        struct buffer answer, expected;
+        buffer_init(&answer);
+        buffer_init(&expected);
+        task->failure = whose[i].failure;
+        set_outcome(task, TASK_OUTCOME_ERROR, "{\"code\":-32002,\"message\":\"m\"}");
+        dialect_modern_write_error_answer(&answer, STR("7"), task);
+        buffer_append_format(
+            &expected, "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":%s,\"message\":\"m\"}}",
+            whose[i].code);
+        ck_assert_msg(str_equal(buffer_str(&answer), buffer_str(&expected)), "%.*s",
+                      STR_ARGS(buffer_str(&answer)));
+        buffer_finish(&expected);
+        buffer_finish(&answer);
+        task_unref(task);
+    }
+}
+END_TEST
+
 Suite *dialect_modern_suite(void)
 {
     Suite *suite = suite_create("dialect_modern");
@@ -260,6 +319,8 @@ Suite *dialect_modern_suite(void)
     tcase_add_test(tests, a_client_polls_less_often_when_nobody_decides);
     tcase_add_loop_test(tests, the_extension_is_declared_by_an_object, 0,
                         (int)COUNT_OF(capabilities));
+    tcase_add_loop_test(tests, only_what_is_declared_may_be_asked, 0, (int)COUNT_OF(asked));
+    tcase_add_test(tests, the_gateways_own_failure_has_no_forbidden_code);
     suite_add_tcase(suite, tests);
     return suite;
 }
