@@ -215,6 +215,32 @@ void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool
     buffer_finish(&plain);
 }
 
+/* ---- notifications ---- */
+
+void legacy_bridge_write_notification(struct buffer *out, struct str message)
+{
+    static const char *const of_stream[] = {KEY("subscriptionId")};
+    struct str params = json_member(message, "params"), meta = json_member(params, "_meta");
+    struct buffer left, changed;
+    buffer_init(&left);
+    buffer_init(&changed);
+    json_write_other_members(&left, meta, of_stream, COUNT(of_stream));
+    if (meta.length > 0 && is_empty_object(buffer_str(&left)))
+        json_write_without_member(&changed, params, "_meta");
+    else if (meta.length > 0)
+        json_write_with_member(&changed, params, "_meta", buffer_str(&left));
+    else
+        buffer_append(&changed, params);
+    if (params.length > 0 && is_empty_object(buffer_str(&changed)))
+        json_write_without_member(out, message, "params");
+    else if (params.length > 0)
+        json_write_with_member(out, message, "params", buffer_str(&changed));
+    else
+        buffer_append(out, message);
+    buffer_finish(&changed);
+    buffer_finish(&left);
+}
+
 /* ---- requests ---- */
 
 static void write_meta(struct buffer *out, struct str meta,

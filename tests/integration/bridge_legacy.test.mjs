@@ -459,3 +459,27 @@ test('with bridge: off a legacy client gets the refusal of the server', async (t
   const answer = await raw().initialize();
   assert.deepEqual([answer.status, answer.message.error.code], [400, -32022]);
 });
+
+test('a list that was kept is answered in legacy form when the server is down, and a call with its failure', async (t) => {
+  const { connect, upstream } = await stage(t, { upstream: { tools: [tool('list', { outputSchema: { type: 'array' } })] } });
+  const client = await connect();
+  const before = await client.result('tools/list');
+  assert.equal(before.tools[0].outputSchema.type, 'object');
+  await upstream.stop();
+  assert.deepEqual(await client.result('tools/list'), before);
+  assert.equal((await client.error('tools/call', { name: 'list' })).code, -32000);
+  assert.equal((await client.error('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } })).code, -32000);
+});
+
+test('with several workers an answer finds its call wherever it comes in', async (t) => {
+  const { connect, upstream } = await stage(t, { config: { workers: 4 }, upstream: { handlers: asking(({ inputResponses }) => (inputResponses ? done(inputResponses) : ask({ k: form }))) } });
+  const client = await connect({ capabilities: ALL, keepAlive: false });
+  for (let i = 0; i < 12; i += 1) {
+    const stream = await client.stream('tools/call', { name: 'read', arguments: { i } });
+    const { id } = await stream.message((message) => message.method);
+    assert.equal((await respond(client, id, { result: { action: 'accept', content: { i } } })).status, 202);
+    const { result } = await stream.message((message) => message.id === stream.id);
+    assert.deepEqual(JSON.parse(result.content[0].text), { k: { action: 'accept', content: { i } } });
+  }
+  assert.equal(calls(upstream, 'tools/call').length, 24);
+});

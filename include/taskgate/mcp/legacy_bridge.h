@@ -35,6 +35,9 @@ bool legacy_bridge_wraps(struct str output_schema);
  * no object. */
 void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool is_wrapped);
 
+/* A notification on a stream of `subscriptions/listen` without the id of that. */
+void legacy_bridge_write_notification(struct buffer *out, struct str message);
+
 /* The `params` of a request: all members of the client's (JSON text, or empty) but those that mean
  * something else in the modern era, and a `_meta` that has the client's own members and the
  * envelope. `capabilities`, `info` and `log_level` are JSON texts; the last two may be empty.

@@ -15,31 +15,24 @@ void bridge_check_write_session(struct buffer *id)
     buffer_append_format(id, SESSION_PREFIX "%s", uuid);
 }
 
-static unsigned served_by(const struct call *call, bool *is_known)
-{
-    unsigned served;
-    *is_known = source_eras_find(call->worker->gateway->eras, call->source,
-                                 loop_now_ms(call->worker->loop), &served);
-    return served;
-}
-
 void bridge_check(struct call *call)
 {
-    struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
-    bool is_known;
     if (!(call->source->bridge & BRIDGE_LEGACY))
         return;
+    struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
     call->is_bridged = str_starts_with(session, STR(SESSION_PREFIX)) ||
-                       served_by(call, &is_known) == CONFIG_ERA_MODERN;
+                       source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
 }
 
 /* The server has refused `initialize`. If it speaks the modern era, it speaks that alone. */
 static void check_asked(struct call *call, call_step next)
 {
-    bool is_known;
-    if (served_by(call, &is_known) & CONFIG_ERA_MODERN)
-        source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, false,
-                         loop_now_ms(call->worker->loop));
+    struct source_eras *eras = call->worker->gateway->eras;
+    int64_t now_ms = loop_now_ms(call->worker->loop);
+    unsigned served;
+    source_eras_find(eras, call->source, now_ms, &served);
+    if (served & CONFIG_ERA_MODERN)
+        source_eras_note(eras, call->source, CONFIG_ERA_LEGACY, false, now_ms);
     bridge_check(call);
     next(call);
 }

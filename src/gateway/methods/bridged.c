@@ -3,9 +3,11 @@
 
 #include "bridge/bridge_call.h"
 #include "cancelled.h"
+#include "mcp_client/credential_check.h"
+#include "relay/bridged_stream.h"
 #include "request/call_part.h"
+#include "request/session_store.h"
 #include "session_end.h"
-#include "session_store.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
 #include "taskgate/core/clock.h"
@@ -163,7 +165,23 @@ static void end_session(struct call *call)
     }
     log_info("A bridged session ends", LOG_TEXT("source", call->source->id));
     session_end_forget(call);
+    bridged_stream_end_session(call);
+    cancelled_notify_all(call);
     call_answer_status(call, 200, STR_EMPTY);
+}
+
+static void open_stream(struct call *call)
+{
+    if (atomic_load(&call->worker->gateway->shutting_down))
+        call_answer_status(call, 503, STR_EMPTY);
+    else
+        bridged_stream_open(call);
+}
+
+/* After a restart the server is asked again whether it accepts the client. */
+static void check_stream(struct call *call)
+{
+    credential_check_then(call, open_stream);
 }
 
 static void refuse_verb(struct call *call)
@@ -173,6 +191,8 @@ static void refuse_verb(struct call *call)
 
 void bridged_handle_verb(struct call *call)
 {
-    bool ends = str_equal(http_method(call->exchange), STR("DELETE"));
-    handle_with(call, ends ? end_session : refuse_verb);
+    struct str verb = http_method(call->exchange);
+    handle_with(call, str_equal(verb, STR("GET"))      ? check_stream
+                      : str_equal(verb, STR("DELETE")) ? end_session
+                                                       : refuse_verb);
 }

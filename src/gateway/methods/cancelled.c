@@ -12,7 +12,7 @@
 
 /* A client's request, which may wait on any worker. */
 struct cancellation {
-    struct str source, session, owner, request_id;
+    struct str source, session, owner, request_id; /* the last empty: all of the session */
 };
 
 static void own_cancellation(void *message)
@@ -41,7 +41,8 @@ static bool is_meant(const struct cancellation *cancellation, const struct call 
     return waits_here && str_equal(cancellation->session, str_from(call->session)) &&
            str_equal(cancellation->owner, str_from(call->owner)) &&
            str_equal(cancellation->source, str_from(call->source->id)) &&
-           str_equal(cancellation->request_id, call->envelope.id);
+           (cancellation->request_id.length == 0 ||
+            str_equal(cancellation->request_id, call->envelope.id));
 }
 
 /* The protocol wants no answer to a request that was cancelled. */
@@ -75,5 +76,12 @@ void cancelled_notify(struct call *call)
         return; /* without a session another client's request may have the same id */
     const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
                                               str_from(call->owner), id};
+    broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
+}
+
+void cancelled_notify_all(struct call *call)
+{
+    const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
+                                              str_from(call->owner), STR_EMPTY};
     broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
 }

@@ -10,3 +10,5 @@
 /* The client's notifications/cancelled: ends the wait that it names, on whichever worker. A wait of
  * another owner goes on (contract "Hardening, second round"). */
 void cancelled_notify(struct call *call);
+/* The call has ended its session: the same for all that its owner waits for there. */
+void cancelled_notify_all(struct call *call);

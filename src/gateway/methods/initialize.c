@@ -13,7 +13,7 @@
 #include "methods.h"
 #include "relay/relay.h"
 #include "request/call_part.h"
-#include "session_store.h"
+#include "request/session_store.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"

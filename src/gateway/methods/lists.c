@@ -7,6 +7,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/legacy_bridge.h"
 
 /* ---- what owners have fetched ---- */
 
@@ -111,6 +112,23 @@ static void rewrite_templates(struct call *call, const struct relay_reply *reply
 
 /* ---- when upstream fails ---- */
 
+/* Of a bridged client's the server's own words were kept. */
+static void answer_list(struct call *call, struct str result)
+{
+    struct buffer legacy;
+    if (!call->is_bridged) {
+        call_answer_result(call, result);
+        return;
+    }
+    buffer_init(&legacy);
+    if (call->method->treatment == MCP_TOOLS_LIST)
+        legacy_bridge_write_tools(&legacy, result);
+    else
+        legacy_bridge_write_result(&legacy, result);
+    call_answer_result(call, buffer_str(&legacy));
+    buffer_finish(&legacy);
+}
+
 static bool answer_kept(struct call *call, enum relay_failure failure)
 {
     struct buffer key, kept, result;
@@ -132,7 +150,7 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
             mcp_discover_write(&result, list, true, 0);
         else
             write_prompts(call, list, 0, &result);
-        call_answer_result(call, buffer_str(&result));
+        answer_list(call, buffer_str(&result));
     }
     buffer_finish(&result);
     buffer_finish(&kept);

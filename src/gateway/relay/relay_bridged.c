@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bridge/bridge_call.h"
+#include "bridged_subscribe.h"
 #include "relay_rewrite.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
@@ -158,11 +159,23 @@ static bool can_be_asked(struct call *call)
     return !is_of_tasks && !is_legacy_alone && is_plain(method);
 }
 
+/* They are a part of what the session's streams listen to. */
+static bool is_of_subscriptions(struct call *call)
+{
+    if (str_equal(call->envelope.method, STR("resources/subscribe")))
+        bridged_subscribe(call);
+    else if (str_equal(call->envelope.method, STR("resources/unsubscribe")))
+        bridged_unsubscribe(call);
+    else
+        return false;
+    return true;
+}
+
 void relay_bridged_start(struct call *call, const struct relay_options *options)
 {
     const struct bridge_call_options bridged = {
         .silence_ms = options->silence_ms, .answered = on_answer, .failed = on_failure};
-    if (!can_be_asked(call))
+    if (is_of_subscriptions(call) || !can_be_asked(call))
         return;
     struct bridged_relay *relay = memory_alloc(sizeof *relay);
     relay->options = *options;

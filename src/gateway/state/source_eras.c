@@ -2,6 +2,7 @@
 #include "source_eras.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ struct entry {
 
 struct source_eras {
     pthread_mutex_t lock;
-    struct map *entries; /* source id -> struct entry */
+    atomic_bool has_modern_alone; /* some server was found to be; stays true */
+    struct map *entries;          /* source id -> struct entry */
 };
 
 struct source_eras *source_eras_create(void)
@@ -104,6 +106,18 @@ bool source_eras_find(struct source_eras *eras, const struct config_source *sour
     return settled;
 }
 
+bool source_eras_is_modern_alone(struct source_eras *eras, const struct config_source *source)
+{
+    if (source->eras != CONFIG_ERA_AUTO)
+        return source->eras == CONFIG_ERA_MODERN;
+    if (!atomic_load_explicit(&eras->has_modern_alone, memory_order_relaxed))
+        return false;
+    pthread_mutex_lock(&eras->lock);
+    bool is_alone = served_by(entry_of(eras, source)) == CONFIG_ERA_MODERN;
+    pthread_mutex_unlock(&eras->lock);
+    return is_alone;
+}
+
 static const char *name_of(unsigned served)
 {
     static const char *const names[] = {"none", "legacy", "modern", "both"};
@@ -120,6 +134,8 @@ void source_eras_note(struct source_eras *eras, const struct config_source *sour
     *verdict = (struct verdict){true, serves, now_ms};
     if (era == CONFIG_ERA_MODERN)
         entry->is_doubted = false;
+    if (served_by(entry) == CONFIG_ERA_MODERN)
+        atomic_store_explicit(&eras->has_modern_alone, true, memory_order_relaxed);
     if (entry->legacy.is_known && entry->modern.is_known && entry->told != served_by(entry))
         news = entry->told = served_by(entry);
     pthread_mutex_unlock(&eras->lock);

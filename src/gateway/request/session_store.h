@@ -1,7 +1,7 @@
 /* A session's row in the store. */
 #pragma once
 
-#include "request/call.h"
+#include "call.h"
 
 /* Stores call->facts under the session (a digest), with what a bridged client has said in it. */
 void session_store_put(const struct call *call, const char *session);

@@ -1,0 +1,302 @@
+/* Streams of bridged sessions. */
+#include "bridged_stream.h"
+
+#include <stdlib.h>
+
+#include "bridge/bridge_listen.h"
+#include "notification_stream.h"
+#include "request/broadcast.h"
+#include "request/call_part.h"
+#include "request/token_clock.h"
+#include "state/bridged_sessions.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/sse.h"
+
+#define PAUSE_MS 500
+#define PAUSE_MOST_MS 60000
+#define SIGN_OF_LIFE_MS 15000
+/* The bytes that may wait for a client that does not read. */
+#define BACKLOG_BYTES ((size_t)256 * 1024)
+
+struct bridged_stream {
+    uint32_t magic; /* BRIDGED_STREAM_MAGIC */
+    struct call_part part;
+    struct call *call;
+    struct notification_stream *stream;
+    struct bridge_listen *listen; /* acknowledged */
+    struct bridge_listen *next;   /* takes its place when it is acknowledged */
+    struct loop_timer retry, sign_of_life;
+    int64_t pause_ms;
+    bool is_lost;   /* what the server said meanwhile */
+    bool is_inside; /* an event: never, as the gateway writes whole ones */
+};
+#define BRIDGED_STREAM_MAGIC 0x47574213
+
+static inline struct bridged_stream *bridged_stream_from(void *context)
+{
+    return MAGIC_CAST(struct bridged_stream, BRIDGED_STREAM_MAGIC, context);
+}
+
+static void drop(struct call *call, void *object)
+{
+    struct bridged_stream *stream = object;
+    (void)call;
+    loop_timer_stop(&stream->retry);
+    loop_timer_stop(&stream->sign_of_life);
+    bridge_listen_stop(stream->listen);
+    bridge_listen_stop(stream->next);
+    notification_stream_close(stream->stream);
+    MAGIC_CLEAR(stream);
+    free(stream);
+}
+
+static const struct call_part_kind bridged_stream_kind =
+    CALL_PART_KIND(struct bridged_stream, drop);
+
+static void send(struct bridged_stream *stream, struct str message)
+{
+    struct http_exchange *exchange = stream->call->exchange;
+    struct buffer event;
+    if (http_stream_backlog(exchange) > BACKLOG_BYTES)
+        return;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    http_stream_write(exchange, buffer_str(&event));
+    buffer_finish(&event);
+}
+
+/* ---- listening ---- */
+
+static void listen_anew(struct bridged_stream *stream);
+
+static void on_retry(void *context)
+{
+    listen_anew(bridged_stream_from(context));
+}
+
+static void try_later(struct bridged_stream *stream)
+{
+    loop_timer_start(&stream->retry, stream->pause_ms);
+    stream->pause_ms = stream->pause_ms * 2 < PAUSE_MOST_MS ? stream->pause_ms * 2 : PAUSE_MOST_MS;
+}
+
+/* What happened while nobody listened is not known. */
+static void tell_of_gap(struct bridged_stream *stream, struct str honoured)
+{
+    static const struct {
+        const char *member, *message;
+    } lists[] = {
+        {"toolsListChanged",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"},
+        {"promptsListChanged",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/prompts/list_changed\"}"},
+        {"resourcesListChanged",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/list_changed\"}"},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (json_type(json_member(honoured, lists[i].member)) == JSON_TRUE)
+            send(stream, str_from(lists[i].message));
+    }
+}
+
+static void on_acknowledged(void *context, struct str honoured)
+{
+    struct bridged_stream *stream = bridged_stream_from(context);
+    bridge_listen_stop(stream->listen);
+    stream->listen = stream->next;
+    stream->next = NULL;
+    stream->pause_ms = PAUSE_MS;
+    if (stream->is_lost)
+        tell_of_gap(stream, honoured);
+    stream->is_lost = false;
+}
+
+static void on_news(void *context, struct str method, struct str message)
+{
+    (void)method;
+    send(bridged_stream_from(context), message);
+}
+
+/* A server that has nothing to tell ends the stream at once. It is asked again only when the
+ * session wants something else. */
+static void on_ended(void *context, const struct bridge_listen *listen, struct str error)
+{
+    struct bridged_stream *stream = bridged_stream_from(context);
+    bool was_new = listen == stream->next;
+    (void)error;
+    if (was_new)
+        stream->next = NULL;
+    else
+        stream->listen = NULL;
+    if (bridge_listen_is_empty(listen))
+        return;
+    stream->is_lost = stream->is_lost || !was_new;
+    log_info("A bridged stream listens anew", LOG_TEXT("source", stream->call->source->id),
+             LOG_NUMBER("in_ms", stream->pause_ms));
+    try_later(stream);
+}
+
+static void write_filter(const struct call *call, struct buffer *filter)
+{
+    struct buffer said;
+    buffer_init(&said);
+    bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                         str_from(call->session), &said);
+    struct str uris = json_member(buffer_str(&said), "uris");
+    buffer_append_text(filter, "{\"toolsListChanged\":true,\"promptsListChanged\":true,"
+                               "\"resourcesListChanged\":true");
+    if (json_count(uris) > 0) {
+        buffer_append_text(filter, ",\"resourceSubscriptions\":");
+        buffer_append(filter, uris);
+    }
+    buffer_append_char(filter, '}');
+    buffer_finish(&said);
+}
+
+static void listen_anew(struct bridged_stream *stream)
+{
+    static const struct bridge_listen_callbacks callbacks = {
+        .acknowledged = on_acknowledged, .news = on_news, .ended = on_ended};
+    struct buffer filter;
+    buffer_init(&filter);
+    loop_timer_stop(&stream->retry);
+    bridge_listen_stop(stream->next);
+    write_filter(stream->call, &filter);
+    stream->next = bridge_listen_start(stream->call, buffer_str(&filter), &callbacks, stream);
+    buffer_finish(&filter);
+}
+
+/* ---- the beginning ---- */
+
+static void on_sign_of_life(void *context)
+{
+    struct bridged_stream *stream = bridged_stream_from(context);
+    http_stream_write(stream->call->exchange, STR(":ping\n\n"));
+    loop_timer_start(&stream->sign_of_life, SIGN_OF_LIFE_MS);
+}
+
+void bridged_stream_open(struct call *call)
+{
+    const struct http_header headers[] = {{STR("content-type"), STR("text/event-stream")},
+                                          {STR("cache-control"), STR("no-cache")}};
+    struct bridged_stream *stream = memory_alloc(sizeof *stream);
+    MAGIC_SET(stream, BRIDGED_STREAM_MAGIC);
+    stream->call = call;
+    stream->pause_ms = PAUSE_MS;
+    loop_timer_init(&stream->retry, call->worker->loop, on_retry, stream);
+    loop_timer_init(&stream->sign_of_life, call->worker->loop, on_sign_of_life, stream);
+    loop_timer_start(&stream->sign_of_life, SIGN_OF_LIFE_MS);
+    call_part_add(call, &stream->part, &bridged_stream_kind);
+    http_stream_start(call->exchange, 200, headers, 2, -1);
+    http_stream_flush(call->exchange);
+    token_clock_start(call, NULL);
+    stream->stream = notification_stream_open(call, &stream->is_inside);
+    listen_anew(stream);
+}
+
+/* ---- what happens to the session ---- */
+
+/* For the streams of one session: the URI and the message may be empty. */
+struct session_broadcast {
+    struct str source, session, uri, message;
+};
+
+static void own_broadcast(void *message)
+{
+    struct session_broadcast *broadcast = message;
+    broadcast->source = broadcast_copy(broadcast->source);
+    broadcast->session = broadcast_copy(broadcast->session);
+    broadcast->uri = broadcast_copy(broadcast->uri);
+    broadcast->message = broadcast_copy(broadcast->message);
+}
+
+static void finish_broadcast(void *message)
+{
+    struct session_broadcast *broadcast = message;
+    broadcast_release(broadcast->source);
+    broadcast_release(broadcast->session);
+    broadcast_release(broadcast->uri);
+    broadcast_release(broadcast->message);
+}
+
+static void for_streams(struct gateway_worker *worker, const struct session_broadcast *broadcast,
+                        void (*act)(struct bridged_stream *stream,
+                                    const struct session_broadcast *broadcast))
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        struct bridged_stream *stream = call_part_find(call, &bridged_stream_kind);
+        if (stream && str_equal(broadcast->source, str_from(call->source->id)) &&
+            str_equal(broadcast->session, str_from(call->session)))
+            act(stream, broadcast);
+    }
+}
+
+#define SESSION_BROADCAST_KIND(deliver_function)                                                   \
+    {                                                                                              \
+        .bytes = sizeof(struct session_broadcast), .own = own_broadcast,                           \
+        .finish = finish_broadcast, .deliver = (deliver_function)                                  \
+    }
+
+static void renew(struct bridged_stream *stream, const struct session_broadcast *broadcast)
+{
+    (void)broadcast;
+    listen_anew(stream);
+}
+
+static void deliver_renewal(struct gateway_worker *worker, const void *message)
+{
+    for_streams(worker, message, renew);
+}
+
+void bridged_stream_renew(const struct call *call)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_renewal);
+    broadcast_send(call->worker->gateway, &kind,
+                   &(struct session_broadcast){.source = str_from(call->source->id),
+                                               .session = str_from(call->session)});
+}
+
+static void tell(struct bridged_stream *stream, const struct session_broadcast *broadcast)
+{
+    if (!stream->listen || !bridge_listen_covers(stream->listen, broadcast->uri))
+        send(stream, broadcast->message);
+}
+
+static void deliver_news(struct gateway_worker *worker, const void *message)
+{
+    for_streams(worker, message, tell);
+}
+
+void bridged_stream_tell(struct gateway *gateway, struct str source, struct str session,
+                         struct str uri, struct str message)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_news);
+    broadcast_send(gateway, &kind, &(struct session_broadcast){source, session, uri, message});
+}
+
+static void end_stream(struct bridged_stream *stream, const struct session_broadcast *broadcast)
+{
+    struct call *call = stream->call;
+    struct http_exchange *exchange = call->exchange;
+    (void)broadcast;
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_stream_end(exchange);
+}
+
+static void deliver_end(struct gateway_worker *worker, const void *message)
+{
+    for_streams(worker, message, end_stream);
+}
+
+void bridged_stream_end_session(const struct call *call)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_end);
+    broadcast_send(call->worker->gateway, &kind,
+                   &(struct session_broadcast){.source = str_from(call->source->id),
+                                               .session = str_from(call->session)});
+}

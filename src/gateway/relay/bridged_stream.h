@@ -1,0 +1,20 @@
+/*
+ * The GET stream of a bridged client: the gateway's, fed by a listen at the modern server. A listen
+ * that breaks off is begun anew, after pauses that grow; then the client is told once that all
+ * lists may have changed. On the call's loop.
+ */
+#pragma once
+
+#include "request/call.h"
+
+/* Answers the GET with a stream. call->bridged is set. */
+void bridged_stream_open(struct call *call);
+/* The resources that the session has subscribed to have changed: its streams, of whatever worker,
+ * listen anew, and end the earlier listen then. */
+void bridged_stream_renew(const struct call *call);
+/* A server's news of a resource for the session's streams that are not told of it themselves yet.
+ */
+void bridged_stream_tell(struct gateway *gateway, struct str source, struct str session,
+                         struct str uri, struct str message);
+/* The session has ended, and its streams with it. */
+void bridged_stream_end_session(const struct call *call);

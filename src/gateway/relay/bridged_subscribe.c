@@ -1,0 +1,167 @@
+/* Changing what a session is told of. */
+#include "bridged_subscribe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge/bridge_listen.h"
+#include "bridged_stream.h"
+#include "request/call_part.h"
+#include "request/session_store.h"
+#include "state/bridged_sessions.h"
+#include "taskgate/core/magic.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+
+#define ANSWER_MS 10000
+/* So long the news of the resource are passed on until the session's streams listen themselves. */
+#define HAND_OVER_MS 5000
+
+/* The listen that asks whether the server tells of the resource. It outlives the call. */
+struct subscription {
+    uint32_t magic; /* SUBSCRIPTION_MAGIC */
+    struct call_part part;
+    struct call *call; /* NULL once it is answered, or has gone */
+    struct gateway *gateway;
+    struct bridge_listen *listen;
+    struct loop_timer timer; /* the end of the wait for the server, or of the handing over */
+    char *source, *uri;
+    char session[DIGEST_HEX_BYTES];
+};
+#define SUBSCRIPTION_MAGIC 0x47575314
+
+static inline struct subscription *subscription_from(void *context)
+{
+    return MAGIC_CAST(struct subscription, SUBSCRIPTION_MAGIC, context);
+}
+
+static void destroy(struct subscription *subscription)
+{
+    bridge_listen_stop(subscription->listen);
+    loop_timer_stop(&subscription->timer);
+    free(subscription->source);
+    free(subscription->uri);
+    MAGIC_CLEAR(subscription);
+    free(subscription);
+}
+
+static void drop(struct call *call, void *object)
+{
+    (void)call;
+    destroy(object);
+}
+
+static const struct call_part_kind subscription_kind = CALL_PART_KIND(struct subscription, drop);
+
+/* The call goes on to its answer alone. */
+static struct call *let_go(struct subscription *subscription)
+{
+    struct call *call = subscription->call;
+    call_part_remove(&subscription->part);
+    subscription->call = NULL;
+    return call;
+}
+
+static void on_timer(void *context)
+{
+    struct subscription *subscription = subscription_from(context);
+    struct call *call = subscription->call ? let_go(subscription) : NULL;
+    destroy(subscription);
+    if (call)
+        call_answer_error(call, JSONRPC_UPSTREAM_TIMEOUT, STR_EMPTY, NULL);
+}
+
+/* ---- what the session says from now on ---- */
+
+static void change(struct call *call, bool is_wanted)
+{
+    if (!bridged_sessions_subscribe(call->worker->gateway->bridged_sessions,
+                                    str_from(call->source->id), str_from(call->session),
+                                    call->envelope.uri.text, is_wanted)) {
+        call_answer_error(call, JSONRPC_RATE_LIMITED, STR("The session has too many subscriptions"),
+                          NULL);
+        return;
+    }
+    session_store_put(call, call->session);
+    bridged_stream_renew(call);
+    call_answer_result(call, STR("{}"));
+}
+
+void bridged_unsubscribe(struct call *call)
+{
+    change(call, false);
+}
+
+static void refuse(struct call *call)
+{
+    call_answer_error(call, JSONRPC_INVALID_PARAMS,
+                      STR("The server does not tell of changes of this resource"), NULL);
+}
+
+/* ---- asking the server ---- */
+
+static void on_acknowledged(void *context, struct str honoured)
+{
+    struct subscription *subscription = subscription_from(context);
+    struct call *call = let_go(subscription);
+    (void)honoured;
+    if (bridge_listen_covers(subscription->listen, str_from(subscription->uri))) {
+        loop_timer_start(&subscription->timer, HAND_OVER_MS);
+        change(call, true);
+    } else {
+        loop_timer_start(&subscription->timer, 0);
+        refuse(call);
+    }
+}
+
+static void on_news(void *context, struct str method, struct str message)
+{
+    const struct subscription *subscription = subscription_from(context);
+    struct str uri = str_from(subscription->uri);
+    if (json_string_equals(method, STR("notifications/resources/updated")) &&
+        json_string_equals(json_path(message, "params", "uri"), uri))
+        bridged_stream_tell(subscription->gateway, str_from(subscription->source),
+                            str_from(subscription->session), uri, message);
+}
+
+static void on_ended(void *context, const struct bridge_listen *listen, struct str error)
+{
+    struct subscription *subscription = subscription_from(context);
+    struct call *call = subscription->call ? let_go(subscription) : NULL;
+    (void)listen;
+    (void)error;
+    subscription->listen = NULL;
+    destroy(subscription);
+    if (call)
+        refuse(call);
+}
+
+static void on_dropped(void *context)
+{
+    struct subscription *subscription = subscription_from(context);
+    subscription->listen = NULL;
+    destroy(subscription);
+}
+
+void bridged_subscribe(struct call *call)
+{
+    static const struct bridge_listen_callbacks callbacks = {
+        .acknowledged = on_acknowledged, .news = on_news, .ended = on_ended, .dropped = on_dropped};
+    struct subscription *subscription = memory_alloc(sizeof *subscription);
+    struct buffer filter;
+    MAGIC_SET(subscription, SUBSCRIPTION_MAGIC);
+    subscription->call = call;
+    subscription->gateway = call->worker->gateway;
+    subscription->source = memory_copy_text(call->source->id);
+    subscription->uri = memory_copy_str(call->envelope.uri.text);
+    memcpy(subscription->session, call->session, sizeof subscription->session);
+    loop_timer_init(&subscription->timer, call->worker->loop, on_timer, subscription);
+    loop_timer_start(&subscription->timer, ANSWER_MS);
+    call_part_add(call, &subscription->part, &subscription_kind);
+    buffer_init(&filter);
+    buffer_append_text(&filter, "{\"resourceSubscriptions\":[");
+    buffer_append_json_string(&filter, call->envelope.uri.text);
+    buffer_append_text(&filter, "]}");
+    subscription->listen = bridge_listen_start(call, buffer_str(&filter), &callbacks, subscription);
+    buffer_finish(&filter);
+}

@@ -1,0 +1,158 @@
+// The GET stream and the subscriptions of a legacy client in front of a modern-only server (modern.md §4.1).
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { modernServer, PREFIX } from './lib/modern.mjs';
+import { scene } from './lib/scene.mjs';
+import { until } from './lib/wait.mjs';
+
+const LISTS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+const stamp = (id) => ({ _meta: { [`${PREFIX}subscriptionId`]: id } });
+const note = (method, params) => ({ jsonrpc: '2.0', method: `notifications/${method}`, ...(params ? { params } : {}) });
+
+/**
+ * A modern server with listen streams: `streams` are the open ones, each {id, filter, honoured, tell(method, params), end(), cut()}.
+ * `honours(filter)` says what it honours; null refuses the request.
+ */
+function listening(honours = (filter) => filter) {
+  const streams = [];
+  const upstream = modernServer({
+    capabilities: { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true } },
+    handlers: {
+      'subscriptions/listen'({ reply, params, id, recorded }) {
+        const honoured = honours(params.notifications);
+        if (!honoured) return reply.error(-32601, 'Method not found');
+        const sse = reply.sse();
+        const stream = { id, filter: params.notifications, honoured, recorded };
+        stream.tell = (method, more = {}) => sse.event(note(method, { ...more, ...stamp(id) }));
+        stream.end = () => (sse.event({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...stamp(id) } }), sse.end());
+        stream.cut = sse.cut;
+        stream.tell('subscriptions/acknowledged', { notifications: honoured });
+        if (Object.keys(honoured).length === 0) return stream.end();
+        streams.push(stream);
+        recorded.gone.then(() => streams.splice(streams.indexOf(stream), 1));
+      },
+    },
+  });
+  return { upstream, streams };
+}
+
+/** A connected client with its GET stream, and the listen that feeds it. */
+async function stage(t, server = listening(), options = {}) {
+  const { connect, ...rest } = await scene(t, { upstream: server.upstream, source: { era: 'modern' }, ...options });
+  const client = await connect({ token: 'mine' });
+  const get = await client.listen();
+  const first = await until(() => server.streams[0], () => 'a listen stream');
+  return { ...rest, connect, client, get, first, streams: server.streams };
+}
+
+test('a GET opens one listen with the credentials of the client, whose news come down as legacy notifications', async (t) => {
+  const { client, get, first, upstream, streams } = await stage(t, undefined, { expose: { mode: 'blocklist', tools: ['x:*'] } });
+  assert.deepEqual(first.filter, LISTS);
+  assert.equal(first.recorded.headers.authorization, 'Bearer mine');
+  assert.deepEqual(first.recorded.rpc.params._meta[`${PREFIX}clientInfo`], { name: 'raw-client', version: '1.0.0' });
+  first.tell('tools/list_changed');
+  assert.deepEqual(await get.message(({ method }) => /tools/.test(method)), note('tools/list_changed'));
+  first.tell('prompts/list_changed', { more: 1 });
+  assert.deepEqual(await get.message(({ method }) => /prompts/.test(method)), note('prompts/list_changed', { more: 1 }));
+  first.tell('message', { level: 'error', data: 'no' });
+  first.tell('resources/list_changed');
+  assert.deepEqual(await get.message(({ method }) => /resources/.test(method)), note('resources/list_changed'));
+  assert.equal(get.events.filter(({ json }) => json?.method === 'notifications/message').length, 0);
+  assert.equal(upstream.of('subscriptions/listen').length, 1);
+  client.close();
+  await first.recorded.gone;
+  assert.equal(streams.length, 0);
+});
+
+test('subscribe changes the set: listened to anew before the old listen ends, told, and taken out again', async (t) => {
+  const { client, get, first, streams } = await stage(t);
+  assert.deepEqual(await client.result('resources/subscribe', { uri: 'note://1' }), {});
+  const wanted = { ...LISTS, resourceSubscriptions: ['note://1'] };
+  const renewed = await until(() => streams.find((one) => one.filter.resourceSubscriptions && one.filter.toolsListChanged), () => 'the renewed listen');
+  assert.deepEqual(renewed.filter, wanted);
+  await first.recorded.gone;
+  renewed.tell('resources/updated', { uri: 'note://1' });
+  assert.deepEqual(await get.message(({ method }) => /updated/.test(method)), note('resources/updated', { uri: 'note://1' }));
+  assert.deepEqual(await client.result('resources/unsubscribe', { uri: 'note://1' }), {});
+  await until(() => streams.some((one) => JSON.stringify(one.filter) === JSON.stringify(LISTS)), () => 'the listen without it');
+  await renewed.recorded.gone;
+});
+
+test('news between the answer to subscribe and the renewed listen are not lost', async (t) => {
+  const { client, get, streams } = await stage(t);
+  await client.result('resources/subscribe', { uri: 'note://1' });
+  for (const stream of streams.filter(({ filter }) => filter.resourceSubscriptions)) stream.tell('resources/updated', { uri: 'note://1' });
+  assert.deepEqual(await get.message(({ method }) => /updated/.test(method)), note('resources/updated', { uri: 'note://1' }));
+});
+
+test('a resource that the server does not tell of is -32602; one that is hidden never goes up', async (t) => {
+  const { client, upstream } = await stage(t, listening(({ resourceSubscriptions, ...lists }) => (resourceSubscriptions?.includes('note://none') ? { ...lists, resourceSubscriptions: [] } : lists)), { expose: { mode: 'blocklist', tools: ['secret:*'] } });
+  assert.equal((await client.error('resources/subscribe', { uri: 'note://none' })).code, -32602);
+  const before = upstream.of('subscriptions/listen').length;
+  assert.equal((await client.error('resources/subscribe', { uri: 'secret://1' })).code, -32015);
+  assert.equal((await client.error('resources/subscribe', {})).code, -32602);
+  assert.equal(upstream.of('subscriptions/listen').length, before);
+});
+
+test('a listen that breaks off is begun anew, and then all lists may have changed, told once', async (t) => {
+  const { get, first, streams, upstream } = await stage(t);
+  first.cut();
+  const again = await until(() => streams.find((one) => one !== first), () => 'the next listen');
+  assert.deepEqual(again.filter, LISTS);
+  for (const kind of ['tools', 'prompts', 'resources']) await get.message(({ method }) => method === `notifications/${kind}/list_changed`);
+  again.tell('prompts/list_changed', { end: true });
+  await get.message(({ params }) => params?.end);
+  assert.equal(get.events.filter(({ json }) => /list_changed/.test(json?.method)).length, 4);
+  assert.equal(upstream.of('subscriptions/listen').length, 2);
+});
+
+test('a server that honours nothing is not asked again, and one without listen only after pauses', async (t) => {
+  const silent = listening(() => ({}));
+  const { connect, upstream } = await scene(t, { upstream: silent.upstream, source: { era: 'modern' } });
+  const client = await connect();
+  await client.listen();
+  await upstream.received('subscriptions/listen');
+  await client.result('tools/call', { name: 'read' });
+  const without = await scene(t, { upstream: listening(() => null).upstream, source: { era: 'modern' } });
+  const other = await without.connect();
+  await other.listen();
+  await without.upstream.received('subscriptions/listen', 2);
+  assert.equal((await other.result('tools/call', { name: 'read' })).content[0].text, 'did read');
+  const [first, second] = without.upstream.of('subscriptions/listen');
+  assert.ok(second.at - first.at >= 400, 'the pause');
+  assert.equal(upstream.of('subscriptions/listen').length, 1);
+});
+
+test('DELETE ends the GET stream, its listen, and what is under way; another session hears nothing', async (t) => {
+  const { client, get, first, connect, streams, upstream } = await stage(t);
+  upstream.handlers['tools/call'] = ({ reply }) => void reply.sse();
+  const other = await connect({ token: 'mine' });
+  const theirs = await other.listen();
+  const second = await until(() => streams[1], () => 'the other listen');
+  const hanging = client.send('tools/call', { name: 'read' });
+  const call = await upstream.received('tools/call');
+  assert.equal((await client.delete()).status, 200);
+  await get.end();
+  await first.recorded.gone;
+  await call.gone;
+  assert.equal((await hanging).message, undefined);
+  second.tell('tools/list_changed');
+  await theirs.message(({ method }) => /tools/.test(method));
+});
+
+test('after a restart of the gateway the subscriptions of the session are listened to again', async (t) => {
+  const { client, gateway, streams } = await stage(t);
+  await client.result('resources/subscribe', { uri: 'note://1' });
+  await gateway.restart();
+  const get = await client.listen();
+  const stream = await until(() => streams.find(({ filter }) => filter.toolsListChanged), () => 'the listen');
+  assert.deepEqual(stream.filter.resourceSubscriptions, ['note://1']);
+  stream.tell('resources/updated', { uri: 'note://1' });
+  await get.message(({ method }) => /updated/.test(method));
+});
+
+test('the gateway\'s own news go on the stream as well', async (t) => {
+  const { get, gateway } = await stage(t);
+  gateway.hangUp();
+  assert.deepEqual(await get.message(({ method }) => /tools/.test(method)), note('tools/list_changed'));
+});
