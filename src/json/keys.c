@@ -21,17 +21,27 @@ void keys_init(struct keys *keys)
     keys->count = 0;
     keys->capacity = KEYS_INLINE;
     buffer_init(&keys->decoded);
-    keys->decoded_growth = 1;
-    keys->slots = NULL;
-    keys->slot_capacity = 0;
+    keys->entries = keys->slots = (struct words){NULL, 0};
+}
+
+static void drop_decoded(struct keys *keys)
+{
+    char *block = keys->decoded.bytes;
+    while (block) {
+        char *before;
+        memcpy(&before, block, sizeof before);
+        free(block);
+        block = before;
+    }
 }
 
 void keys_finish(struct keys *keys)
 {
     if (keys->items != keys->first_items)
         free(keys->items);
-    buffer_finish(&keys->decoded);
-    free(keys->slots);
+    drop_decoded(keys);
+    free(keys->entries.items);
+    free(keys->slots.items);
 }
 
 static void grow(struct keys *keys)
@@ -45,24 +55,41 @@ static void grow(struct keys *keys)
 
 /* More than fold_append() reserves beyond what it writes. */
 #define SLACK 64
+#define DECODED_MIN ((size_t)1024)
+#define DECODED_MAX ((size_t)1024 * 1024)
 
-/* Decoding only shrinks, so room for the rest of the text is room for all keys to come, and the
- * bytes never move under the keys that point to them. */
-static void reserve(struct keys *keys, const struct key *key, const char *end)
+/* Room for so many bytes in a row. Those that keys point to stay where they are: a full block is
+ * left as it is, and the one behind it begins with its address. */
+static void reserve(struct keys *keys, size_t bytes)
 {
-    if (keys->decoded.capacity == 0)
-        buffer_reserve(&keys->decoded, (size_t)(end - key->at) * keys->decoded_growth + SLACK);
+    struct buffer *decoded = &keys->decoded;
+    char *full = decoded->bytes;
+    size_t size = 2 * decoded->capacity, needed = bytes + SLACK + sizeof full;
+    if (decoded->capacity - decoded->length >= bytes + SLACK)
+        return;
+    size = size < DECODED_MIN ? DECODED_MIN : size > DECODED_MAX ? DECODED_MAX : size;
+    buffer_init(decoded);
+    buffer_reserve(decoded, size > needed ? size : needed);
+    buffer_append(decoded, str_slice((const char *)&full, sizeof full));
 }
 
-/* The key's bytes move to the stack's own memory, decoded. */
-static void decode(struct keys *keys, struct key *key, const char *end)
+/* The key is what stands from `start` on in the stack's own memory, behind which is room. */
+static void set_decoded(const struct keys *keys, struct key *key, size_t start)
+{
+    const struct buffer *decoded = &keys->decoded;
+    struct str text = str_slice(decoded->bytes + start, decoded->length - start);
+    key->bytes = text.bytes;
+    key->length = text.length;
+    key->head = keys_head(text);
+}
+
+static void decode(struct keys *keys, struct key *key)
 {
     struct str raw = {key->bytes, key->length};
-    reserve(keys, key, end);
+    reserve(keys, raw.length); /* decoding only shrinks */
     size_t start = keys->decoded.length;
     unescape_append(&keys->decoded, raw);
-    key->bytes = keys->decoded.bytes + start;
-    key->length = keys->decoded.length - start;
+    set_decoded(keys, key, start);
 }
 
 static void set_head(struct key *key)
@@ -80,28 +107,22 @@ const struct key *keys_push_rare(struct keys *keys, struct str raw, bool escaped
     struct key *key = &keys->items[keys->count++];
     *key = (struct key){.bytes = raw.bytes, .length = raw.length, .at = raw.bytes - 1};
     if (escaped)
-        decode(keys, key, end);
-    set_head(key);
+        decode(keys, key);
+    else
+        set_head(key);
     return key;
 }
 
-void keys_expect_folds(struct keys *keys)
-{
-    keys->decoded_growth = 1 + FOLD_GROWTH; /* a key may be decoded and then folded */
-}
-
-bool keys_fold_last(struct keys *keys, const char *end)
+bool keys_fold_last(struct keys *keys)
 {
     struct key *key = &keys->items[keys->count - 1];
     struct str text = {key->bytes, key->length};
     if (fold_is_folded(text))
         return false;
-    reserve(keys, key, end);
+    reserve(keys, text.length * FOLD_GROWTH);
     size_t start = keys->decoded.length;
     fold_append(&keys->decoded, text);
-    key->bytes = keys->decoded.bytes + start;
-    key->length = keys->decoded.length - start;
-    set_head(key);
+    set_decoded(keys, key, start);
     return true;
 }
 
@@ -122,8 +143,6 @@ static const char *find_by_pairs(const struct key *items, size_t count)
     return NULL;
 }
 
-/* So many slots are on their way from memory at once. */
-#define HASH_BATCH 16
 #define HASH_PRIME ((UINT64_C(1) << 61) - 1)
 
 static struct {
@@ -149,77 +168,123 @@ static uint64_t hash_step(uint64_t hash, uint64_t word)
  * withstand chosen keys, and a body may hold a hundred thousand. */
 static uint64_t hash_key(const struct key *key)
 {
-    uint64_t hash = key->length + 1;
-    const char *p = key->bytes;
-    size_t left = key->length;
-    for (; left >= 7; left -= 7, p += 7) {
-        uint64_t word = 0;
-        memcpy(&word, p, 7);
-        hash = hash_step(hash, word);
-    }
-    uint64_t word = 0;
-    memcpy(&word, p, left);
-    return hash_step(hash, word) * secret.factor;
+    const uint64_t seven = (UINT64_C(1) << 56) - 1;
+    uint64_t hash = hash_step(key->length + 1, key->head & seven);
+    size_t at = 7;
+    for (; at + 8 <= key->length; at += 7)
+        hash = hash_step(hash, load_word(key->bytes + at) & seven);
+    if (at < key->length) /* the last word ends with the key */
+        hash = hash_step(hash,
+                         load_word(key->bytes + key->length - 8) >> (8 - (key->length - at)) * 8);
+    return hash * secret.factor;
 }
 
-/* A slot holds the lower half of a key's hash and the key's number: equal keys alone are looked
- * at, so that a large object costs one miss of the cache for each key. */
-static uint64_t make_slot(uint64_t hash, size_t number)
+/* The keys of a large object are parted by the upper bits of their hashes, so that the slots of a
+ * part fit into a near cache: in one table of all keys each look would wait for memory. */
+#define PART_KEYS 1024
+#define PARTS_MAX 4096
+
+struct parts {
+    unsigned bits;
+    uint32_t ends[PARTS_MAX]; /* where the next entry of a part goes, and at last where it ends */
+    uint64_t *entries;
+};
+
+static size_t part_of(uint64_t hash, unsigned bits)
 {
-    return hash << 32 | number;
+    return bits > 0 ? hash >> (64 - bits) : 0;
 }
 
-static void clear_slots(struct keys *keys, size_t capacity)
+/* The bits of a key's hash behind those of its part, and the key's index. The lowest bits are
+ * left out: short keys that begin alike differ little there. */
+static uint64_t make_entry(uint64_t hash, unsigned bits, size_t index)
 {
-    if (capacity > keys->slot_capacity) {
-        keys->slots = memory_grow_array(keys->slots, capacity, sizeof *keys->slots);
-        keys->slot_capacity = capacity;
-    }
-    memset(keys->slots, 0, capacity * sizeof *keys->slots);
+    return (hash << bits & ~(uint64_t)UINT32_MAX) | index;
 }
 
-/* The key that equals one before it; NULL: it is the first of its kind, and takes a slot. */
-static const struct key *put(uint64_t *slots, size_t mask, size_t slot, uint64_t hash,
-                             const struct key *items, size_t number)
+/* Puts the entries part by part, in the order of the keys, whose heads become their hashes. The
+ * most entries of a part. */
+static size_t part_keys(struct parts *parts, struct key *items, size_t count)
 {
-    for (; slots[slot]; slot = (slot + 1) & mask) {
-        bool may_be_same = (slots[slot] ^ make_slot(hash, 0)) >> 32 == 0;
-        if (may_be_same && same(&items[number], &items[(uint32_t)slots[slot] - 1]))
-            return &items[number];
+    uint32_t most = 0, before = 0;
+    size_t part_count = (size_t)1 << parts->bits;
+    memset(parts->ends, 0, part_count * sizeof *parts->ends);
+    for (size_t i = 0; i < count; i++) {
+        items[i].head = hash_key(&items[i]);
+        parts->ends[part_of(items[i].head, parts->bits)]++;
     }
-    slots[slot] = make_slot(hash, number + 1);
-    return NULL;
+    for (size_t i = 0; i < part_count; i++) {
+        uint32_t size = parts->ends[i];
+        most = size > most ? size : most;
+        parts->ends[i] = before;
+        before += size;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *end = &parts->ends[part_of(items[i].head, parts->bits)];
+        parts->entries[(*end)++] = make_entry(items[i].head, parts->bits, i);
+    }
+    return most;
 }
 
-static const char *find_by_hash(struct keys *keys, const struct key *items, size_t count)
+static struct str text_of(const struct key *key)
+{
+    return str_slice(key->bytes, key->length);
+}
+
+/* The first key of a part that equals one before it; `none` when there is no such key. */
+static size_t find_in_part(uint64_t *slots, unsigned slot_bits, const uint64_t *entries,
+                           size_t count, const struct key *items, size_t none)
+{
+    size_t mask = ((size_t)1 << slot_bits) - 1;
+    memset(slots, 0xFF, (mask + 1) * sizeof *slots);
+    for (size_t i = 0; i < count; i++) {
+        const struct key *key = &items[(uint32_t)entries[i]];
+        size_t slot = entries[i] >> (64 - slot_bits);
+        for (; slots[slot] != UINT64_MAX; slot = (slot + 1) & mask) {
+            bool may_be_same = (slots[slot] ^ entries[i]) >> 32 == 0;
+            if (may_be_same && str_equal(text_of(key), text_of(&items[(uint32_t)slots[slot]])))
+                return (uint32_t)entries[i];
+        }
+        slots[slot] = entries[i];
+    }
+    return none;
+}
+
+/* What is there before is lost. */
+static uint64_t *take_room(struct words *room, size_t count)
+{
+    if (count > room->count) {
+        free(room->items);
+        room->items = memory_grow_array(NULL, count, sizeof *room->items);
+        room->count = count;
+    }
+    return room->items;
+}
+
+static const char *find_by_hash(struct keys *keys, struct key *items, size_t count)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose_secret);
-    unsigned bits = 6;
-    while ((size_t)1 << bits < count * 2)
-        bits++;
-    size_t mask = ((size_t)1 << bits) - 1;
-    clear_slots(keys, mask + 1);
-    for (size_t first = 0; first < count; first += HASH_BATCH) {
-        uint64_t hashes[HASH_BATCH];
-        size_t batch = count - first < HASH_BATCH ? count - first : HASH_BATCH;
-        for (size_t i = 0; i < batch; i++) {
-            hashes[i] = hash_key(&items[first + i]);
-            __builtin_prefetch(&keys->slots[hashes[i] >> (64 - bits)], 1);
-        }
-        for (size_t i = 0; i < batch; i++) {
-            const struct key *twice = put(keys->slots, mask, (size_t)(hashes[i] >> (64 - bits)),
-                                          hashes[i], items, first + i);
-            if (twice)
-                return twice->at;
-        }
+    struct parts parts = {.entries = take_room(&keys->entries, count)};
+    while (count >> parts.bits > PART_KEYS && 1U << parts.bits < PARTS_MAX)
+        parts.bits++;
+    size_t most = part_keys(&parts, items, count), twice = count, begin = 0;
+    unsigned slot_bits = 6;
+    while ((size_t)1 << slot_bits < most * 2)
+        slot_bits++;
+    uint64_t *slots = take_room(&keys->slots, (size_t)1 << slot_bits);
+    for (size_t i = 0; i < (size_t)1 << parts.bits; i++) {
+        size_t found = find_in_part(slots, slot_bits, parts.entries + begin, parts.ends[i] - begin,
+                                    items, twice);
+        twice = found < twice ? found : twice;
+        begin = parts.ends[i];
     }
-    return NULL;
+    return twice < count ? items[twice].at : NULL;
 }
 
 const char *keys_pop_object(struct keys *keys, size_t first)
 {
-    const struct key *items = keys->items + first;
+    struct key *items = keys->items + first;
     size_t count = keys->count - first;
     keys->count = first;
     return count <= PAIRWISE_LIMIT ? find_by_pairs(items, count) : find_by_hash(keys, items, count);

@@ -23,13 +23,17 @@ struct key {
     const char *at; /* the opening quote in the text */
 };
 
+struct words {
+    uint64_t *items;
+    size_t count;
+};
+
 struct keys {
     struct key *items; /* `first_items` until they run out */
     size_t count, capacity;
-    struct buffer decoded;
-    size_t decoded_growth; /* how many times the text's bytes `decoded` may come to need */
-    uint64_t *slots;       /* hash table for large objects; NULL until one closes */
-    size_t slot_capacity;
+    struct buffer decoded;       /* the last block of them */
+    size_t decoded_growth;       /* how many times the text's bytes `decoded` may come to need */
+    struct words entries, slots; /* room for large objects; empty until one closes */
     struct key first_items[KEYS_INLINE];
 };
 
@@ -37,6 +41,13 @@ void keys_init(struct keys *keys);
 void keys_finish(struct keys *keys);
 /* keys_push() for escaped keys, full stacks and the end of the text. */
 const struct key *keys_push_rare(struct keys *keys, struct str raw, bool escaped, const char *end);
+
+/* Eight bytes can be read, however short the key is. */
+static inline uint64_t keys_head(struct str key)
+{
+    uint64_t word = load_word(key.bytes);
+    return key.length < 8 ? word & ((UINT64_C(1) << key.length * 8) - 1) : word;
+}
 
 /* Pushes the key whose raw text is `raw`; `end` is where the scanned text ends. The result is
  * valid until the next push. */
@@ -49,17 +60,12 @@ static inline const struct key *keys_push(struct keys *keys, struct str raw, boo
     key->bytes = raw.bytes;
     key->length = raw.length;
     key->at = raw.bytes - 1;
-    key->head = load_word(raw.bytes);
-    if (raw.length < 8)
-        key->head &= (UINT64_C(1) << raw.length * 8) - 1;
+    key->head = keys_head(raw);
     return key;
 }
 
-/* From the first push on the caller folds keys. */
-void keys_expect_folds(struct keys *keys);
-/* Folds the key that was pushed last, as fold.h says; `end` as for keys_push(). Whether that
- * changed it. */
-bool keys_fold_last(struct keys *keys, const char *end);
+/* Folds the key that was pushed last, as fold.h says. Whether that changed it. */
+bool keys_fold_last(struct keys *keys);
 
 /* Searches the keys from `first` on and pops them. The place of a key that equals an earlier
  * one, or NULL. Time is proportional to the keys' bytes, whoever chose them. */

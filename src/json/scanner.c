@@ -27,7 +27,6 @@ void scanner_finish(struct scanner *scanner)
 void scanner_fold_keys(struct scanner *scanner)
 {
     scanner->folds_keys = true;
-    keys_expect_folds(&scanner->keys);
 }
 
 static void complain(struct scanner *scanner, const char *at, const char *kind, const char *what)
@@ -219,7 +218,7 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
     while (first_key < scanner->keys.count || byte_at(scanner, p) != '}') {
         const struct key *key = NULL;
         p = scan_key(scanner, p, &key);
-        if (p && scanner->folds_keys && keys_fold_last(&scanner->keys, scanner->end))
+        if (p && scanner->folds_keys && keys_fold_last(&scanner->keys))
             is_changed = true;
         if (p)
             p = visit ? visit(scanner, p, key, context) : scan_value(scanner, p);

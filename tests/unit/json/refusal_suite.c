@@ -318,7 +318,7 @@ static void write_keys(struct buffer *body, int count, int twice, const char *pr
 
 START_TEST(a_duplicate_is_found_among_any_number_of_keys)
 {
-    static const int counts[] = {1, 2, 15, 16, 17, 18, 47, 48, 49, 100, 1000};
+    static const int counts[] = {1, 2, 15, 16, 17, 18, 47, 48, 49, 100, 1000, 5000};
     static const char *const prefixes[] = {"", "k", "long common start ", "\\u0061",
                                            "k\\n0123456789"};
     struct buffer body;
