@@ -10,17 +10,18 @@ import { parseArgs, promisify } from 'node:util';
 import { SESSION, hasNginx, program, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
 
 const run = promisify(execFile);
-const { values: options } = parseArgs({ options: { binary: { type: 'string' }, calls: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+const { values: options } = parseArgs({ options: { binary: { type: 'string' }, calls: { type: 'string' }, rules: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
 if (options.help) {
-  console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N]
+  console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N] [--rules N]
 
-Counts the instructions in user space of a forwarded call of 600 bytes with 1,000 rules, by Callgrind, over
+Counts the instructions in user space of a forwarded call of 600 bytes with N rules (1000), by Callgrind, over
 N calls (3000) on 8 connections, also with a verified token that is known, and of a modern client; those of a list
 of 1,000 tools; its system calls on 64 connections, beside nginx's where that is installed; and the futex system
 calls of a process with 1, 2 and 4 workers during as many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
 const CALLS = Number(options.calls ?? 3000);
+const RULES = Number(options.rules ?? 1000);
 const binary = options.binary && path.resolve(options.binary);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-instructions-'));
 
@@ -60,7 +61,7 @@ async function openSession(gateway, authorization) {
 async function profile(upstream, file, { auth, authorization, warm = 500, count = CALLS, connections = 8 } = {}) {
   const out = path.join(folder, `callgrind.out.${auth ? 'auth' : ''}${authorization ? 'token' : ''}`);
   const under = ['valgrind', '--tool=callgrind', '--instr-atstart=no', `--callgrind-out-file=${out}`];
-  const gateway = await startTaskgate(folder, upstream, { rules: 1000, binary, under, auth });
+  const gateway = await startTaskgate(folder, upstream, { rules: RULES, binary, under, auth });
   if (authorization) await openSession(gateway, authorization);
   if (warm) await load(gateway.port, warm, file, connections); // connections, lists and counters are there
   await run('callgrind_control', ['-i', 'on', String(gateway.child.pid)]);
@@ -139,7 +140,7 @@ async function traced(subject, file, connections, calls, args) {
 /** Those that open connections are among them. */
 async function systemCalls(upstream, file) {
   const calls = CALLS * 4;
-  const subjects = [await startTaskgate(folder, upstream, { rules: 1000, binary, name: 'taskgate' })];
+  const subjects = [await startTaskgate(folder, upstream, { rules: RULES, binary, name: 'taskgate' })];
   if (hasNginx()) subjects.push(await startNginx(folder, upstream));
   for (const subject of subjects) {
     await load(subject.port, 2000, file, 64);
@@ -161,7 +162,7 @@ const loopsOf = (pid) => new Set(fs.readdirSync(`/proc/${pid}/task`).filter((id)
  * watches the configuration sleep by such calls.
  */
 async function futexes(upstream, file, workers) {
-  const gateway = await startTaskgate(folder, upstream, { rules: 1000, binary, workers });
+  const gateway = await startTaskgate(folder, upstream, { rules: RULES, binary, workers });
   await load(gateway.port, 2000, file);
   const loops = loopsOf(gateway.child.pid);
   if (loops.size !== workers) throw new Error(`${workers} workers have ${loops.size} threads with a loop`);
