@@ -238,6 +238,11 @@ static const char *name_of(size_t index)
     return subcommands[index].name;
 }
 
+static const char *help_of(size_t index)
+{
+    return subcommands[index].help;
+}
+
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {.since_ms = INT64_MIN};
@@ -298,7 +303,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 
 int cli_audit(int argc, char **argv)
 {
-    static const struct subcommands set = {"audit", SUBCOMMAND_COUNT, name_of, write_usage};
+    static const struct subcommands set = {"audit", SUBCOMMAND_COUNT, name_of, help_of,
+                                           write_usage};
     size_t chosen;
     int code;
     if (!subcommands_choose(&set, argc, argv, &chosen, &code))

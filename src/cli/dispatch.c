@@ -19,6 +19,7 @@ static const struct {
     {"audit", "list, show, export and verify the audit trail", cli_audit},
     {"backup", "copy the store while the gateway runs", cli_backup},
     {"call", "call a tool through a running gateway, under its rules", cli_call},
+    {"completion", "print what completes commands in bash or zsh", cli_completion},
     {"login", "sign in at a running gateway's identity provider", cli_login},
     {"logout", "forget that sign-in", cli_logout},
     {"whoami", "say who you are to a running gateway, and what you may do", cli_whoami},
@@ -33,7 +34,7 @@ static void write_usage(FILE *out)
           "approve them.\n\n",
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fputs("\nEach command has its own --help, and --version. Exit codes: 0 done, 1 failure,\n"
           "2 usage or configuration, 3 admin endpoint unreachable or refused, 4 not found,\n"
           "5 conflict.\n",
@@ -61,6 +62,11 @@ int cli_main(int argc, char **argv)
     }
     if (options_answer(argv[1], write_usage))
         return CLI_DONE;
+    if (strcmp(argv[1], OPTIONS_COMPLETE) == 0) {
+        for (size_t i = 0; i < COMMAND_COUNT; i++)
+            options_write_word(commands[i].name, NULL, commands[i].help);
+        return CLI_DONE;
+    }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

@@ -23,6 +23,28 @@ int options_complain(const char *format, ...)
     return CLI_USAGE;
 }
 
+bool options_asks_words(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[argc - 1], OPTIONS_COMPLETE) == 0;
+}
+
+void options_write_word(const char *name, const char *value, const char *help)
+{
+    printf("%s|%s|%s\n", name ? name : "", value ? value : "", help ? help : "");
+}
+
+static void write_words(const struct command *command)
+{
+    char name[64];
+    for (size_t i = 0; i < command->option_count; i++) {
+        snprintf(name, sizeof name, "--%s", command->options[i].name);
+        options_write_word(name, command->options[i].value_name, command->options[i].help);
+    }
+    options_write_word("--help", NULL, "this text");
+    if (command->operands_max > 0)
+        options_write_word(NULL, command->operand_name, NULL);
+}
+
 static void write_version(void)
 {
     puts("taskgate " TASKGATE_VERSION);
@@ -125,6 +147,10 @@ enum options_outcome options_read(const struct command *command, int argc, char 
 {
     size_t count = 0;
     bool options_ended = false;
+    if (options_asks_words(argc, argv)) {
+        write_words(command);
+        return OPTIONS_HELPED;
+    }
     for (int i = 1; i < argc; i++) {
         bool is_option = !options_ended && strncmp(argv[i], "--", 2) == 0;
         if (is_option && argv[i][2] == '\0') {

@@ -35,9 +35,15 @@ static const char *name_of(size_t index)
     return subcommands[index].name;
 }
 
+static const char *help_of(size_t index)
+{
+    return subcommands[index].help;
+}
+
 int cli_policy(int argc, char **argv)
 {
-    static const struct subcommands set = {"policy", SUBCOMMAND_COUNT, name_of, write_usage};
+    static const struct subcommands set = {"policy", SUBCOMMAND_COUNT, name_of, help_of,
+                                           write_usage};
     size_t chosen;
     int code;
     if (!subcommands_choose(&set, argc, argv, &chosen, &code))

@@ -35,6 +35,12 @@ bool subcommands_choose(const struct subcommands *set, int argc, char **argv, si
         set->write_usage(stderr);
         return false;
     }
+    if (strcmp(argv[1], OPTIONS_COMPLETE) == 0) {
+        for (size_t i = 0; i < set->count; i++)
+            options_write_word(set->name(i), NULL, set->help(i));
+        *code = CLI_DONE;
+        return false;
+    }
     if (options_answer(argv[1], set->write_usage)) {
         *code = CLI_DONE;
         return false;

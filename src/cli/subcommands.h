@@ -9,6 +9,7 @@ struct subcommands {
     const char *command; /* "tasks" */
     size_t count;
     const char *(*name)(size_t index);
+    const char *(*help)(size_t index); /* a few words */
     void (*write_usage)(FILE *out);
 };
 

@@ -1,4 +1,5 @@
-/* taskgate tasks: list, show, result, approve, reject, cancel, watch, over the admin endpoint. */
+/* taskgate tasks: list, next, show, result, approve, reject, cancel, watch, over the admin
+ * endpoint. */
 #include "tasks.h"
 
 #include <ctype.h>
@@ -11,6 +12,9 @@
 
 #include "options.h"
 #include "subcommands.h"
+#include "tasks_list.h"
+#include "tasks_next.h"
+#include "tasks_pages.h"
 #include "terminal.h"
 
 /* The options of all subcommands, once read. */
@@ -25,7 +29,7 @@ struct subcommand {
     const char *name, *operands, *help;
     int (*run)(struct admin_client *client, const struct subcommand *self,
                const struct arguments *arguments);
-    enum { WITH_NOTHING, WITH_FILTERS, WITH_ID, WITH_DECISION, WITH_WAIT } with;
+    enum { WITH_NO_OPTION, WITH_NOTHING, WITH_FILTERS, WITH_ID, WITH_DECISION, WITH_WAIT } with;
 };
 
 static int run_list(struct admin_client *client, const struct subcommand *self,
@@ -38,9 +42,12 @@ static int run_watch(struct admin_client *client, const struct subcommand *self,
                      const struct arguments *arguments);
 static int run_result(struct admin_client *client, const struct subcommand *self,
                       const struct arguments *arguments);
+static int run_next(struct admin_client *client, const struct subcommand *self,
+                    const struct arguments *arguments);
 
 static const struct subcommand subcommands[] = {
-    {"list", "[FILTERS]", "list tasks, newest first", run_list, WITH_FILTERS},
+    {"list", "[FILTERS]", "list tasks, the most urgent ones first", run_list, WITH_FILTERS},
+    {"next", "", "decide what waits, one by one, by single keys", run_next, WITH_NO_OPTION},
     {"show", "ID", "show one task with its arguments", run_show, WITH_ID},
     {"result", "ID [--wait D]", "print the result of the call", run_result, WITH_WAIT},
     {"approve", "ID [--reason TEXT]", "let the call be executed", run_decision, WITH_DECISION},
@@ -72,48 +79,21 @@ static int print_text(struct buffer *text)
     return written ? CLI_DONE : CLI_FAILURE;
 }
 
-static char *build_list_path(struct admin_client *client, const struct arguments *arguments)
-{
-    const struct {
-        const char *name, *value;
-    } filters[] = {
-        {"state", arguments->state}, {"source", arguments->source}, {"tool", arguments->tool},
-        {"limit", arguments->limit}, {"cursor", arguments->cursor},
-    };
-    struct buffer path;
-    char before = '?';
-    buffer_init(&path);
-    buffer_append(&path, STR("/api/v1/tasks"));
-    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
-        if (!filters[i].value)
-            continue;
-        char *value = admin_client_encode(client, filters[i].value);
-        buffer_append_format(&path, "%c%s=%s", before, filters[i].name, value);
-        free(value);
-        before = '&';
-    }
-    return buffer_take(&path, NULL);
-}
-
 static int run_list(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments)
 {
     (void)self;
-    struct buffer body, text;
-    buffer_init(&body);
-    buffer_init(&text);
-    char *path = build_list_path(client, arguments);
-    struct admin_request request = {.method = "GET", .path = path};
-    int code = admin_client_send(client, &request, &body);
-    if (code == CLI_DONE && arguments->json) {
-        code = print_json(&body);
-    } else if (code == CLI_DONE) {
-        tasks_append_table(&text, buffer_str(&body));
-        code = print_text(&text);
-    }
-    free(path);
-    buffer_finish(&body);
-    return code;
+    const struct tasks_filters filters = {arguments->state,  arguments->source, arguments->tool,
+                                          arguments->cursor, arguments->limit,  arguments->json};
+    return tasks_print_list(client, &filters);
+}
+
+static int run_next(struct admin_client *client, const struct subcommand *self,
+                    const struct arguments *arguments)
+{
+    (void)self;
+    (void)arguments;
+    return tasks_next(client);
 }
 
 static int run_show(struct admin_client *client, const struct subcommand *self,
@@ -198,7 +178,7 @@ static void write_usage(FILE *out)
         const struct subcommand *subcommand = &subcommands[i];
         fprintf(out, "  %-8s %-19s %s\n", subcommand->name, subcommand->operands, subcommand->help);
     }
-    fputs("\nEach has --json and its own --help. Variables:\n"
+    fputs("\nAn ID may be cut to what begins no other. Each but next has --json. Variables:\n"
           "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
           "  TASKGATE_TOKEN             the operator's token, else\n"
           "  THOUGHTGATE_ADMIN_TOKEN\n"
@@ -210,6 +190,25 @@ static void write_usage(FILE *out)
 static const char *name_of(size_t index)
 {
     return subcommands[index].name;
+}
+
+static const char *help_of(size_t index)
+{
+    return subcommands[index].help;
+}
+
+/* An id may be cut to what begins no other. */
+static int run_with_id(struct admin_client *client, const struct subcommand *self,
+                       const struct arguments *arguments)
+{
+    struct arguments whole = *arguments;
+    char *id = NULL;
+    int code = arguments->id ? tasks_find(client, arguments->id, &id) : CLI_DONE;
+    whole.id = id;
+    if (code == CLI_DONE)
+        code = self->run(client, self, &whole);
+    free(id);
+    return code;
 }
 
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
@@ -233,15 +232,17 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         const struct option *options;
         size_t count;
     } sets[] = {
+        [WITH_NO_OPTION] = {NULL, 0},
         [WITH_NOTHING] = {&json, 1},
         [WITH_ID] = {&json, 1},
         [WITH_FILTERS] = {filters, sizeof filters / sizeof *filters},
         [WITH_DECISION] = {decision, sizeof decision / sizeof *decision},
         [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
     };
-    bool has_id = self->with != WITH_NOTHING && self->with != WITH_FILTERS;
-    char *usage = memory_format("taskgate tasks %s %s%s[--json]", self->name, self->operands,
-                                *self->operands ? " " : "");
+    bool has_id = self->with > WITH_FILTERS;
+    char *usage =
+        memory_format("taskgate tasks %s %s%s%s", self->name, self->operands,
+                      *self->operands ? " " : "", self->with == WITH_NO_OPTION ? "" : "[--json]");
     char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
     const struct command command = {
         .usage = usage,
@@ -260,14 +261,15 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     if (has_id && !*arguments.id)
         return options_complain("the task's ID is empty");
     struct admin_client *client = admin_client_create();
-    int code = client ? self->run(client, self, &arguments) : CLI_USAGE;
+    int code = client ? run_with_id(client, self, &arguments) : CLI_USAGE;
     admin_client_destroy(client);
     return code;
 }
 
 int cli_tasks(int argc, char **argv)
 {
-    static const struct subcommands set = {"tasks", SUBCOMMAND_COUNT, name_of, write_usage};
+    static const struct subcommands set = {"tasks", SUBCOMMAND_COUNT, name_of, help_of,
+                                           write_usage};
     size_t chosen;
     int code;
     if (!subcommands_choose(&set, argc, argv, &chosen, &code))

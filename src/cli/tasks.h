@@ -6,8 +6,18 @@
 #include "admin_client.h"
 
 /* ---- tasks_show.c: from the API's JSON to text for people ---- */
-/* A page of tasks as a table. */
-void tasks_append_table(struct buffer *out, struct str list);
+/* Tasks as a table. On a terminal the ids are cut to what tells them apart. */
+struct tasks_table {
+    const struct str *tasks; /* JSON objects */
+    size_t count;
+    int64_t now_ms;
+    bool for_terminal;
+};
+void tasks_append_table(struct buffer *out, const struct tasks_table *tasks);
+/* "4m 10s": the two largest units; "0s" from there on down. */
+void tasks_append_span(struct buffer *out, int64_t ms);
+/* One change as it is watched: time, task, state, tool, caller, and what the state comes of. */
+void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms);
 /* One task, every member, with its arguments whole. */
 void tasks_append_details(struct buffer *out, struct str task);
 /* One change in one line. */

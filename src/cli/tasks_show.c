@@ -1,8 +1,13 @@
 /* Tasks for people: a table, a page of details, a line per change. */
 #include "tasks.h"
 
+#include <stdint.h>
+
+#include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 
+#include "colour.h"
+#include "tasks_pages.h"
 #include "terminal.h"
 
 #define CELL_BYTES 128
@@ -44,55 +49,119 @@ static void read_short(struct buffer *text, struct str task, const char *name)
     buffer_append(text, STR("…"));
 }
 
-static void add_cell(struct table *table, struct str task, const char *name, bool is_time)
+void tasks_append_span(struct buffer *out, int64_t ms)
 {
-    struct buffer text;
-    buffer_init(&text);
-    if (is_time)
-        append_time(&text, task, name);
-    else
-        read_short(&text, task, name);
-    table_add(table, text.length ? buffer_str(&text) : STR("-"));
-    buffer_finish(&text);
+    int64_t seconds = ms > 0 ? ms / 1000 : 0;
+    const struct {
+        int64_t count;
+        char unit;
+    } parts[] = {{seconds / 86400, 'd'},
+                 {seconds / 3600 % 24, 'h'},
+                 {seconds / 60 % 60, 'm'},
+                 {seconds % 60, 's'}};
+    size_t first = 0;
+    while (first < 3 && parts[first].count == 0)
+        first++;
+    buffer_append_format(out, "%lld%c", (long long)parts[first].count, parts[first].unit);
+    if (first < 3)
+        buffer_append_format(out, " %lld%c", (long long)parts[first + 1].count,
+                             parts[first + 1].unit);
 }
 
-void tasks_append_table(struct buffer *out, struct str list)
+/* ---- the table ---- */
+
+#define ID_SHOWN_MIN 11 /* "tg_" and eight digits */
+
+static size_t common_length(struct str left, struct str right)
 {
-    static const struct {
-        const char *heading, *member;
-        bool is_time;
-    } columns[] = {
-        {"ID", "id", false},
-        {"STATE", "state", false},
-        {"TOOL", "tool", false},
-        {"SOURCE", "source", false},
-        {"ASKED BY", "principal", false},
-        {"CREATED", "createdAt", true},
-        {"DECIDE BY", "decideBy", true},
-    };
-    enum { COLUMNS = sizeof columns / sizeof *columns };
+    size_t length = 0;
+    while (length < left.length && length < right.length &&
+           left.bytes[length] == right.bytes[length])
+        length++;
+    return length;
+}
+
+/* How much of the ids tells all of these tasks apart. */
+static size_t id_length(const struct tasks_table *tasks)
+{
+    size_t length = ID_SHOWN_MIN;
+    if (!tasks->for_terminal)
+        return SIZE_MAX;
+    for (size_t i = 0; i < tasks->count; i++) {
+        for (size_t j = i + 1; j < tasks->count; j++) {
+            size_t common = common_length(json_member(tasks->tasks[i], "id"),
+                                          json_member(tasks->tasks[j], "id"));
+            if (common > length) /* one character of it is the quote */
+                length = common;
+        }
+    }
+    return length;
+}
+
+static void add_left(struct buffer *cell, struct str task, int64_t now_ms)
+{
+    bool waits = json_string_equals(json_member(task, "state"), STR("pending"));
+    if (waits && tasks_time(task, "decideBy"))
+        tasks_append_span(cell, tasks_time(task, "decideBy") - now_ms);
+}
+
+static void add_age(struct buffer *cell, struct str task, int64_t now_ms)
+{
+    if (!tasks_time(task, "createdAt"))
+        return;
+    tasks_append_span(cell, now_ms - tasks_time(task, "createdAt"));
+    buffer_append(cell, STR(" ago"));
+}
+
+static const struct {
+    const char *heading, *member; /* member NULL: `add` has it */
+    void (*add)(struct buffer *cell, struct str task, int64_t now_ms);
+    bool may_shrink;
+} columns[] = {
+    {"ID", "id", NULL, false},
+    {"STATE", "state", NULL, false},
+    {"LEFT", NULL, add_left, false},
+    {"TOOL", "tool", NULL, true},
+    {"ASKED BY", "principal", NULL, true},
+    {"SOURCE", "source", NULL, true},
+    {"ASKED", NULL, add_age, false},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns, ID_COLUMN = 0, STATE_COLUMN = 1 };
+
+static const char *paint(size_t row, size_t column, struct str cell)
+{
+    if (row == 0)
+        return colour_bold();
+    return column == STATE_COLUMN ? colour_of_state(cell) : "";
+}
+
+void tasks_append_table(struct buffer *out, const struct tasks_table *tasks)
+{
     const char *headings[COLUMNS];
+    struct table table;
+    size_t length = id_length(tasks);
     for (size_t i = 0; i < COLUMNS; i++)
         headings[i] = columns[i].heading;
-    struct table table;
-    struct str task, tasks = json_member(list, "tasks");
-    size_t position = 0;
-    if (json_count(tasks) == 0) {
-        buffer_append(out, STR("No tasks.\n"));
-        return;
-    }
     table_init(&table, COLUMNS, headings);
-    while (json_next_element(tasks, &position, &task)) {
-        for (size_t i = 0; i < COLUMNS; i++)
-            add_cell(&table, task, columns[i].member, columns[i].is_time);
+    for (size_t i = 0; i < COLUMNS; i++)
+        table.may_shrink |= columns[i].may_shrink ? 1u << i : 0;
+    table.paint = paint;
+    for (size_t i = 0; i < tasks->count * COLUMNS; i++) {
+        struct buffer cell;
+        struct str task = tasks->tasks[i / COLUMNS];
+        size_t column = i % COLUMNS;
+        buffer_init(&cell);
+        if (columns[column].member)
+            read_short(&cell, task, columns[column].member);
+        else
+            columns[column].add(&cell, task, tasks->now_ms);
+        if (column == ID_COLUMN && cell.length > length)
+            cell.length = length;
+        table_add(&table, cell.length ? buffer_str(&cell) : STR("-"));
+        buffer_finish(&cell);
     }
     table_write(&table, out);
     table_finish(&table);
-    if (json_type(json_member(list, "nextCursor")) == JSON_STRING) {
-        buffer_append(out, STR("\nThere are older ones: --cursor "));
-        tasks_append_member(out, list, "nextCursor");
-        buffer_append_char(out, '\n');
-    }
 }
 
 static void append_json(struct buffer *out, const char *label, struct str task, const char *member)
@@ -153,6 +222,17 @@ static bool is_decision(struct str task)
            json_type(json_member(task, "executeBy")) != JSON_STRING;
 }
 
+static void append_state(struct buffer *out, struct str task)
+{
+    struct buffer state;
+    buffer_init(&state);
+    tasks_append_member(&state, task, "state");
+    const char *colour = colour_of_state(buffer_str(&state));
+    buffer_append_format(out, "%s%.*s%s", colour, STR_ARGS(buffer_str(&state)),
+                         *colour ? colour_end() : "");
+    buffer_finish(&state);
+}
+
 void tasks_append_change(struct buffer *out, struct str task)
 {
     struct buffer by, tool;
@@ -161,7 +241,7 @@ void tasks_append_change(struct buffer *out, struct str task)
     read_short(&tool, task, "tool");
     tasks_append_member(out, task, "id");
     buffer_append(out, STR("  "));
-    tasks_append_member(out, task, "state");
+    append_state(out, task);
     buffer_append(out, STR("  "));
     terminal_append_text(out, buffer_str(&tool));
     buffer_finish(&tool);
@@ -171,4 +251,44 @@ void tasks_append_change(struct buffer *out, struct str task)
                              STR_ARGS(buffer_str(&by)));
     buffer_finish(&by);
     buffer_append_char(out, '\n');
+}
+
+/* A failure says why in statusMessage, a refusal in the operator's reason. */
+static void append_cause(struct buffer *out, struct str task)
+{
+    struct buffer cause;
+    buffer_init(&cause);
+    tasks_append_member(&cause, task, "reason");
+    if (cause.length == 0 || json_string_equals(json_member(task, "state"), STR("failed"))) {
+        buffer_clear(&cause);
+        read_short(&cause, task, "statusMessage");
+    }
+    if (cause.length > 0) {
+        buffer_append(out, STR(": "));
+        terminal_append_text(out, buffer_str(&cause));
+    }
+    buffer_finish(&cause);
+}
+
+void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms)
+{
+    char time[CLOCK_TEXT_BYTES];
+    struct buffer caller, line;
+    buffer_init(&caller);
+    buffer_init(&line);
+    clock_format(now_ms, time);
+    buffer_append_format(out, "%s%.19sZ%s  ", colour_dim(), time, colour_end());
+    tasks_append_change(&line, task);
+    if (line.length > 0)
+        line.length--; /* its end */
+    buffer_append(out, buffer_str(&line));
+    read_short(&caller, task, "principal");
+    if (caller.length > 0) {
+        buffer_append(out, STR("  for "));
+        terminal_append_text(out, buffer_str(&caller));
+    }
+    append_cause(out, task);
+    buffer_append_char(out, '\n');
+    buffer_finish(&line);
+    buffer_finish(&caller);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/sse.h"
@@ -41,7 +42,7 @@ static void print_event(struct watch *watch, struct str raw)
             terminal_append_json(&text, task);
             buffer_append_char(&text, '\n');
         } else {
-            tasks_append_change(&text, task);
+            tasks_append_event(&text, task, clock_now_ms());
         }
         watch->output_failed = !terminal_write(&text);
     }

@@ -10,6 +10,8 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
+#include "colour.h"
+
 void terminal_append_text(struct buffer *out, struct str text)
 {
     struct buffer quoted;
@@ -172,7 +174,8 @@ bool terminal_write(const struct buffer *text)
 /* ---- tables ---- */
 
 #define COLUMN_GAP 2
-#define INDENT 1 /* of the second line of a row and those behind it */
+#define SHRUNK_MIN 8 /* of a column that is cut */
+#define INDENT 1     /* of the second line of a row and those behind it */
 
 static size_t width_of_terminal(void)
 {
@@ -182,7 +185,7 @@ static size_t width_of_terminal(void)
 
 void table_init(struct table *table, size_t columns, const char *const *headings)
 {
-    *table = (struct table){NULL, columns, 0, width_of_terminal()};
+    *table = (struct table){.columns = columns, .room = width_of_terminal()};
     for (size_t i = 0; i < columns; i++)
         table_add(table, str_from(headings[i]));
 }
@@ -208,6 +211,27 @@ struct place {
     size_t line, start, width;
 };
 
+/* Takes from the widest of the columns that may shrink, until a row fits or nothing is left to
+ * take. */
+static void shrink(const struct table *table, struct place *places)
+{
+    size_t total = COLUMN_GAP * (table->columns - 1);
+    for (size_t i = 0; i < table->columns; i++)
+        total += places[i].width;
+    while (total > table->room) {
+        struct place *widest = NULL;
+        for (size_t i = 0; i < table->columns; i++) {
+            bool may = (table->may_shrink & 1u << i) && places[i].width > SHRUNK_MIN;
+            if (may && (!widest || places[i].width > widest->width))
+                widest = &places[i];
+        }
+        if (!widest)
+            return;
+        widest->width--;
+        total--;
+    }
+}
+
 static struct place *lay_out(const struct table *table)
 {
     struct place *places = memory_alloc_array(table->columns, sizeof *places);
@@ -216,6 +240,8 @@ static struct place *lay_out(const struct table *table)
         if (width > places[i % table->columns].width)
             places[i % table->columns].width = width;
     }
+    if (table->room > 0)
+        shrink(table, places);
     for (size_t i = 1; i < table->columns; i++) {
         places[i].line = places[i - 1].line;
         places[i].start = places[i - 1].start + places[i - 1].width + COLUMN_GAP;
@@ -227,12 +253,29 @@ static struct place *lay_out(const struct table *table)
     return places;
 }
 
+/* What of a cell fits into so many columns; with "…" for the rest. Returns the columns it takes. */
+static size_t append_cell(struct buffer *out, const struct buffer *cell, size_t room)
+{
+    size_t width = width_of(cell), length = cell->length;
+    bool is_cut = width > room;
+    for (; width > room - (is_cut && room > 0); width--) {
+        do
+            length--;
+        while (((unsigned char)cell->bytes[length] & 0xC0) == 0x80);
+    }
+    buffer_append(out, str_slice(cell->bytes, length));
+    if (is_cut)
+        buffer_append(out, STR("…"));
+    return width + is_cut;
+}
+
 /* A line of a row without anything in it is left out, and no line ends in spaces. */
-static void write_row(const struct buffer *cells, const struct place *places, size_t columns,
+static void write_row(const struct table *table, size_t row, const struct place *places,
                       struct buffer *out)
 {
+    const struct buffer *cells = &table->cells[row * table->columns];
     size_t line = 0, at = 0;
-    for (size_t i = 0; i < columns; i++) {
+    for (size_t i = 0; i < table->columns; i++) {
         if (cells[i].length == 0)
             continue;
         if (places[i].line != line) {
@@ -240,9 +283,10 @@ static void write_row(const struct buffer *cells, const struct place *places, si
             line = places[i].line;
             at = 0;
         }
-        buffer_append_format(out, "%*s", (int)(places[i].start - at), "");
-        buffer_append(out, buffer_str(&cells[i]));
-        at = places[i].start + width_of(&cells[i]);
+        const char *colour = table->paint ? table->paint(row, i, buffer_str(&cells[i])) : "";
+        buffer_append_format(out, "%*s%s", (int)(places[i].start - at), "", colour);
+        at = places[i].start + append_cell(out, &cells[i], places[i].width);
+        buffer_append_text(out, *colour ? colour_end() : "");
     }
     buffer_append_char(out, '\n');
 }
@@ -250,8 +294,8 @@ static void write_row(const struct buffer *cells, const struct place *places, si
 void table_write(const struct table *table, struct buffer *out)
 {
     struct place *places = lay_out(table);
-    for (size_t i = 0; i < table->count; i += table->columns)
-        write_row(&table->cells[i], places, table->columns, out);
+    for (size_t i = 0; i * table->columns < table->count; i++)
+        write_row(table, i, places, out);
     free(places);
 }
 

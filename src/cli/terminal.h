@@ -17,11 +17,15 @@ void terminal_append_pretty(struct buffer *out, struct str json, struct str hidd
 bool terminal_write(const struct buffer *text);
 
 /* A table: rows of cells, columns as wide as their widest cell. A row that is wider than the
- * terminal goes on in indented lines, from the same column in each row. */
+ * terminal goes on in indented lines, from the same column in each row, unless it fits when
+ * columns that `may_shrink` are cut. */
 struct table {
     struct buffer *cells; /* row by row; the first row is the heading */
     size_t columns, count;
-    size_t room; /* columns of the terminal; 0: it is none, and there is room for all */
+    size_t room;         /* columns of the terminal; 0: it is none, and there is room for all */
+    unsigned may_shrink; /* bits of columns */
+    /* The control sequence before a cell, colour_end() behind it; or NULL. */
+    const char *(*paint)(size_t row, size_t column, struct str cell);
 };
 void table_init(struct table *table, size_t columns, const char *const *headings);
 void table_add(struct table *table, struct str text); /* made safe */

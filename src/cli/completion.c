@@ -1,0 +1,92 @@
+/* taskgate completion: scripts that ask the program itself what comes next (OPTIONS_COMPLETE), so
+ * that they know every command and option that it has. */
+#include "taskgate/cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+static const char bash[] =
+    "# Completion for taskgate: source <(taskgate completion bash)\n"
+    "_taskgate() {\n"
+    "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+    "    local name value\n"
+    "    COMPREPLY=()\n"
+    "    while IFS='|' read -r name value _; do\n"
+    "        if [ -n \"$value\" ] && { [ -z \"$name\" ] || [ \"$name\" = \"$previous\" ]; }; then\n"
+    "            [ -z \"$name\" ] || COMPREPLY=()\n"
+    "            case $value in\n"
+    "            FILE) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$current\") "
+    ";;\n"
+    "            DIR) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- \"$current\") ;;\n"
+    "            esac\n"
+    "            [ -z \"$name\" ] || return 0\n"
+    "        elif [ -n \"$name\" ] && [[ $name == \"$current\"* ]]; then\n"
+    "            COMPREPLY+=(\"$name\")\n"
+    "        fi\n"
+    "    done < <(\"${COMP_WORDS[0]}\" \"${COMP_WORDS[@]:1:COMP_CWORD-1}\" --complete "
+    "2>/dev/null)\n"
+    "}\n"
+    "complete -o filenames -F _taskgate taskgate\n";
+
+static const char zsh[] = "#compdef taskgate\n"
+                          "# Completion for taskgate: source <(taskgate completion zsh), or as the "
+                          "file _taskgate in $fpath\n"
+                          "_taskgate() {\n"
+                          "    local line name value help\n"
+                          "    local -a found\n"
+                          "    local previous=${words[CURRENT-1]}\n"
+                          "    for line in ${(f)\"$(\"${words[1]}\" \"${(@)words[2,CURRENT-1]}\" "
+                          "--complete 2>/dev/null)\"}; do\n"
+                          "        name=${line%%'|'*}\n"
+                          "        value=${${line#*'|'}%%'|'*}\n"
+                          "        help=${line#*'|'*'|'}\n"
+                          "        if [[ -n $value && ( -z $name || $name == $previous ) ]]; then\n"
+                          "            case $value in\n"
+                          "            FILE) _files ;;\n"
+                          "            DIR) _files -/ ;;\n"
+                          "            esac\n"
+                          "            [[ -n $name ]] && return 0\n"
+                          "        elif [[ -n $name ]]; then\n"
+                          "            found+=(\"${name//:/\\\\:}:$help\")\n"
+                          "        fi\n"
+                          "    done\n"
+                          "    _describe taskgate found\n"
+                          "}\n"
+                          "if [[ $funcstack[1] == _taskgate ]]; then\n"
+                          "    _taskgate \"$@\"\n"
+                          "else\n"
+                          "    compdef _taskgate taskgate\n"
+                          "fi\n";
+
+static const struct {
+    const char *shell, *script;
+} scripts[] = {{"bash", bash}, {"zsh", zsh}};
+
+int cli_completion(int argc, char **argv)
+{
+    const char *shell = NULL;
+    const struct command command = {
+        .usage = "taskgate completion bash|zsh",
+        .synopsis = "Prints the script that completes commands and options in this shell, as in\n"
+                    "source <(taskgate completion bash).",
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_name = "SHELL",
+    };
+    switch (options_read(&command, argc, argv, &shell)) {
+    case OPTIONS_HELPED:
+        return CLI_DONE;
+    case OPTIONS_WRONG:
+        return CLI_USAGE;
+    case OPTIONS_READ:
+        break;
+    }
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        if (strcmp(shell, scripts[i].shell) == 0)
+            return fputs(scripts[i].script, stdout) < 0 ? CLI_FAILURE : CLI_DONE;
+    }
+    return options_complain("there is no completion for %s; there is one for bash and one for zsh",
+                            shell);
+}
