@@ -23,11 +23,23 @@ static bool has_just_left_pending(const struct task *task)
     }
 }
 
+/* How long a human took, by what was said. */
+static void count_decision(const struct task *task)
+{
+    bool is_decision = task->state == TASK_APPROVED || task->state == TASK_REJECTED;
+    if (is_decision)
+        metrics_observe(
+            METRIC_DECISION_SECONDS, (double)(task->decided_ms - task->created_ms) / 1000,
+            METRIC_LABELS(str_from(task->workflow),
+                          task->state == TASK_APPROVED ? STR("approve") : STR("reject")));
+}
+
 static void count_approval(const struct task *task, bool created)
 {
     if (created) {
         metrics_count(METRIC_APPROVAL_REQUESTS, CHANNEL, STR("pending"));
     } else if (has_just_left_pending(task)) {
+        count_decision(task);
         struct str outcome = str_from(task_state_name(task->state));
         metrics_count(METRIC_APPROVAL_REQUESTS, CHANNEL, outcome);
         metrics_observe(METRIC_APPROVAL_WAIT, (double)(task->updated_ms - task->created_ms) / 1000,

@@ -56,6 +56,8 @@ STATEMENT_ROW(TASK_PURGE,
 STATEMENT_ROW(TASK_LIMITED,
     "SELECT owner, count(*), sum(state = 0) FROM task WHERE state IN (0, 1)"
     " OR (state = 2 AND (accelerated OR promoted)) GROUP BY owner")
+STATEMENT_ROW(TASK_OLDEST,
+    "SELECT workflow, min(created_ms) FROM task WHERE state = 0 GROUP BY workflow")
 STATEMENT_ROW(PAGE_COUNT, "PRAGMA page_count")
 STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
 STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")

@@ -61,6 +61,21 @@ static bool find_next_deadline(struct batch *batch, int64_t *deadline_ms)
     return read;
 }
 
+/* A gauge, for an alarm: the number of waiting tasks says nothing of a busy queue. */
+static bool measure_oldest(struct batch *batch)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_OLDEST);
+    int code;
+    metrics_reset(METRIC_TASKS_OLDEST_PENDING);
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t waited_ms = batch->now_ms - sqlite3_column_int64(row, 1);
+        metrics_set(METRIC_TASKS_OLDEST_PENDING, (double)waited_ms / 1000,
+                    METRIC_LABELS(database_column_bytes(row, 0)));
+    }
+    database_release(row);
+    return code == SQLITE_DONE;
+}
+
 static bool run_sweep(struct batch *batch, struct operation *operation)
 {
     (void)operation;
@@ -74,7 +89,7 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
                 run_with_time(batch, STATEMENT_SESSION_PURGE, before_ms) &&
                 run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms) &&
                 run_with_time(batch, STATEMENT_SIGN_IN_PURGE, batch->now_ms) &&
-                audit_purge(batch) && audit_anchor(batch);
+                audit_purge(batch) && audit_anchor(batch) && measure_oldest(batch);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;
     else

@@ -334,6 +334,25 @@ test('metrics count what happens', async (t) => {
   assert.equal(sample(samples, 'thoughtgate_tasks_pending'), 1);
 });
 
+test('metrics say how long the oldest undecided task waits, and how long decisions took, by workflow', async (t) => {
+  const { admin, connect } = await stage(t, { rules: [{ match: 'delete_*', action: 'approve', approval: 'a' }, { match: 'read', action: 'approve', approval: 'b' }], approval: { a: { timeout: '10m' }, b: { timeout: '10m' } } });
+  const client = await connect();
+  const value = async (name) => {
+    const { text } = await admin.get('/metrics');
+    const line = text.split('\n').find((each) => each.startsWith(`${name} `));
+    return line && Number(line.split(' ')[1]);
+  };
+  const { taskId } = await client.createTask('delete_user');
+  const created = Date.now();
+  await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) > 0, 'the age of the task', 60_000);
+  assert.ok((await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) <= (Date.now() - created) / 1000 + 1);
+  assert.equal(await value('thoughtgate_tasks_oldest_pending_seconds{workflow="b"}'), undefined);
+  await admin.reject(taskId, 'no');
+  assert.equal(await value('thoughtgate_decision_seconds_count{workflow="a",verb="reject"}'), 1);
+  assert.ok((await value('thoughtgate_decision_seconds_sum{workflow="a",verb="reject"}')) > 0);
+  await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) === undefined, 'nothing waits any more', 60_000);
+});
+
 test('the page at / needs no token, holds no data, and has a strict policy', async (t) => {
   const { admin, connect } = await stage(t);
   await (await connect()).createTask('delete_user', { secretish: 'needle-in-page' });

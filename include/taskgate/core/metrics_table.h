@@ -40,6 +40,7 @@ METRIC_ROW(PSEUDO_CLIENTS, GAUGE, "pseudo_clients", "", "Clients without tasks f
 METRIC_ROW(TLS_HANDSHAKES, COUNTER, "tls_handshakes_total", "port,outcome", "TLS handshakes of each port (proxy, admin), by outcome: full, resumed, or the kind of failure: plain_http, version, certificate, refused (by the client), timeout, left, failed.")
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport. Of each source the last complete list counts.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
+METRIC_ROW(TASKS_OLDEST_PENDING, GAUGE, "tasks_oldest_pending_seconds", "workflow", "How long the oldest undecided task of a workflow has waited; without one, no value. Looked at every ten seconds.")
 METRIC_ROW(STORE_BYTES, GAUGE, "store_bytes", "", "Bytes in use in the store, of `limits.store_bytes`. Looked at every ten seconds.")
 METRIC_ROW(CEDAR_POLICIES_LOADED, GAUGE, "cedar_policies_loaded", "", "Cedar policies in force.")
 METRIC_ROW(CONNECTIONS_ACTIVE, GAUGE, "connections_active", "transport", "Open client connections.")
@@ -53,5 +54,6 @@ METRIC_ROW(REQUEST_DURATION, HISTOGRAM, "request_duration_ms", "method,tool_name
 METRIC_ROW(CEDAR_EVALUATION_DURATION, HISTOGRAM, "cedar_evaluation_duration_ms", "decision", "Milliseconds of a decision by Cedar policies.", BUCKETS_CEDAR_MS)
 METRIC_ROW(UPSTREAM_DURATION, HISTOGRAM, "upstream_duration_ms", "target", "Milliseconds of calls to upstream.", BUCKETS_UPSTREAM_MS)
 METRIC_ROW(APPROVAL_WAIT, HISTOGRAM, "approval_wait_duration_s", "channel,outcome", "Seconds from creation to decision.", BUCKETS_WAIT_S)
+METRIC_ROW(DECISION_SECONDS, HISTOGRAM, "decision_seconds", "workflow,verb", "Seconds from the creation of a task to its decision by a human.", BUCKETS_WAIT_S)
 METRIC_ROW(REQUEST_PAYLOAD, HISTOGRAM, "request_payload_size_bytes", "direction,method", "Size of request bodies.", BUCKETS_BYTES)
 /* clang-format on */
