@@ -15,6 +15,7 @@
 
 #define MAX_UNDER_WAY 100
 #define UNSAID_MS 60000 /* how long a token without expires_in is kept */
+#define REFUSED_MS 5000 /* how long a refusal is remembered */
 
 struct exchange {
     struct fetcher *fetcher;
@@ -22,6 +23,8 @@ struct exchange {
     const struct exchange_settings *settings;
     size_t capacity, under_way;
     struct map *trades; /* by digest */
+    struct list again;  /* waits that are told a remembered refusal in the next round */
+    struct loop_timer tell_again;
 };
 
 /* A token that was traded, or is being traded. */
@@ -31,13 +34,15 @@ struct trade {
     struct fetch *fetch; /* NULL when it is over */
     struct list waits;
     int64_t until_ms; /* of the token that is traded; then of the one that it was traded for */
-    char *token;      /* NULL: none yet */
+    char *token;      /* NULL: none yet, or it was refused: */
+    enum exchange_result refusal; /* EXCHANGE_DONE: it was not */
 };
 
 struct exchange_wait {
     struct list node;
     exchange_callback callback;
     void *context;
+    enum exchange_result result; /* that it is told */
 };
 
 static struct str key_of(const struct token_digest *digest)
@@ -45,11 +50,25 @@ static struct str key_of(const struct token_digest *digest)
     return str_slice((const char *)digest->bytes, sizeof digest->bytes);
 }
 
+static void on_tell_again(void *context);
+
+static void free_waits(struct list *waits)
+{
+    LIST_FOR_EACH_SAFE (node, next, waits)
+        free(LIST_ENTRY(node, struct exchange_wait, node));
+}
+
 struct exchange *exchange_create(struct fetcher *fetcher, struct loop *loop,
                                  const struct exchange_settings *settings, size_t capacity)
 {
     struct exchange *exchange = memory_alloc(sizeof(*exchange));
-    *exchange = (struct exchange){fetcher, loop, settings, capacity, 0, map_create()};
+    exchange->fetcher = fetcher;
+    exchange->loop = loop;
+    exchange->settings = settings;
+    exchange->capacity = capacity;
+    exchange->trades = map_create();
+    list_init(&exchange->again);
+    loop_timer_init(&exchange->tell_again, loop, on_tell_again, exchange);
     return exchange;
 }
 
@@ -57,8 +76,7 @@ static void trade_free(void *value)
 {
     struct trade *trade = value;
     fetch_cancel(trade->fetch);
-    LIST_FOR_EACH_SAFE (node, next, &trade->waits)
-        free(LIST_ENTRY(node, struct exchange_wait, node));
+    free_waits(&trade->waits);
     free(trade->token);
     free(trade);
 }
@@ -68,6 +86,8 @@ void exchange_destroy(struct exchange *exchange)
     if (!exchange)
         return;
     map_destroy(exchange->trades, trade_free);
+    loop_timer_stop(&exchange->tell_again);
+    free_waits(&exchange->again);
     free(exchange);
 }
 
@@ -106,7 +126,7 @@ static void make_room(struct exchange *exchange, int64_t now_ms)
         return;
     for (size_t at = 0; map_next(exchange->trades, &at, &key, &value);) {
         struct trade *trade = value;
-        if (trade->token && (!first || trade->until_ms < first->until_ms))
+        if (!trade->fetch && (!first || trade->until_ms < first->until_ms))
             first = trade;
         if (first && first->until_ms <= now_ms)
             break;
@@ -179,6 +199,27 @@ static enum exchange_result judge(struct trade *trade, const struct fetch_answer
     return is_refused ? refusal_of(answer->status, code) : EXCHANGE_UNAVAILABLE;
 }
 
+/* The waits, one by one. A callback may ask anew, or end the exchange. */
+static void tell(struct list *waits, struct str token)
+{
+    LIST_FOR_EACH_SAFE (node, next, waits) {
+        struct exchange_wait *wait = LIST_ENTRY(node, struct exchange_wait, node);
+        list_remove(node);
+        if (wait->callback)
+            wait->callback(wait->context, wait->result, token);
+        free(wait);
+    }
+}
+
+/* A client that repeats its request does not make the gateway repeat its own. */
+static void remember_refusal(struct trade *trade, enum exchange_result result)
+{
+    int64_t until_ms = clock_now_ms() + REFUSED_MS;
+    trade->refusal = result;
+    if (until_ms < trade->until_ms)
+        trade->until_ms = until_ms;
+}
+
 static void on_answer(void *context, const struct fetch_answer *answer)
 {
     struct trade *trade = context;
@@ -187,22 +228,32 @@ static void on_answer(void *context, const struct fetch_answer *answer)
     trade->exchange->under_way--;
     enum exchange_result result = judge(trade, answer);
     char *token = memory_copy_text(trade->token);
-    /* A callback may ask anew, or end the exchange. */
     list_init(&waits);
     LIST_FOR_EACH_SAFE (node, next, &trade->waits) {
+        LIST_ENTRY(node, struct exchange_wait, node)->result = result;
         list_remove(node);
         list_append(&waits, node);
     }
-    if (result != EXCHANGE_DONE)
+    if (result == EXCHANGE_REFUSED || result == EXCHANGE_FORBIDDEN)
+        remember_refusal(trade, result);
+    else if (result != EXCHANGE_DONE)
         forget(trade);
-    LIST_FOR_EACH_SAFE (node, next, &waits) {
-        struct exchange_wait *wait = LIST_ENTRY(node, struct exchange_wait, node);
-        list_remove(node);
-        if (wait->callback)
-            wait->callback(wait->context, result, str_from(token));
-        free(wait);
-    }
+    tell(&waits, str_from(token));
     free(token);
+}
+
+/* ---- a refusal that is remembered ---- */
+
+static void on_tell_again(void *context)
+{
+    struct exchange *exchange = context;
+    struct list waits;
+    list_init(&waits);
+    LIST_FOR_EACH_SAFE (node, next, &exchange->again) {
+        list_remove(node);
+        list_append(&waits, node);
+    }
+    tell(&waits, STR_EMPTY);
 }
 
 /* ---- the request ---- */
@@ -226,11 +277,27 @@ static void start(struct trade *trade, struct str token)
                    sizeof parameters / sizeof *parameters, trade->exchange->loop, on_answer, trade);
 }
 
+static struct exchange_wait *add_wait(struct list *waits, enum exchange_result result,
+                                      exchange_callback callback, void *context)
+{
+    struct exchange_wait *wait = memory_alloc(sizeof(*wait));
+    wait->callback = callback;
+    wait->context = context;
+    wait->result = result;
+    list_append(waits, &wait->node);
+    return wait;
+}
+
 struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token_digest *digest,
                                    struct str token, int64_t until_ms, exchange_callback callback,
                                    void *context)
 {
     struct trade *trade = map_get(exchange->trades, key_of(digest));
+    int64_t now_ms = clock_now_ms();
+    if (trade && !trade->fetch && trade->refusal != EXCHANGE_DONE && now_ms < trade->until_ms) {
+        loop_timer_start(&exchange->tell_again, 0);
+        return add_wait(&exchange->again, trade->refusal, callback, context);
+    }
     if (trade && !trade->fetch) {
         forget(trade);
         trade = NULL;
@@ -238,7 +305,7 @@ struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token
     if (!trade) {
         if (exchange->under_way >= MAX_UNDER_WAY)
             return NULL;
-        make_room(exchange, clock_now_ms());
+        make_room(exchange, now_ms);
         trade = memory_alloc(sizeof(*trade));
         trade->exchange = exchange;
         trade->digest = *digest;
@@ -247,11 +314,7 @@ struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token
         map_put(exchange->trades, key_of(digest), trade);
         start(trade, token);
     }
-    struct exchange_wait *wait = memory_alloc(sizeof(*wait));
-    wait->callback = callback;
-    wait->context = context;
-    list_append(&trade->waits, &wait->node);
-    return wait;
+    return add_wait(&trade->waits, EXCHANGE_UNAVAILABLE, callback, context);
 }
 
 void exchange_wait_cancel(struct exchange_wait *wait)

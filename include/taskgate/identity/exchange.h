@@ -42,9 +42,10 @@ struct str exchange_find(struct exchange *exchange, const struct token_digest *d
                          int64_t now_ms);
 /* The token that is known for this one is no good any more. */
 void exchange_forget(struct exchange *exchange, const struct token_digest *digest);
-/* Asks for it; requests for one token share one answer. `until_ms` is the end of `token` (wall
- * clock). The callback comes once, never from inside. NULL, with no callback, when too many tokens
- * are being traded. */
+/* Asks for it; requests for one token share one answer. A refusal (EXCHANGE_REFUSED and
+ * EXCHANGE_FORBIDDEN) is remembered for 5 seconds, and told without asking anew. `until_ms` is the
+ * end of `token` (wall clock). The callback comes once, never from inside. NULL, with no callback,
+ * when too many tokens are being traded. */
 struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token_digest *digest,
                                    struct str token, int64_t until_ms, exchange_callback callback,
                                    void *context);

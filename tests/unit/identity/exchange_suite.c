@@ -142,9 +142,34 @@ START_TEST(other_answers_trade_nothing)
     ck_assert_int_eq(outcome.result, answers[_i].result);
     ck_assert_str_eq(outcome.token, "");
     ck_assert(is_known("a.b.c", clock_now_ms(), ""));
+    /* A refusal is remembered, an outage is not. */
+    bool is_refused = answers[_i].result != EXCHANGE_UNAVAILABLE;
+    outcome.result = EXCHANGE_DONE;
     ask("a.b.c", clock_now_ms() + 50000, &outcome);
+    ck_assert_int_eq(outcome.count, 1); /* never from inside */
+    until(&site, outcome.count == 2);
+    ck_assert_int_eq(outcome.result, answers[_i].result);
+    ck_assert_int_eq(page->asked, is_refused ? 1 : 2);
+}
+END_TEST
+
+START_TEST(a_refusal_is_remembered_for_its_token_alone_and_not_for_long)
+{
+    struct outcome outcome = {0}, left = {0};
+    struct page *page = site_page(&site, "/token", 400, STR("{\"error\":\"invalid_grant\"}"));
+    ask("a.b.c", clock_now_ms() + 300, &outcome); /* not longer than the token */
+    until(&site, outcome.count == 1);
+    exchange_wait_cancel(ask("a.b.c", clock_now_ms() + 300, &left));
+    ask("a.b.d", clock_now_ms() + 50000, &outcome);
     until(&site, outcome.count == 2);
     ck_assert_int_eq(page->asked, 2);
+    ck_assert_int_eq(left.count, 0);
+    int64_t end_ms = clock_now_ms() + 300;
+    until(&site, clock_now_ms() > end_ms);
+    ask("a.b.c", clock_now_ms() + 50000, &outcome);
+    until(&site, outcome.count == 3);
+    ck_assert_int_eq(page->asked, 3);
+    ask("a.b.c", clock_now_ms() + 50000, &outcome); /* it ends with a wait of this */
 }
 END_TEST
 
@@ -232,6 +257,7 @@ Suite *exchange_suite(void)
     tcase_add_test(tests, the_token_that_was_traded_bounds_the_other);
     tcase_add_loop_test(tests, other_answers_trade_nothing, 0,
                         (int)(sizeof answers / sizeof *answers));
+    tcase_add_test(tests, a_refusal_is_remembered_for_its_token_alone_and_not_for_long);
     tcase_add_test(tests, no_more_are_kept_than_there_is_room_for);
     tcase_add_test(tests, one_who_left_is_not_told);
     tcase_add_test(tests, an_endpoint_that_says_nothing_does_not_pile_up_requests);
