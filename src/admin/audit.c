@@ -24,7 +24,8 @@ static void write_start(struct buffer *body, const struct store_audit_page *page
     buffer_append_char(body, '}');
 }
 
-static void write_page(struct buffer *body, const struct store_audit_page *page)
+static void write_page(struct buffer *body, const struct store_audit_page *page,
+                       bool with_arguments)
 {
     buffer_append_text(body, "{\"entries\":[");
     buffer_append(body, str_slice(page->rows, page->rows_length));
@@ -35,6 +36,8 @@ static void write_page(struct buffer *body, const struct store_audit_page *page)
         buffer_append_text(body, "null");
     buffer_append_text(body, ",\"start\":");
     write_start(body, page);
+    if (with_arguments)
+        buffer_append_format(body, ",\"arguments\":{%s}", page->kept ? page->kept : "");
     buffer_append_char(body, '}');
 }
 
@@ -45,7 +48,7 @@ static void answer_page(void *context, const struct store_reply *reply)
     if (exchange && reply->status == STORE_OK) {
         struct buffer body;
         buffer_init(&body);
-        write_page(&body, reply->audit_page);
+        write_page(&body, reply->audit_page, pending->with_arguments);
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
     } else if (exchange) {
@@ -56,6 +59,7 @@ static void answer_page(void *context, const struct store_reply *reply)
 
 struct page_query {
     uint64_t after, limit;
+    bool with_arguments;
 };
 
 static bool read_number(struct str text, const char *name, uint64_t most, uint64_t *number,
@@ -74,7 +78,13 @@ static bool read_parameter(struct page_query *query, struct str key, struct str 
     if (str_equal(key, STR("limit")))
         return read_number(value, "limit", LIMIT_MAX, &query->limit, error) &&
                (query->limit > 0 || error_set(error, "limit is at least 1"));
-    return error_set(error, "\"%.*s\" is not a parameter here; there are after and limit",
+    if (str_equal(key, STR("arguments"))) {
+        query->with_arguments = str_equal(value, STR("true"));
+        return query->with_arguments || str_equal(value, STR("false")) ||
+               error_set(error, "arguments is neither true nor false");
+    }
+    return error_set(error,
+                     "\"%.*s\" is not a parameter here; there are after, limit and arguments",
                      STR_ARGS(key));
 }
 
@@ -100,6 +110,8 @@ void audit_list(const struct request *request)
         return;
     }
     struct pending_reply *pending = pending_reply_create(request);
+    pending->with_arguments = query.with_arguments;
     store_audit_page(request->admin->store, (int64_t)query.after, (size_t)query.limit,
+                     query.with_arguments,
                      (struct store_call){request->admin->loop, answer_page, pending});
 }

@@ -14,12 +14,13 @@
 
 /* Counts and logs a refusal of credentials that were shown. */
 static void note(const struct request *request, const char *via, const char *reason,
-                 const char *detail)
+                 const char *detail, const char *person)
 {
     struct str client = request->exchange ? http_peer(request->exchange) : STR_EMPTY;
     refusals_note(
-        request->admin->refusals,
-        &(struct refusal){.via = via, .reason = reason, .detail = detail, .client = client});
+        request->admin,
+        &(struct refusal){
+            .via = via, .reason = reason, .detail = detail, .person = person, .client = client});
 }
 
 static void refuse(authentication_callback callback, void *context, enum reply_error error,
@@ -49,7 +50,7 @@ static void accept(const struct request *request, authentication_callback callba
         callback(context, &(struct authentication){who, 0, NULL});
         return;
     }
-    note(request, operator_via_name(who), "no_role", who->person);
+    note(request, operator_via_name(who), "no_role", NULL, who->person);
     operator_unref(who);
     refuse(callback, context, REPLY_FORBIDDEN,
            is_by_certificate ? "your entry in admin.people has no roles"
@@ -69,7 +70,7 @@ static void find_by_certificate(const struct request *request, authentication_ca
         return;
     }
     if (subject.bytes)
-        note(request, "certificate", "unknown", subject.bytes);
+        note(request, "certificate", "unknown", subject.bytes, NULL);
     refuse_stranger(callback, context);
 }
 
@@ -95,7 +96,7 @@ static void on_identity(void *context, const struct provider_answer *found)
         accept(check->request, check->callback, check->context, who);
     } else {
         const char *reason = is_down ? "unavailable" : found->reason ? found->reason : "issuer";
-        note(check->request, "oidc", reason, found->detail);
+        note(check->request, "oidc", reason, found->detail, NULL);
         if (is_down)
             refuse(check->callback, check->context, REPLY_UNAVAILABLE,
                    "the issuer cannot be asked for its keys; see the log");
@@ -122,7 +123,7 @@ static void find_by_token(const struct request *request, struct str token,
         provider_check_token(request->admin->provider, request->snapshot, token, on_identity,
                              check);
     } else {
-        note(request, "token", "unknown", NULL);
+        note(request, "token", "unknown", NULL, NULL);
         refuse_token(callback, context);
     }
 }
@@ -150,7 +151,7 @@ static void on_session(void *context, enum session_result result, struct operato
     } else if (lookup.holder) {
         accept(lookup.request, lookup.callback, lookup.context, lookup.holder);
     } else {
-        note(lookup.request, "session", "over", NULL);
+        note(lookup.request, "session", "over", NULL, NULL);
         refuse(lookup.callback, lookup.context, REPLY_UNAUTHORIZED,
                "the session is over; sign in again");
     }
@@ -194,7 +195,7 @@ void authentication_find(const struct request *request, authentication_callback 
     } else if (headers == 0) {
         find_by_certificate(request, callback, context);
     } else {
-        note(request, "token", headers > 1 ? "several" : "scheme", NULL);
+        note(request, "token", headers > 1 ? "several" : "scheme", NULL, NULL);
         refuse_token(callback, context);
     }
 }

@@ -16,6 +16,7 @@ struct pending_reply {
     struct operator_identity *who;
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
+    bool with_arguments;             /* of audit.c */
 };
 #define PENDING_REPLY_MAGIC 0x70e4d9a1
 

@@ -11,13 +11,16 @@
 
 /* Anybody who reaches the port can be refused: that must not fill the log. */
 #define TELL_EVERY_MS 10000
+/* Nor the store, whose trail is kept for long. */
+#define RECORD_EVERY_MS 60000
 /* More than there are kinds: of the rest, each is told. */
 #define KINDS_MAX 64
 
 struct kind {
     const char *via, *reason;
-    int64_t told_ms; /* monotonic */
-    int64_t left_out;
+    int64_t told_ms, recorded_ms; /* monotonic; 0: never */
+    int64_t left_out;             /* of the log since then, */
+    int64_t unrecorded;           /* and of the trail */
 };
 
 struct refusals {
@@ -64,10 +67,41 @@ static void tell(const struct refusal *refusal, int64_t left_out)
              LOG_NUMBER("others_since_the_last_line", left_out));
 }
 
-void refusals_note(struct refusals *refusals, const struct refusal *refusal)
+/* A cookie whose session is over is no attack: every browser has one each day. */
+static bool belongs_in_trail(const struct admin *admin, const struct refusal *refusal)
 {
-    struct kind *kind = find_kind(refusals, refusal);
+    return !admin->closed && !are_equal(refusal->via, "session");
+}
+
+static void record(struct admin *admin, struct kind *kind, const struct refusal *refusal,
+                   int64_t now_ms)
+{
+    if (kind->recorded_ms != 0 && now_ms - kind->recorded_ms < RECORD_EVERY_MS) {
+        kind->unrecorded++;
+        return;
+    }
+    char *reason = kind->unrecorded == 0
+                       ? memory_copy_text(refusal->reason)
+                       : memory_format("%s (and %lld more since the last row)", refusal->reason,
+                                       (long long)kind->unrecorded);
+    const struct store_audit_note note = {
+        .event = refusal->via ? "operator_refused" : "sign_in_refused",
+        .person = refusal->person,
+        .via = refusal->via ? refusal->via : "oidc",
+        .reason = reason,
+    };
+    store_audit_note(admin->store, &note, (struct store_call){admin->loop, NULL, NULL});
+    kind->recorded_ms = now_ms;
+    kind->unrecorded = 0;
+    free(reason);
+}
+
+void refusals_note(struct admin *admin, const struct refusal *refusal)
+{
+    struct kind *kind = find_kind(admin->refusals, refusal);
     int64_t now_ms = clock_monotonic_ms();
+    if (kind && belongs_in_trail(admin, refusal))
+        record(admin, kind, refusal, now_ms);
     if (refusal->via)
         metrics_count(METRIC_OPERATORS_REFUSED, str_from(refusal->via), str_from(refusal->reason));
     else

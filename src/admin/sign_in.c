@@ -106,13 +106,12 @@ static struct http_exchange *take_exchange(struct step *step)
 /* Ends the step with a page. `detail` is for the log, and may be NULL. */
 static void fail(struct step *step, const struct failure *failure, const char *detail)
 {
-    refusals_note(step->admin->refusals,
-                  &(struct refusal){
-                      .reason = failure->reason,
-                      .detail = detail,
-                      .person = step->who ? step->who->person : NULL,
-                      .client = step->exchange ? http_peer(step->exchange) : STR_EMPTY,
-                  });
+    refusals_note(step->admin, &(struct refusal){
+                                   .reason = failure->reason,
+                                   .detail = detail,
+                                   .person = step->who ? step->who->person : NULL,
+                                   .client = step->exchange ? http_peer(step->exchange) : STR_EMPTY,
+                               });
     struct http_exchange *exchange = take_exchange(step);
     if (exchange)
         reply_notice(exchange, failure->status, "You are not signed in", failure->message);

@@ -120,16 +120,30 @@ static bool is_wanted(const struct wanted *wanted, struct str row)
            json_string_equals(json_member(row, "taskId"), str_from(wanted->operand));
 }
 
-static void add_arguments(struct wanted *wanted, struct str row)
+/* NULL: there are none any more, or the rows are in a file. The caller frees. */
+static char *find_arguments(const struct audit_source *source, struct str row)
 {
+    struct str number = json_member(row, "sequence");
     uint64_t sequence;
     char *arguments = NULL;
     struct error error = {""};
-    if (wanted->source->kind != AUDIT_SOURCE_STORE || json_member(row, "keptDigest").length == 0 ||
-        !str_to_u64(json_member(row, "sequence"), &sequence) ||
-        !store_trail_arguments(wanted->source->path, (int64_t)sequence, &arguments, &error))
-        return;
-    if (json_check(str_from(arguments), NULL)) {
+    if (json_member(row, "keptDigest").length == 0 || !str_to_u64(number, &sequence))
+        return NULL;
+    if (source->kind == AUDIT_SOURCE_STORE) {
+        store_trail_arguments(source->path, (int64_t)sequence, &arguments, &error);
+    } else if (json_type(source->kept) == JSON_OBJECT) {
+        char *key = memory_copy_str(number);
+        struct str kept = json_member(source->kept, key);
+        arguments = kept.length > 0 ? memory_copy_str(kept) : NULL;
+        free(key);
+    }
+    return arguments;
+}
+
+static void add_arguments(struct wanted *wanted, struct str row)
+{
+    char *arguments = find_arguments(wanted->source, row);
+    if (arguments && json_check(str_from(arguments), NULL)) {
         buffer_append_text(&wanted->text, "kept arguments: ");
         terminal_append_pretty(&wanted->text, str_from(arguments), STR_EMPTY);
         buffer_append_char(&wanted->text, '\n');
@@ -153,6 +167,7 @@ static int run_show(struct audit_source *source, const struct arguments *argumen
 {
     struct wanted wanted = {.source = source, .operand = arguments->operand};
     buffer_init(&wanted.text);
+    source->with_arguments = true;
     int code = audit_source_read(source, INT64_MIN, show_row, &wanted);
     if (code == CLI_DONE && wanted.found == 0) {
         options_complain("the audit trail has no row of %s", arguments->operand);

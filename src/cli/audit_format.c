@@ -10,7 +10,7 @@ static const char *const columns[] = {
     "sequence",     "at",         "taskId", "event",           "from",          "to",
     "actorKind",    "actor",      "person", "reason",          "source",        "tool",
     "principal",    "workflow",   "rule",   "argumentsDigest", "requestDigest", "definitionDigest",
-    "policyDigest", "keptDigest", "votes",  "decision",        "hash",
+    "policyDigest", "keptDigest", "votes",  "decision",        "via",           "hash",
 };
 #define COLUMN_COUNT (sizeof columns / sizeof *columns)
 
@@ -79,7 +79,13 @@ static int severity_of(struct str event)
         const char *event;
         int severity;
     } table[] = {
-        {"approve", 5}, {"reject", 6}, {"fail", 6}, {"expire", 4}, {"notification_given_up", 6},
+        {"approve", 5},
+        {"reject", 6},
+        {"fail", 6},
+        {"expire", 4},
+        {"notification_given_up", 6},
+        {"sign_in_refused", 6},
+        {"operator_refused", 6},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (json_string_equals(event, str_from(table[i].event)))
@@ -121,7 +127,8 @@ static void append_cef(struct buffer *out, struct str row)
     append_value(&value, event);
     buffer_append_text(out, "CEF:0|taskgate|taskgate|" TASKGATE_VERSION "|");
     append_escaped(out, buffer_str(&value), "\\|");
-    buffer_append_text(out, "|task ");
+    bool is_of_task = json_member(row, "taskId").length > 0;
+    buffer_append_text(out, is_of_task ? "|task " : "|operator ");
     append_escaped(out, buffer_str(&value), "\\|");
     buffer_append_format(out, "|%d|", severity_of(event));
     const char *blank = "";

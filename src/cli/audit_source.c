@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
@@ -21,17 +22,34 @@
 
 /* ---- which place ---- */
 
+/* Where the gateway's store is when the configuration names none: its default folder, or the folder
+ * in which it was started. NULL after a word on stderr. */
+static char *find_default(const char *path)
+{
+    static const char fallback[] = "./taskgate.db";
+    if (access(path, F_OK) == 0)
+        return memory_copy_text(path);
+    if (access(fallback, F_OK) == 0)
+        return memory_copy_text(fallback);
+    options_complain(
+        "there is no store at %s and none at %s: name it with --store, or in store.path", path,
+        fallback);
+    return NULL;
+}
+
 static bool find_by_configuration(struct audit_source *source, const char *path)
 {
     struct snapshot *snapshot = judgement_load(path, NULL);
     if (!snapshot)
         return false;
     source->kind = AUDIT_SOURCE_STORE;
-    source->path = memory_copy_text(snapshot->config->store_path);
-    if (snapshot->config->audit.key)
-        source->key = signature_key_ref(snapshot->config->audit.key);
+    const struct config *config = snapshot->config;
+    source->path = config->store_path_is_default ? find_default(config->store_path)
+                                                 : memory_copy_text(config->store_path);
+    if (config->audit.key)
+        source->key = signature_key_ref(config->audit.key);
     snapshot_unref(snapshot);
-    return true;
+    return source->path != NULL;
 }
 
 bool audit_source_find_store(struct audit_source *source, const struct audit_place *place)
@@ -125,6 +143,7 @@ static bool visit_page(struct audit_source *source, struct str page, int64_t sin
     struct str start = json_member(page, "start");
     uint64_t next;
     size_t position = 0;
+    source->kept = json_member(page, "arguments");
     if (json_type(start) == JSON_OBJECT && !source->has_start)
         source->has_start = audit_read_anchor(start, &source->start);
     while (json_next_element(entries, &position, &row)) {
@@ -144,7 +163,8 @@ static int read_endpoint(struct audit_source *source, int64_t since_ms, audit_vi
     struct buffer body;
     buffer_init(&body);
     while (code == CLI_DONE && after >= 0) {
-        char *path = memory_format("/api/v1/audit?after=%" PRId64 "&limit=%d", after, PAGE_ROWS);
+        char *path = memory_format("/api/v1/audit?after=%" PRId64 "&limit=%d%s", after, PAGE_ROWS,
+                                   source->with_arguments ? "&arguments=true" : "");
         const struct admin_request request = {.method = "GET", .path = path};
         buffer_clear(&body);
         code = admin_client_send(client, &request, &body);

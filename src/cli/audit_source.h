@@ -25,6 +25,8 @@ struct audit_source {
     struct signature_key *key; /* of the configuration that was read, or NULL */
     bool has_start;            /* of an endpoint, after reading: older rows were removed */
     struct store_anchor start;
+    bool with_arguments; /* set before reading: also an endpoint is asked for kept arguments */
+    struct str kept;     /* of an endpoint: the object of those of the present page */
 };
 
 /* false after a word on stderr (exit CLI_USAGE). Finish it either way. */

@@ -164,6 +164,29 @@ bool audit_has(struct batch *batch, const struct task *task, const char *event, 
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
+bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
+{
+    struct store_chain end;
+    char person[RECORDED_NAME_BYTES];
+    if (!read_end(batch->database, &end))
+        return false;
+    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
+    struct str *texts = row.texts;
+    texts[AUDIT_actor_kind] = STR("operator");
+    texts[AUDIT_actor_name] = texts[AUDIT_person] = recorded_name(str_from(note->person), person);
+    texts[AUDIT_event] = str_from(note->event);
+    texts[AUDIT_reason] = str_from(note->reason);
+    texts[AUDIT_via] = str_from(note->via);
+    return insert(batch, &row, &end);
+}
+
+static bool run_note(struct batch *batch, struct operation *operation)
+{
+    const struct store_audit_note note = {operation->source, operation->owner, operation->session,
+                                          operation->reason};
+    return audit_append_note(batch, &note);
+}
+
 /* ---- a trail from before there was a chain ---- */
 
 static bool seal_row(struct batch *batch, struct audit_row *row, struct store_chain *end)
@@ -275,33 +298,54 @@ static bool read_start(struct batch *batch, struct store_audit_page *page)
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
+/* What is no JSON any more is left out: somebody edited the file, and verify tells. */
+static bool add_kept(struct batch *batch, int64_t sequence, struct buffer *kept)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_AUDIT_KEPT);
+    sqlite3_bind_int64(row, 1, sequence);
+    int code = sqlite3_step(row);
+    struct str arguments = code == SQLITE_ROW ? database_column_bytes(row, 0) : STR_EMPTY;
+    if (arguments.length > 0 && json_check(arguments, NULL)) {
+        buffer_append_format(kept, "%s\"%lld\":", kept->length > 0 ? "," : "", (long long)sequence);
+        buffer_append(kept, arguments);
+    }
+    database_release(row);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
 static bool run_page(struct batch *batch, struct operation *operation)
 {
     struct store_audit_page *page = memory_alloc(sizeof *page);
     struct audit_row row;
-    struct buffer rows;
+    struct buffer rows, kept;
     size_t count = 0;
+    bool is_read = true;
     int code;
     buffer_init(&rows);
+    buffer_init(&kept);
     page->last_sequence = operation->sequence;
     sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_AUDIT_PAGE);
     sqlite3_bind_int64(statement, 1, operation->sequence);
     sqlite3_bind_int64(statement, 2, (int64_t)operation->limit + 1);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && count < operation->limit &&
-           rows.length < PAGE_BYTES_MAX) {
+           rows.length + kept.length < PAGE_BYTES_MAX) {
         audit_row_read(&row, statement);
         if (count++ > 0)
             buffer_append_char(&rows, ',');
         audit_row_write(&row, true, &rows);
         page->last_sequence = row.sequence;
+        if (operation->with_arguments && row.texts[AUDIT_kept_digest].length > 0)
+            is_read = is_read && add_kept(batch, row.sequence, &kept);
     }
     page->has_more = code == SQLITE_ROW;
     database_release(statement);
     page->rows = buffer_take(&rows, &page->rows_length);
+    page->kept = buffer_take(&kept, NULL);
     operation->reply.audit_page = page;
-    return (code == SQLITE_ROW || code == SQLITE_DONE) && read_start(batch, page);
+    return is_read && (code == SQLITE_ROW || code == SQLITE_DONE) && read_start(batch, page);
 }
 
 const struct operation_kind operation_audit_list = {"audit list", false, run_list};
 const struct operation_kind operation_audit_page = {"audit page", false, run_page};
+const struct operation_kind operation_audit_note = {"audit note", true, run_note};
 const struct operation_kind operation_audit_seal = {"audit seal", true, run_seal};

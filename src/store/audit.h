@@ -15,6 +15,8 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
 
 /* Whether the trail has an entry of this event about the task. false: the database has failed. */
 bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has);
+/* Adds an entry that is about no task: an operator came, went, or was refused. */
+bool audit_append_note(struct batch *batch, const struct store_audit_note *note);
 
 /* Of a row of number, hash, time and signature. */
 void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor);

@@ -29,6 +29,7 @@ AUDIT_COLUMN(source, "source", TEXT)
 AUDIT_COLUMN(task_id, "taskId", TEXT)
 AUDIT_COLUMN(to_state, "to", TEXT)
 AUDIT_COLUMN(tool, "tool", TEXT)
+AUDIT_COLUMN(via, "via", TEXT)
 AUDIT_COLUMN(votes, "votes", JSON)
 AUDIT_COLUMN(workflow, "workflow", TEXT)
 /* clang-format on */

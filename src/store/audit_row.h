@@ -12,7 +12,7 @@
 #define AUDIT_COLUMNS                                                                              \
     "actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"         \
     " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
-    " rule, sequence, source, task_id, to_state, tool, votes, workflow"
+    " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
 
 enum audit_column {
 #define AUDIT_COLUMN(column, key, kind) AUDIT_##column,

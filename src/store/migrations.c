@@ -224,6 +224,9 @@ const char *const migration_scripts[] = {
 
     /* 14 -> 15: the digest of the verified address of whoever has called, for self-approval */
     "ALTER TABLE task ADD COLUMN owner_email TEXT NOT NULL DEFAULT '';",
+
+    /* 15 -> 16: by what an operator was known, in rows that are about no task */
+    "ALTER TABLE audit ADD COLUMN via TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

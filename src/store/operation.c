@@ -47,8 +47,10 @@ void operation_clear_reply(struct operation *operation)
     session_destroy((struct store_session *)reply->session);
     sign_in_destroy((struct store_sign_in *)reply->sign_in);
     free_audit(reply->audit, reply->audit_count);
-    if (reply->audit_page)
+    if (reply->audit_page) {
         free(reply->audit_page->rows);
+        free(reply->audit_page->kept);
+    }
     free((void *)reply->audit_page);
     free_deliveries(reply->deliveries, reply->delivery_count);
     *reply = (struct store_reply){.status = STORE_OK};

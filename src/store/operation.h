@@ -53,6 +53,7 @@ struct operation {
     size_t target_count;
     int64_t sequence;
     size_t limit;
+    bool with_arguments;
     char *reason;
     const char *event; /* static */
 };
@@ -76,9 +77,9 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_task_list, operation_task_cancel_session, operation_session_put,
     operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,
     operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
-    operation_audit_page, operation_audit_seal, operation_outbox_configure, operation_outbox_due,
-    operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
-    operation_sweep, operation_probe, operation_recover;
+    operation_audit_page, operation_audit_note, operation_audit_seal, operation_outbox_configure,
+    operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
+    operation_outbox_give_up, operation_sweep, operation_probe, operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

@@ -1,11 +1,13 @@
 /* Operators who have signed in. */
 #include <stdlib.h>
 
-#include "operation.h"
+#include "audit.h"
 #include "taskgate/core/memory.h"
 
 /* Beyond this number the oldest go. Fewer people than this decide at one gateway. */
 #define KEPT 10000
+/* Only the provider of admin.oidc leads to a session. */
+#define VIA_PROVIDER "oidc"
 
 struct store_sign_in *sign_in_copy(const struct store_sign_in *sign_in)
 {
@@ -43,7 +45,10 @@ static bool run_put(struct batch *batch, struct operation *operation)
         return false;
     row = database_statement(batch->database, STATEMENT_SIGN_IN_DROP_OLDEST);
     sqlite3_bind_int64(row, 1, KEPT);
-    return database_run(row);
+    return database_run(row) &&
+           audit_append_note(batch, &(struct store_audit_note){.event = "sign_in",
+                                                               .person = sign_in->person,
+                                                               .via = VIA_PROVIDER});
 }
 
 static bool run_get(struct batch *batch, struct operation *operation)
@@ -70,8 +75,23 @@ static bool run_get(struct batch *batch, struct operation *operation)
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
+static bool note_end(struct batch *batch, const char *person)
+{
+    return audit_append_note(
+        batch,
+        &(struct store_audit_note){.event = "sign_out", .person = person, .via = VIA_PROVIDER});
+}
+
 static bool run_delete(struct batch *batch, struct operation *operation)
 {
+    const struct store_sign_in *ended = NULL;
+    if (!run_get(batch, operation))
+        return false;
+    if (operation->reply.status == STORE_OK)
+        ended = operation->reply.sign_in;
+    operation->reply.status = STORE_OK;
+    if (ended && !note_end(batch, ended->person))
+        return false;
     sqlite3_stmt *row = database_statement(batch->database, STATEMENT_SIGN_IN_DELETE);
     database_bind_text(row, 1, operation->id);
     return database_run(row);

@@ -102,7 +102,7 @@ STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
 STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM sign_in WHERE until_ms <= ?1")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES"
-    " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 STATEMENT_ROW(AUDIT_END,
     "SELECT sequence, hash, at_ms, '' FROM (SELECT * FROM (SELECT sequence, hash, at_ms FROM audit"
     " ORDER BY sequence DESC LIMIT 1) UNION ALL"
@@ -123,6 +123,7 @@ STATEMENT_ROW(AUDIT_REMOVE, "DELETE FROM audit WHERE sequence <= ?1")
 STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM audit_kept WHERE sequence <= ?1")
 STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO audit_kept (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
+STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM audit_kept WHERE sequence = ?1")
 STATEMENT_ROW(AUDIT_FORGET, "DELETE FROM audit_kept WHERE until_ms <= ?1")
 STATEMENT_ROW(AUDIT_START,
     "SELECT sequence, hash, at_ms, signature FROM audit_anchor WHERE is_start"

@@ -317,6 +317,17 @@ void store_sign_in_delete(struct store *store, struct str digest, struct store_c
 
 /* ---- audit ---- */
 
+void store_audit_note(struct store *store, const struct store_audit_note *note,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_audit_note, call);
+    operation->source = memory_copy_text(note->event);
+    operation->owner = memory_copy_text(note->person);
+    operation->session = memory_copy_text(note->via);
+    operation->reason = memory_copy_text(note->reason);
+    queue(store, operation);
+}
+
 void store_audit_list(struct store *store, struct str task_id, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_audit_list, call);
@@ -324,11 +335,13 @@ void store_audit_list(struct store *store, struct str task_id, struct store_call
     queue(store, operation);
 }
 
-void store_audit_page(struct store *store, int64_t after, size_t limit, struct store_call call)
+void store_audit_page(struct store *store, int64_t after, size_t limit, bool with_arguments,
+                      struct store_call call)
 {
     struct operation *operation = operation_create(&operation_audit_page, call);
     operation->sequence = after;
     operation->limit = limit;
+    operation->with_arguments = with_arguments;
     queue(store, operation);
 }
 

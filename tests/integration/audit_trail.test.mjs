@@ -134,6 +134,16 @@ test('arguments are kept without what is redacted, and go when their time is ove
   const { first } = await history(play);
   const shown = await offline(play.gateway, ['show', first]);
   assert.match(shown.stdout, /kept arguments: \{\n {2}"name": "x",\n {2}"password": "\[REDACTED\]"\n\}/);
+  const page = async (query) => (await play.admin.as(ENV.LEDGER).get(`/api/v1/audit?${query}`)).json;
+  const whole = await page('arguments=true');
+  const creations = whole.entries.filter(({ event }) => event === 'create').map(({ sequence }) => sequence);
+  assert.deepEqual(whole.arguments, { [creations[0]]: { name: 'x', password: '[REDACTED]' }, [creations[1]]: { name: 'y' } });
+  assert.equal('arguments' in (await page('arguments=false')), false);
+  assert.deepEqual((await page(`after=${creations[0]}&limit=1&arguments=true`)).arguments, {});
+  assert.equal((await play.admin.as(ENV.LEDGER).get('/api/v1/audit?arguments=some')).status, 400);
+  assert.equal((await play.admin.as(ENV.ALICE).get('/api/v1/audit?arguments=true')).status, 403, 'auditors alone');
+  const online = await run(BINARY, ['audit', 'show', first], { cwd: play.gateway.folder, env: { ...process.env, THOUGHTGATE_ADMIN_URL: play.gateway.adminUrl, TASKGATE_TOKEN: ENV.LEDGER } });
+  assert.deepEqual([online.code, online.stdout], [0, shown.stdout], 'the same as offline');
   play.gateway.writeConfig({ config: { admin: { tokens: TOKENS }, audit: { keep_arguments: '1s' } } });
   play.gateway.hangUp();
   await play.gateway.logged(/Configuration reloaded/);
@@ -252,4 +262,24 @@ test('the configuration of the trail is checked', async (t) => {
     assert.deepEqual([code, said.test(stderr)], [2, true], stderr);
   }
   assert.equal((await checked({ keep: '400d', keep_arguments: '90d' })).code, 0);
+});
+
+test('the commands find the store where the gateway has it, or say where they looked', async (t) => {
+  const play = await stage(t);
+  await history(play);
+  await play.gateway.stop();
+  const folder = temporaryFolder(t);
+  const config = path.join(folder, 'taskgate.yaml');
+  fs.writeFileSync(config, 'schema: 1\nsources:\n  - {id: up, kind: mcp, url: "http://127.0.0.1:1/mcp"}\ngovernance: {defaults: {action: forward}}\n');
+  const ask = (...args) => run(BINARY, [...args, '--config', config], { cwd: folder });
+  for (const args of [['audit', 'list'], ['audit', 'verify'], ['backup', 'copy.db']]) {
+    const { code, stderr } = await ask(...args);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /there is no store at \/var\/lib\/taskgate\/taskgate\.db and none at \.\/taskgate\.db/);
+  }
+  assert.ok(!fs.existsSync(path.join(folder, 'copy.db')));
+  fs.copyFileSync(play.gateway.storePath, path.join(folder, 'taskgate.db'));
+  assert.match((await ask('audit', 'verify')).stdout, /\d rows, up to row \d/);
+  assert.equal((await ask('backup', 'copy.db')).code, 0);
+  assert.equal(fs.statSync(path.join(folder, 'copy.db')).mode & 0o777, 0o600);
 });

@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
-import { workflow } from './lib/gateway.mjs';
+import { run } from './lib/child.mjs';
+import { BINARY, workflow } from './lib/gateway.mjs';
 import { open } from './lib/http.mjs';
 import { FormBrowser, startIssuer, tokensOf } from './lib/issuer.mjs';
 import { scene } from './lib/scene.mjs';
@@ -359,4 +360,37 @@ test('a token of the issuer: for this client alone, by the roles of its groups, 
   await until(async () => (await admin.as(alice.id_token).get('/api/v1/whoami')).status === 401 || null, 'the end of the token', { deadline: 90_000 });
   assert.equal(await events.end(30_000), 'end', 'an open stream ends with its token');
   assert.ok(!gateway.child.stderr.includes(alice.id_token) && !gateway.child.stderr.includes(alice.access_token));
+});
+
+test('the audit trail has sign-ins, refusals and sign-outs, as rows of the same chain; never a secret', async (t) => {
+  const { gateway, admin, ask, signIn, browser, own, connect } = await stage(t, { admin: { people: [{ name: 'alice', email: 'alice@example.org' }] } });
+  await signIn('alice');
+  const cookie = browser.header(gateway.adminUrl).split('=').at(-1);
+  await (await connect()).createTask('delete_user');
+  await signIn('mallory', new FormBrowser());
+  for (let i = 0; i < 4; i++) await signIn('mallory', new FormBrowser());
+  await ask('/login/callback?state=x&code=y', { as: new FormBrowser() });
+  assert.equal((await admin.as('no such token').get('/api/v1/tasks')).status, 401);
+  assert.equal((await ask('/logout', { method: 'POST', headers: own })).status, 200);
+  assert.equal((await ask('/api/v1/tasks', { headers: { cookie: `taskgate=${cookie}` } })).status, 401, 'a session that is over is no row');
+  const { entries } = (await admin.get('/api/v1/audit?limit=1000')).json;
+  const about = entries.filter((row) => !row.taskId).map(({ event, actorKind, actor, person, via, reason }) => ({ event, actorKind, actor, person, via, reason }));
+  const row = (event, person, via, reason) => ({ event, actorKind: 'operator', actor: person, person, via, reason });
+  assert.deepEqual(about, [
+    row('sign_in', 'alice', 'oidc'),
+    row('sign_in_refused', 'mallory', 'oidc', 'no_role'), // the others are left out for a minute
+    row('sign_in_refused', undefined, 'oidc', 'state'),
+    row('operator_refused', undefined, 'token', 'unknown'),
+    row('sign_out', 'alice', 'oidc'),
+  ]);
+  assert.deepEqual(entries.map(({ sequence }) => sequence), entries.map((_, index) => index + 1));
+  const audit = (args) => run(BINARY, ['audit', ...args, '--store', gateway.storePath], { cwd: gateway.folder });
+  assert.match((await audit(['verify'])).stdout, /6 rows, up to row 6/);
+  const listed = (await audit(['list'])).stdout;
+  assert.match(listed, /sign_in_refused .*mallory +no_role/);
+  assert.match(listed, /sign_out .*alice/);
+  assert.match((await audit(['export', '--format', 'cef'])).stdout, /\|sign_in_refused\|operator sign_in_refused\|6\|/);
+  assert.match((await audit(['export', '--format', 'csv'])).stdout, /"oidc","[0-9a-f]{64}"/);
+  assert.equal((await audit(['report'])).code, 0);
+  for (const secret of [cookie, 'no such token']) assert.ok(!JSON.stringify(entries).includes(secret));
 });

@@ -329,6 +329,20 @@ test('an answer that is an event stream ends with its token, with an error; a he
   assert.deepEqual([held.length, upstream.calls[0].left], [1, true], 'the call is given up, as when its client leaves');
 });
 
+test('a session that nobody has opened here is not found, and its request does not reach the server', async (t) => {
+  for (const upstreamKeys of [{}, { upstream: 'pass' }]) {
+    const { gateway, upstream, token, connect } = await stage(t, { auth: upstreamKeys, upstream: { sessions: true } });
+    const client = await connect();
+    const good = { authorization: client.headers.authorization };
+    const before = upstream.requests.length;
+    for (const session of ['nobody-has-opened-it', `${client.session}x`, 'x'.repeat(200)]) {
+      for (const method of ['POST', 'GET', 'DELETE']) assert.equal((await ask(gateway, { ...good, 'mcp-session-id': session }, { method })).status, 404, `${method} ${session}`);
+    }
+    assert.equal(upstream.requests.length, before);
+    assert.equal((await ask(gateway, { ...bearer(token()), 'mcp-session-id': client.session })).status, 200, 'one\'s own, with a newer token');
+  }
+});
+
 test('one token in two sessions: each is known by itself, and the end of one leaves the other', async (t) => {
   const { gateway, upstream, token } = await stage(t, { upstream: { sessions: true } });
   const alice = token();

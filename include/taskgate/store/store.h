@@ -197,7 +197,8 @@ struct store_sign_in {
     int64_t created_ms;
     int64_t until_ms; /* from then on there is none; it goes with the next sweep */
 };
-/* Keeps the latest 10,000. */
+/* Keeps the latest 10,000. The audit trail gets a row in the same transaction, as it does when a
+ * session that there was is deleted. */
 void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
                        struct store_call call);
 void store_sign_in_get(struct store *store, struct str digest, struct store_call call);
@@ -209,6 +210,15 @@ struct store_audit_entry {
     int64_t sequence, at_ms;
     char *task_id, *event, *from_state, *to_state, *actor_kind, *actor_name, *reason;
 };
+/* A row that is about no task. Texts of the code's own, and a person; NULL is as "". */
+struct store_audit_note {
+    const char *event;  /* "sign_in", "sign_out", "sign_in_refused", "operator_refused" */
+    const char *person; /* or NULL: not known */
+    const char *via;    /* "oidc", "token", "certificate" */
+    const char *reason; /* or NULL */
+};
+void store_audit_note(struct store *store, const struct store_audit_note *note,
+                      struct store_call call);
 /* Of one task, oldest first. */
 void store_audit_list(struct store *store, struct str task_id, struct store_call call);
 
@@ -216,13 +226,15 @@ void store_audit_list(struct store *store, struct str task_id, struct store_call
 struct store_audit_page {
     char *rows; /* objects, with commas between them */
     size_t rows_length;
+    char *kept;            /* members of an object, a row's number to its kept arguments; or NULL */
     int64_t last_sequence; /* of the last row; what was asked for where there is none */
     bool has_more;
     bool has_start;            /* older rows were removed: */
     struct store_anchor start; /* the chain goes on from here */
 };
 /* At most `limit` rows behind the row `after`, oldest first; fewer where they are long. */
-void store_audit_page(struct store *store, int64_t after, size_t limit, struct store_call call);
+void store_audit_page(struct store *store, int64_t after, size_t limit, bool with_arguments,
+                      struct store_call call);
 
 struct store_audit_settings {
     int64_t keep_arguments_ms; /* 0: not at all */

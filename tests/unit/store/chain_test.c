@@ -149,6 +149,7 @@ static const char *const columns[] = {
     "task_id = 'tg_x'",
     "to_state = 'executing'",
     "tool = 'x'",
+    "via = 'x'",
     "votes = '[]'",
     "workflow = 'x'",
 };
