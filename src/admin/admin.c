@@ -76,6 +76,11 @@ uint16_t admin_port(const struct admin *admin)
     return http_server_port(admin->server);
 }
 
+void admin_set_notifier(struct admin *admin, const struct notifier *notifier)
+{
+    admin->notifier = notifier;
+}
+
 void admin_set_tls(struct admin *admin, struct tls_server *tls)
 {
     http_server_set_tls(admin->server, tls);

@@ -24,6 +24,7 @@ struct admin {
     struct provider *provider;
     struct attempts *attempts;
     struct refusals *refusals;
+    const struct notifier *notifier; /* or NULL */
     char extra_token_sha256[65];
     bool (*upstream_reachable)(void *context);
     void *context;

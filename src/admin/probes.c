@@ -3,6 +3,7 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/notify/notify.h"
 
 #include "accept.h"
 #include "reply.h"
@@ -36,9 +37,13 @@ void probes_ready(const struct request *request)
     buffer_init(&body);
     buffer_append_format(&body,
                          "{\"status\":\"%s\",\"checks\":{\"config_loaded\":true,\"store\":%s,"
-                         "\"upstream_reachable\":%s}",
+                         "\"upstream_reachable\":%s",
                          reason ? "not_ready" : "ready", store ? "true" : "false",
                          upstream ? "true" : "false");
+    if (admin->notifier && notifier_has_endpoints(admin->notifier))
+        buffer_append_format(&body, ",\"notifiers\":%s",
+                             notifier_is_failing(admin->notifier) ? "false" : "true");
+    buffer_append_char(&body, '}');
     if (reason)
         buffer_append_format(&body, ",\"reason\":\"%s\"", reason);
     if (admin->config_error) {

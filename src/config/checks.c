@@ -107,6 +107,16 @@ static bool is_authority(struct str text)
     return !has_port || (str_to_u64(port, &number) && number >= 1 && number <= 65535);
 }
 
+bool check_slack_id(struct str text, struct error *error)
+{
+    bool is_good = text.length > 1 && strchr("UWS", text.bytes[0]) != NULL;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        is_good = is_good && ((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'));
+    }
+    return is_good || error_set(error, "this is no id of Slack's, such as U012ABCDEF");
+}
+
 bool check_url(struct str text, struct error *error)
 {
     struct str rest, authority, path, user, host;

@@ -33,6 +33,8 @@ bool check_tool_prefix(struct str text, struct error *error);
 bool check_base_url(struct str text, struct error *error);
 /* What people and groups are called: no white space at the ends, no control character. */
 bool check_name(struct str text, struct error *error);
+/* U…, W… or S…: of a person or a group in Slack. */
+bool check_slack_id(struct str text, struct error *error);
 /* The subject of a certificate in the form of RFC 4514, without blanks between its parts. */
 bool check_certificate_subject(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);

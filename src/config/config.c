@@ -204,6 +204,10 @@ static void finish_lists(struct config *config)
     for (size_t i = 0; i < config->notify_count; i++) {
         finish_secret(config->notify[i].url);
         finish_secret(config->notify[i].secret);
+        free(config->notify[i].id);
+        free(config->notify[i].channel);
+        finish_strings(&config->notify[i].mention);
+        finish_strings(&config->notify[i].workflows);
     }
     for (size_t i = 0; i < config->policy_count; i++) {
         free(config->policies[i].name);

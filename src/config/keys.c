@@ -45,6 +45,8 @@ CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER},
         {"caller", ROLE_CALLER}, {"auditor", ROLE_AUDITOR});
 CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
         {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
+CHOICES(notify_types, "a type of notifier that is supported", {"webhook", NOTIFY_WEBHOOK},
+        {"slack", NOTIFY_SLACK}, {"teams", NOTIFY_TEAMS}, {"pagerduty", NOTIFY_PAGERDUTY});
 CHOICES(pseudo_modes, "a mode", {"auto", PSEUDO_AUTO}, {"always", PSEUDO_ALWAYS},
         {"never", PSEUDO_NEVER});
 static const struct choice pseudo_tools_items[] = {
@@ -358,10 +360,24 @@ const struct key config_keys[] = {
 
     {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods outside the protocol that are relayed."},
 
-    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .is_required = true, .check = check_url, .is_hidden = true, .rule = "V-008",
-     .help = "Address that notifications are posted to. Each address may occur once."},
-    {"notify[]", "secret_env", KEY_TEXT, .is_required = true, .check = check_variable_name,
-     .help = "Environment variable with the secret that signs the notifications."},
+    {"notify[]", "id", KEY_TEXT, AT(config_notify, id), .check = check_name,
+     .help = "Name of the endpoint, once."},
+    {"notify[]", "type", KEY_CHOICE, AT(config_notify, type), .choices = &notify_types, .default_text = "webhook",
+     .help = "What the endpoint is. All but `webhook` need `admin.public_url`, for links to the task."},
+    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .check = check_url, .is_hidden = true, .rule = "V-008",
+     .help = "Address that notifications are posted to. Each may occur once, but for Slack's and PagerDuty's: these need none, and are `https://slack.com/api` and `https://events.pagerduty.com/v2/enqueue` without one."},
+    {"notify[]", "secret_env", KEY_TEXT, .check = check_variable_name,
+     .help = "`webhook`: environment variable with the secret that signs the notifications."},
+    {"notify[]", "token_env", KEY_TEXT, .check = check_variable_name,
+     .help = "`slack`: environment variable with the bot's token (`xoxb-…`, with the scope `chat:write`)."},
+    {"notify[]", "channel", KEY_TEXT, AT(config_notify, channel), .check = check_name,
+     .help = "`slack`: id or name of the channel."},
+    {"notify[]", "mention", KEY_TEXTS, AT(config_notify, mention), .check = check_slack_id,
+     .help = "`slack`: ids of people (`U…`, `W…`) and groups (`S…`) who are mentioned."},
+    {"notify[]", "routing_key_env", KEY_TEXT, .check = check_variable_name,
+     .help = "`pagerduty`: environment variable with the routing key of an integration with the Events API v2."},
+    {"notify[]", "workflows", KEY_TEXTS, AT(config_notify, workflows), .check = check_glob, .rule = "V-009",
+     .help = "Globs of the workflows whose tasks are told of. Without it: all tasks."},
     {"notify[]", "events", KEY_CHOICES, AT(config_notify, events), .choices = &notify_events,
      .help = "The events that are sent. Without it: all."},
     {"notify[]", "include_arguments", KEY_BOOL, AT(config_notify, include_arguments), .default_text = "false",

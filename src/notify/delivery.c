@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "notifier_internal.h"
 #include "taskgate/core/clock.h"
@@ -15,40 +16,56 @@
 #define ATTEMPT_MS 20000 /* in all, for an endpoint that answers byte by byte */
 #define MAX_ANSWER_BYTES ((size_t)64 * 1024)
 #define HTTP_GONE 410
+#define MOST_WAIT_S 3600
 
 static const struct upstream_callbacks callbacks;
 static void on_timer(void *context);
+static void settle(struct delivery *delivery);
 
 /* ---- sending ---- */
 
-static void send_body(struct delivery *delivery, const char *id, unsigned event)
+static void start_call(struct delivery *delivery, const struct http_header *headers, size_t count)
 {
-    const struct config_notify *config = delivery->target->config;
-    char timestamp[24], signature[MESSAGE_SIGNATURE_BYTES];
-    snprintf(timestamp, sizeof timestamp, "%" PRId64, clock_now_ms() / 1000);
-    message_sign(str_from(config->secret), str_from(timestamp), buffer_str(&delivery->body),
-                 signature);
-    const char *name = config_notify_event_name((enum config_notify_event)event);
-    const struct http_header headers[] = {
-        {STR("Content-Type"), STR("application/json")},
-        {STR("User-Agent"), STR("taskgate/" TASKGATE_VERSION)},
-        {STR("X-Taskgate-Event"), str_from(name)},
-        {STR("X-Taskgate-Delivery"), str_from(id)},
-        {STR("X-Taskgate-Timestamp"), str_from(timestamp)},
-        {STR("X-Taskgate-Signature"), str_from(signature)},
-    };
     const struct upstream_request request = {
         .method = "POST",
-        .url = config->url,
+        .url = delivery->letter.url,
         .headers = headers,
-        .header_count = sizeof headers / sizeof *headers,
-        .body = buffer_str(&delivery->body),
+        .header_count = count,
+        .body = buffer_str(&delivery->letter.body),
         .connect_timeout_ms = CONNECT_MS,
         .silence_timeout_ms = SILENCE_MS,
     };
     delivery->call =
         upstream_call_start(delivery->target->notifier->client, &request, &callbacks, delivery);
     loop_timer_start(&delivery->timer, ATTEMPT_MS);
+}
+
+static void send_signed(struct delivery *delivery)
+{
+    char timestamp[24], signature[MESSAGE_SIGNATURE_BYTES];
+    snprintf(timestamp, sizeof timestamp, "%" PRId64, clock_now_ms() / 1000);
+    message_sign(str_from(delivery->target->config->secret), str_from(timestamp),
+                 buffer_str(&delivery->letter.body), signature);
+    const char *name = config_notify_event_name((enum config_notify_event)delivery->event);
+    const struct http_header headers[] = {
+        {STR("Content-Type"), STR("application/json")},
+        {STR("User-Agent"), STR("taskgate/" TASKGATE_VERSION)},
+        {STR("X-Taskgate-Event"), str_from(name)},
+        {STR("X-Taskgate-Delivery"), str_from(delivery->id)},
+        {STR("X-Taskgate-Timestamp"), str_from(timestamp)},
+        {STR("X-Taskgate-Signature"), str_from(signature)},
+    };
+    start_call(delivery, headers, sizeof headers / sizeof *headers);
+}
+
+static void send_to_channel(struct delivery *delivery)
+{
+    const struct http_header headers[] = {
+        {STR("Content-Type"), STR("application/json; charset=utf-8")},
+        {STR("User-Agent"), STR("taskgate/" TASKGATE_VERSION)},
+        {STR("Authorization"), str_from(delivery->letter.authorization)},
+    };
+    start_call(delivery, headers, delivery->letter.authorization ? 3 : 2);
 }
 
 void delivery_start(struct target *target, const struct store_delivery *due)
@@ -60,14 +77,21 @@ void delivery_start(struct target *target, const struct store_delivery *due)
     delivery->sequence = due->sequence;
     delivery->attempts = due->attempts;
     delivery->at_ms = due->at_ms;
+    delivery->event = due->event;
+    memcpy(delivery->id, due->id, sizeof delivery->id);
     delivery->text = memory_format("%s of %s", event, due->task->id);
     loop_timer_init(&delivery->timer, target->notifier->loop, on_timer, delivery);
     list_append(&target->deliveries, &delivery->node);
     target->delivery_count++;
-    buffer_init(&delivery->body);
-    message_write(&delivery->body, due, target->notifier->config,
-                  target->config->include_arguments);
-    send_body(delivery, due->id, due->event);
+    buffer_init(&delivery->answer);
+    if (!channel_write(&delivery->letter, due, target->config, target->notifier->config)) {
+        delivery->outcome = OUTCOME_DELIVERED; /* there is nothing to tell */
+        settle(delivery);
+    } else if (target->config->type == NOTIFY_WEBHOOK) {
+        send_signed(delivery);
+    } else {
+        send_to_channel(delivery);
+    }
 }
 
 void delivery_destroy(struct delivery *delivery)
@@ -75,7 +99,9 @@ void delivery_destroy(struct delivery *delivery)
     loop_timer_stop(&delivery->timer);
     list_remove(&delivery->node);
     delivery->target->delivery_count--;
-    buffer_finish(&delivery->body);
+    channel_letter_finish(&delivery->letter);
+    buffer_finish(&delivery->answer);
+    free(delivery->reference);
     free(delivery->text);
     MAGIC_CLEAR(delivery);
     free(delivery);
@@ -112,7 +138,10 @@ static void settle(struct delivery *delivery)
     struct store_call call = {notifier->loop, on_settled, delivery};
     switch (delivery->outcome) {
     case OUTCOME_DELIVERED:
-        store_outbox_delivered(notifier->store, delivery->sequence, call);
+        if (delivery->reference)
+            store_outbox_posted(notifier->store, delivery->sequence, delivery->reference, call);
+        else
+            store_outbox_delivered(notifier->store, delivery->sequence, call);
         break;
     case OUTCOME_RETRIED:
         store_outbox_postpone(notifier->store, delivery->sequence, delivery->due_ms, call);
@@ -131,18 +160,27 @@ static void plan_retry(struct delivery *delivery)
     unsigned random;
     int64_t now_ms = clock_now_ms();
     random_bytes(&random, sizeof random);
-    delivery->due_ms = now_ms + message_retry_delay_ms(delivery->attempts + 1, random);
+    int64_t delay_ms = message_retry_delay_ms(delivery->attempts + 1, random);
+    delivery->due_ms = now_ms + (delivery->wait_ms > delay_ms ? delivery->wait_ms : delay_ms);
     delivery->outcome = delivery->due_ms < delivery->at_ms + MESSAGE_LIFETIME_MS ? OUTCOME_RETRIED
                                                                                  : OUTCOME_GIVEN_UP;
 }
 
 static void judge(struct delivery *delivery, const char *detail)
 {
-    if (delivery->status >= 200 && delivery->status < 300) {
+    const struct target *target = delivery->target;
+    char problem[CHANNEL_PROBLEM_BYTES] = "";
+    bool is_success = delivery->status >= 200 && delivery->status < 300;
+    enum config_notify_type type = target->config ? target->config->type : NOTIFY_WEBHOOK;
+    if (is_success &&
+        channel_accepts(type, buffer_str(&delivery->answer), &delivery->reference, problem)) {
         delivery->outcome = OUTCOME_DELIVERED;
         return;
     }
-    if (delivery->status)
+    if (is_success)
+        snprintf(delivery->reason, sizeof delivery->reason, "%s answered: %s", target->origin,
+                 problem);
+    else if (delivery->status)
         snprintf(delivery->reason, sizeof delivery->reason, "%s answered HTTP %d",
                  delivery->target->origin, delivery->status);
     else
@@ -154,18 +192,27 @@ static void judge(struct delivery *delivery, const char *detail)
         plan_retry(delivery);
 }
 
+void delivery_set_failing(struct target *target, bool is_failing)
+{
+    struct notifier *notifier = target->notifier;
+    if (target->is_failing == is_failing)
+        return;
+    target->is_failing = is_failing;
+    notifier->failing += is_failing ? 1 : (size_t)-1;
+    metrics_set(METRIC_NOTIFIERS_FAILING, (double)notifier->failing, NULL);
+}
+
 /* Logs one line when a target begins to fail and one when it works again, not one for each try. */
 static void note_health(struct delivery *delivery)
 {
     struct target *target = delivery->target;
-    if (delivery->outcome == OUTCOME_RETRIED && !target->is_failing) {
+    bool has_failed = delivery->outcome != OUTCOME_DELIVERED;
+    if (has_failed && !target->is_failing)
         log_warn("Notifications fail, and are tried again", LOG_TEXT("endpoint", target->origin),
                  LOG_TEXT("reason", delivery->reason));
-        target->is_failing = true;
-    } else if (delivery->outcome == OUTCOME_DELIVERED && target->is_failing) {
+    else if (!has_failed && target->is_failing)
         log_info("Notifications arrive again", LOG_TEXT("endpoint", target->origin));
-        target->is_failing = false;
-    }
+    delivery_set_failing(target, has_failed);
 }
 
 static void finish_attempt(struct delivery *delivery, const char *detail)
@@ -194,11 +241,23 @@ static void finish_attempt(struct delivery *delivery, const char *detail)
 
 /* ---- callbacks ---- */
 
+/* RFC 9110 §10.2.3, in seconds; a date is left to the usual pause. */
+static int64_t read_wait_ms(const struct http_header *headers, size_t count)
+{
+    uint64_t seconds;
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal_ignore_case(headers[i].name, STR("retry-after")) &&
+            str_to_u64(headers[i].value, &seconds) && seconds <= MOST_WAIT_S)
+            return (int64_t)seconds * 1000;
+    }
+    return 0;
+}
+
 static void on_head(void *context, int status, const struct http_header *headers, size_t count)
 {
     struct delivery *delivery = delivery_from(context);
-    (void)headers, (void)count;
     delivery->status = status;
+    delivery->wait_ms = read_wait_ms(headers, count);
 }
 
 static void end_early(struct delivery *delivery, const char *detail)
@@ -207,12 +266,12 @@ static void end_early(struct delivery *delivery, const char *detail)
     finish_attempt(delivery, detail);
 }
 
-/* The body is read only to keep the connection usable, and only up to a limit. */
+/* The body keeps the connection usable, and tells what came of it; but only up to a limit. */
 static void on_body(void *context, struct str bytes)
 {
     struct delivery *delivery = delivery_from(context);
-    delivery->answered += bytes.length;
-    if (delivery->answered > MAX_ANSWER_BYTES)
+    buffer_append(&delivery->answer, bytes);
+    if (delivery->answer.length > MAX_ANSWER_BYTES)
         end_early(delivery, "");
 }
 

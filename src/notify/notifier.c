@@ -184,7 +184,7 @@ static void tell_store(struct notifier *notifier)
     notifier->is_configuring = true;
     struct store_outbox_target *targets = memory_alloc_array(config->notify_count, sizeof *targets);
     for (size_t i = 0; i < config->notify_count; i++) {
-        digest_sha256_hex(str_from(config->notify[i].url), targets[i].key);
+        channel_key(&config->notify[i], targets[i].key);
         targets[i].events = config->notify[i].events;
         targets[i].with_arguments = config->notify[i].include_arguments;
     }
@@ -200,6 +200,7 @@ static void on_configure_again(void *context)
 
 static void let_go(struct target *target)
 {
+    delivery_set_failing(target, false);
     LIST_FOR_EACH_SAFE (node, next, &target->deliveries)
         delivery_cancel(LIST_ENTRY(node, struct delivery, node));
     loop_timer_stop(&target->due);
@@ -214,7 +215,7 @@ void notifier_configure(struct notifier *notifier, struct config *config)
         LIST_ENTRY(node, struct target, node)->config = NULL;
     for (size_t i = 0; i < config->notify_count; i++) {
         char key[DIGEST_HEX_BYTES];
-        digest_sha256_hex(str_from(config->notify[i].url), key);
+        channel_key(&config->notify[i], key);
         struct target *target = find_target(notifier, key);
         if (!target)
             target = add_target(notifier, key, config->notify[i].url);
@@ -246,6 +247,16 @@ struct notifier *notifier_create(struct loop *loop, struct store *store, struct 
     loop_timer_init(&notifier->configure_again, loop, on_configure_again, notifier);
     store_observe(store, loop, on_change, notifier);
     return notifier;
+}
+
+bool notifier_has_endpoints(const struct notifier *notifier)
+{
+    return notifier->config && notifier->config->notify_count > 0;
+}
+
+bool notifier_is_failing(const struct notifier *notifier)
+{
+    return notifier->failing > 0;
 }
 
 void notifier_close(struct notifier *notifier)

@@ -3,10 +3,12 @@
  *
  *     notifier.c  the targets, and the deliveries that are due for each
  *     delivery.c  one delivery: sent, judged, settled in the store
- *     message.c   the bytes that are sent
+ *     channel.c   what each type of endpoint is sent, and what its answer means
+ *     message.c   the bytes of a webhook, its signature, the time of the next attempt
  */
 #pragma once
 
+#include "channel.h"
 #include "message.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
@@ -30,6 +32,7 @@ struct notifier {
     bool is_configuring; /* the store has been asked and not yet answered */
     bool is_stale;       /* and must be asked once more */
     bool is_closed;
+    size_t failing; /* targets whose last attempt failed */
 };
 #define NOTIFIER_MAGIC 0x4e4f4e01
 
@@ -70,11 +73,15 @@ struct delivery {
     struct target *target;
     int64_t sequence, attempts, at_ms;
     char *text; /* "decided of tg_…", for the log */
-    struct buffer body;
+    struct channel_letter letter;
+    char id[33];
+    unsigned event;
     struct upstream_call *call; /* while it is sent */
     struct loop_timer timer;    /* of the attempt; then of asking the store again */
     int status;                 /* of the answer; 0 without */
-    size_t answered;            /* bytes of the answer's body */
+    struct buffer answer;       /* its body, up to a limit */
+    int64_t wait_ms;            /* what the endpoint asks for before the next attempt; 0: nothing */
+    char *reference;            /* where the endpoint keeps it, or NULL */
     enum outcome outcome;
     int64_t due_ms; /* OUTCOME_RETRIED */
     char reason[160];
@@ -89,6 +96,8 @@ static inline struct delivery *delivery_from(void *context)
 /* ---- delivery.c ---- */
 /* Sends what the store gave; copies what it needs. */
 void delivery_start(struct target *target, const struct store_delivery *due);
+/* Notes how the target's last attempt went. */
+void delivery_set_failing(struct target *target, bool is_failing);
 /* Ends the attempt. One that waits for the store's answer stays until that has come. */
 void delivery_cancel(struct delivery *delivery);
 /* No callback comes any more. */

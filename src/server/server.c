@@ -215,8 +215,10 @@ static bool start_admin(struct server *server, const struct config *config,
 static bool start_notifier(struct server *server, struct config *config, struct error *error)
 {
     server->notifier = notifier_create(workers_first_loop(server->workers), server->store, error);
-    if (server->notifier)
+    if (server->notifier) {
         notifier_configure(server->notifier, config);
+        admin_set_notifier(server->admin, server->notifier);
+    }
     return server->notifier != NULL;
 }
 

@@ -227,6 +227,10 @@ const char *const migration_scripts[] = {
 
     /* 15 -> 16: by what an operator was known, in rows that are about no task */
     "ALTER TABLE audit ADD COLUMN via TEXT NOT NULL DEFAULT '';",
+
+    /* 16 -> 17: where an endpoint keeps what it was told of a task, so that it can be changed */
+    "CREATE TABLE outbox_thread (target TEXT NOT NULL, task_id TEXT NOT NULL,"
+    " reference TEXT NOT NULL, PRIMARY KEY (target, task_id));",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

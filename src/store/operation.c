@@ -31,8 +31,10 @@ static void free_audit(const struct store_audit_entry *entries, size_t count)
 
 static void free_deliveries(const struct store_delivery *deliveries, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         task_unref(deliveries[i].task);
+        free(deliveries[i].reference);
+    }
     free((void *)deliveries);
 }
 

@@ -7,6 +7,9 @@
 #include "outbox.h"
 #include "taskgate/core/memory.h"
 
+/* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
+#define REFERENCE_COLUMN 19
+
 /* ---- whom to tell ---- */
 
 static bool insert_target(struct batch *batch, const struct store_outbox_target *target)
@@ -25,7 +28,7 @@ static bool run_configure(struct batch *batch, struct operation *operation)
         done = insert_target(batch, &operation->targets[i]);
     done = done && database_simple(batch->database, STATEMENT_OUTBOX_DROP_OTHERS);
     operation->reply.dropped = sqlite3_changes64(batch->database->handle);
-    return done;
+    return done && database_simple(batch->database, STATEMENT_OUTBOX_THREAD_PURGE);
 }
 
 /* ---- what is due ---- */
@@ -85,8 +88,11 @@ static bool run_due(struct batch *batch, struct operation *operation)
     struct store_delivery *deliveries = memory_alloc_array(operation->limit, sizeof *deliveries);
     operation->reply.deliveries = deliveries;
     int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW)
-        deliveries[operation->reply.delivery_count++] = read_delivery(row);
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        struct store_delivery *delivery = &deliveries[operation->reply.delivery_count++];
+        *delivery = read_delivery(row);
+        delivery->reference = database_take_text(row, REFERENCE_COLUMN);
+    }
     database_release(row);
     return code == SQLITE_DONE && find_next(batch, operation);
 }
@@ -101,10 +107,20 @@ static sqlite3_stmt *of_delivery(struct batch *batch, const struct operation *op
     return row;
 }
 
+static bool keep_reference(struct batch *batch, const struct operation *operation)
+{
+    sqlite3_stmt *row = of_delivery(batch, operation, STATEMENT_OUTBOX_THREAD_PUT);
+    database_bind_text(row, 2, operation->reason);
+    return database_run(row);
+}
+
 /* A delivery is gone already if its target is no longer configured. */
 static bool run_delivered(struct batch *batch, struct operation *operation)
 {
-    return database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));
+    if (operation->reason && !keep_reference(batch, operation))
+        return false;
+    return database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_THREAD_END)) &&
+           database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));
 }
 
 static bool run_postpone(struct batch *batch, struct operation *operation)
@@ -127,7 +143,7 @@ static bool run_give_up(struct batch *batch, struct operation *operation)
     task->updated_ms = batch->now_ms; /* the entry's time */
     bool done = audit_append(batch, task, "notification_given_up", task_state_name(task->state),
                              AUDIT_GATEWAY, operation->reason) &&
-                run_delivered(batch, operation);
+                database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));
     task_unref(task);
     return done;
 }

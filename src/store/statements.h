@@ -155,7 +155,9 @@ STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
     " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0, ?4"
     " FROM outbox_target WHERE events & ?1")
 STATEMENT_ROW(OUTBOX_DUE,
-    "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS " FROM outbox_delivery"
+    "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS ","
+    " (SELECT reference FROM outbox_thread WHERE outbox_thread.target = outbox_delivery.target"
+    " AND outbox_thread.task_id = outbox_delivery.task_id) FROM outbox_delivery"
     " JOIN outbox_notice ON outbox_notice.sequence = notice"
     " WHERE target = ?1 AND due_ms <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox_delivery AS earlier"
     " WHERE earlier.target = outbox_delivery.target AND earlier.task_id = outbox_delivery.task_id"
@@ -168,5 +170,16 @@ STATEMENT_ROW(OUTBOX_GET,
     " JOIN outbox_notice ON outbox_notice.sequence = notice WHERE outbox_delivery.sequence = ?1")
 STATEMENT_ROW(OUTBOX_POSTPONE,
     "UPDATE outbox_delivery SET attempts = attempts + 1, due_ms = ?2 WHERE sequence = ?1")
+STATEMENT_ROW(OUTBOX_THREAD_PUT,
+    "INSERT OR REPLACE INTO outbox_thread (target, task_id, reference)"
+    " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1")
+/* No more is told of a task that has ended, or has gone. */
+STATEMENT_ROW(OUTBOX_THREAD_END,
+    "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"
+    " FROM outbox_delivery JOIN outbox_notice ON outbox_notice.sequence = notice"
+    " WHERE outbox_delivery.sequence = ?1 AND outbox_notice.state > 2)")
+STATEMENT_ROW(OUTBOX_THREAD_PURGE,
+    "DELETE FROM outbox_thread WHERE target NOT IN (SELECT key FROM outbox_target)"
+    " OR NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id)")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 /* clang-format on */

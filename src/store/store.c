@@ -392,6 +392,14 @@ void store_outbox_delivered(struct store *store, int64_t sequence, struct store_
     queue(store, create_of_delivery(&operation_outbox_delivered, sequence, call));
 }
 
+void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
+                         struct store_call call)
+{
+    struct operation *operation = create_of_delivery(&operation_outbox_delivered, sequence, call);
+    operation->reason = memory_copy_text(reference);
+    queue(store, operation);
+}
+
 void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
                            struct store_call call)
 {

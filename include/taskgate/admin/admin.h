@@ -18,6 +18,7 @@
 #include "taskgate/store/store.h"
 
 struct admin;
+struct notifier;
 
 struct admin_options {
     const char *bind;
@@ -41,6 +42,8 @@ struct admin_options {
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error);
 uint16_t admin_port(const struct admin *admin);
+/* Whose endpoints /ready tells of; it outlives what is served. Before the loop runs. */
+void admin_set_notifier(struct admin *admin, const struct notifier *notifier);
 /* As http_server_set_tls(). On the loop. */
 void admin_set_tls(struct admin *admin, struct tls_server *tls);
 /* After a reload: ends the streams and waits of everybody who lost the right to them. On the loop.

@@ -197,10 +197,18 @@ enum config_notify_event {
 /* "created" … */
 const char *config_notify_event_name(enum config_notify_event event);
 
+enum config_notify_type { NOTIFY_WEBHOOK, NOTIFY_SLACK, NOTIFY_TEAMS, NOTIFY_PAGERDUTY };
+
 struct config_notify {
-    char *url;       /* may hold credentials: never logged, never stored */
-    char *secret;    /* resolved from the environment at load; never logged */
-    unsigned events; /* NOTIFY_… bits */
+    enum config_notify_type type;
+    char *id;      /* or NULL */
+    char *url;     /* may hold credentials: never logged, never stored */
+    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key; NULL for Teams.
+                      Resolved from the environment at load; never logged */
+    char *channel; /* of Slack; else NULL */
+    struct config_strings mention;   /* Slack ids */
+    struct config_strings workflows; /* globs; none: all */
+    unsigned events;                 /* NOTIFY_… bits */
     bool include_arguments;
 };
 

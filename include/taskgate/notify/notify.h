@@ -16,6 +16,10 @@ struct notifier;
 
 /* Before the loop runs; subscribes to the store. NULL on failure. */
 struct notifier *notifier_create(struct loop *loop, struct store *store, struct error *error);
+/* Whether there are endpoints, and whether the last attempt at one of them has failed. On the loop.
+ */
+bool notifier_has_endpoints(const struct notifier *notifier);
+bool notifier_is_failing(const struct notifier *notifier);
 /* Sets the endpoints from now on; takes a reference of its own. Notices for other endpoints are
  * dropped. On the loop, or before it runs. */
 void notifier_configure(struct notifier *notifier, struct config *config);

@@ -262,6 +262,7 @@ struct store_delivery {
     unsigned event;    /* one NOTIFY_… bit: the first of the change's that the target wants */
     int64_t attempts;  /* that have failed */
     int64_t at_ms;     /* of the change */
+    char *reference;   /* what store_outbox_posted() has kept of the task, or NULL */
     struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some
                           target wanted them */
 };
@@ -269,6 +270,10 @@ struct store_delivery {
  * earlier ones of its task, so that a target hears of each task in order. */
 void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call);
 void store_outbox_delivered(struct store *store, int64_t sequence, struct store_call call);
+/* The same; `reference` is where the target keeps what it was told. Its later deliveries of this
+ * task have it, until the task has ended. */
+void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
+                         struct store_call call);
 /* The attempt has failed; the next is due at `due_ms` (wall clock). */
 void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
                            struct store_call call);

@@ -1,4 +1,5 @@
 /* The outbox: the notices of a change, their due times, and the rest after a restart. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,8 @@ struct seen {
     int64_t next_due_ms, dropped;
 };
 
+static char last_reference[64];
+
 static void keep(void *context, const struct store_reply *reply)
 {
     struct seen *seen = context;
@@ -58,8 +61,11 @@ static void keep(void *context, const struct store_reply *reply)
     seen->dropped = reply->dropped;
     for (size_t i = 0; i < seen->count; i++) {
         seen->deliveries[i] = reply->deliveries[i];
+        seen->deliveries[i].reference = NULL;
         task_ref(seen->deliveries[i].task);
     }
+    if (seen->count > 0)
+        snprintf(last_reference, sizeof last_reference, "%s", reply->deliveries[0].reference);
 }
 
 static void wait_for(const struct seen *seen)
@@ -198,6 +204,42 @@ START_TEST(expiry_is_told)
     ck_assert_ptr_nonnull(strstr(strstr(text, "expired:expired") + 1, "expired:expired"));
     ck_assert_ptr_null(strstr(text, "ended"));
     free(text);
+}
+END_TEST
+
+/* Of the one delivery that is due, told anew with `reference`, or just delivered. */
+static void expect_reference(const char *expected, const char *reference)
+{
+    struct seen seen, done = {0};
+    look("aa", 1, &seen);
+    ck_assert_uint_eq(seen.count, 1);
+    ck_assert_str_eq(last_reference, expected);
+    if (reference)
+        store_outbox_posted(bench.store, seen.deliveries[0].sequence, reference, call_of(&done));
+    else
+        store_outbox_delivered(bench.store, seen.deliveries[0].sequence, call_of(&done));
+    wait_for(&done);
+    seen_finish(&seen);
+}
+
+START_TEST(a_reference_is_kept_for_the_task_until_it_has_ended)
+{
+    configure(&everything, 1);
+    struct task *task = create_task(&bench, new_task("a"));
+    expect_reference("", "C1 1.2");
+    task_unref(move_task(&bench, task->id, &approve));
+    reopen();
+    configure(&everything, 1);
+    expect_reference("C1 1.2", NULL);
+    struct task *other = create_task(&bench, new_task("b"));
+    expect_reference("", "C1 9.9"); /* another task's */
+    task_unref(move_task(&bench, task->id, &(struct task_change){.to = TASK_CANCELLED}));
+    expect_reference("C1 1.2", "C1 1.2");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_thread"), 1);
+    configure(NULL, 0);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_thread"), 0);
+    task_unref(other);
+    task_unref(task);
 }
 END_TEST
 
@@ -451,6 +493,7 @@ int main(void)
     tcase_add_loop_test(tests, each_target_hears_of_the_events_it_wants, 0,
                         sizeof lives / sizeof *lives);
     tcase_add_test(tests, expiry_is_told);
+    tcase_add_test(tests, a_reference_is_kept_for_the_task_until_it_has_ended);
     tcase_add_test(tests, a_delivery_shows_the_task_as_it_was);
     tcase_add_test(tests, arguments_are_kept_only_for_who_wants_them);
     tcase_add_test(tests, without_targets_nothing_is_noted);

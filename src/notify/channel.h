@@ -1,0 +1,35 @@
+/*
+ * What an endpoint of each type is sent of a task, and what its answer means.
+ *
+ * Texts of agents, servers and people stand where the endpoint formats nothing, so that none of
+ * them becomes a link, a mention or an order. Any thread; pure. Source: contract "Approvals by
+ * several", notify; Slack's Web API (chat.postMessage, chat.update), Adaptive Cards 1.4,
+ * PagerDuty's Events API v2.
+ */
+#pragma once
+
+#include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/store/store.h"
+
+struct channel_letter {
+    char *url;           /* where it is posted to */
+    char *authorization; /* of its header, or NULL */
+    struct buffer body;
+};
+
+/* False, with nothing to finish, when this endpoint is not told of it. */
+bool channel_write(struct channel_letter *letter, const struct store_delivery *delivery,
+                   const struct config_notify *notify, const struct config *config);
+void channel_letter_finish(struct channel_letter *letter);
+
+#define CHANNEL_PROBLEM_BYTES 64
+/* Of an answer with a status of success. False with a word in `problem` when its body says that
+ * nothing was done. `reference` is what store_outbox_posted() keeps, which the caller frees, or
+ * NULL. */
+bool channel_accepts(enum config_notify_type type, struct str answer, char **reference,
+                     char problem[CHANNEL_PROBLEM_BYTES]);
+
+/* What identifies the endpoint over restarts and reloads: a digest of what the configuration says
+ * of it, secrets included. That of a webhook is of its URL alone. */
+void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES]);

@@ -1,0 +1,103 @@
+/* Words and lines. */
+#include "channel_text.h"
+
+#include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
+#include "taskgate/notify/redact.h"
+
+const char *channel_text_state(enum task_state state)
+{
+    static const char *const words[TASK_STATE_COUNT] = {
+        [TASK_PENDING] = "Approval needed", [TASK_APPROVED] = "Approved",
+        [TASK_EXECUTING] = "Running",       [TASK_COMPLETED] = "Done",
+        [TASK_FAILED] = "Failed",           [TASK_CANCELLED] = "Cancelled",
+        [TASK_REJECTED] = "Rejected",       [TASK_EXPIRED] = "Expired",
+    };
+    return words[state];
+}
+
+/* As in the log: what would change the reading of the line is spelt out. */
+static void append_shown(struct buffer *out, struct str text)
+{
+    struct buffer quoted;
+    buffer_init(&quoted);
+    buffer_append_json_string(&quoted, text);
+    buffer_append(out, str_slice(quoted.bytes + 1, quoted.length - 2));
+    buffer_finish(&quoted);
+}
+
+/* JSON as it is, but with such characters spelt out in its texts. */
+static void append_shown_json(struct buffer *out, struct str json)
+{
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < json.length; i++) {
+        if (json.bytes[i] != '"') {
+            buffer_append_char(out, json.bytes[i]);
+            continue;
+        }
+        size_t start = i++;
+        while (i < json.length && json.bytes[i] != '"')
+            i += json.bytes[i] == '\\' ? 2 : 1;
+        buffer_clear(&text);
+        json_decode_string(str_slice(json.bytes + start, i + 1 - start), &text);
+        buffer_append_json_string(out, buffer_str(&text));
+    }
+    buffer_finish(&text);
+}
+
+/* Cuts at the beginning of a character. */
+static void cut(struct buffer *out, size_t most)
+{
+    size_t length = most;
+    if (out->length <= most)
+        return;
+    while (length > 0 && ((unsigned char)out->bytes[length] & 0xC0) == 0x80)
+        length--;
+    out->length = length;
+    buffer_append_text(out, "…");
+}
+
+void channel_text_title(struct buffer *out, const struct task *task, size_t most)
+{
+    buffer_append_format(out, "%s: ", channel_text_state(task->state));
+    append_shown(out, str_from(task->tool));
+    cut(out, most);
+}
+
+static void add_line(struct buffer *out, const char *name, struct str value)
+{
+    if (value.length == 0)
+        return;
+    if (out->length > 0)
+        buffer_append_char(out, '\n');
+    buffer_append_format(out, "%s: ", name);
+    append_shown(out, value);
+}
+
+void channel_text_facts(struct buffer *out, const struct task *task, const struct config *config,
+                        bool with_arguments, size_t most)
+{
+    char time[CLOCK_TEXT_BYTES];
+    bool is_pending = task->state == TASK_PENDING;
+    add_line(out, "Tool", str_from(task->tool));
+    add_line(out, "Server", str_from(task->source));
+    add_line(out, "Asked by", str_from(task->principal));
+    add_line(out, "Workflow", str_from(task->workflow));
+    if (is_pending && task->decide_by_ms > 0)
+        add_line(out, "Decide by", str_from(clock_format(task->decide_by_ms, time)));
+    add_line(out, "Decided by", str_from(task->decided_by));
+    add_line(out, "Reason", str_from(task->reason));
+    if (!is_pending)
+        add_line(out, "Status", str_from(task->status_message));
+    add_line(out, "Task", str_from(task->id));
+    if (with_arguments && *task->arguments) {
+        struct buffer shown;
+        buffer_init(&shown);
+        redact_write(&shown, str_from(task->arguments), config, task->workflow);
+        buffer_append_text(out, "\nArguments: ");
+        append_shown_json(out, buffer_str(&shown));
+        buffer_finish(&shown);
+    }
+    cut(out, most);
+}
