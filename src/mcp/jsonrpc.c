@@ -79,6 +79,8 @@ static void write_data(struct buffer *out, enum jsonrpc_error error,
     }
     if (given->retry_after > 0)
         buffer_append_format(out, "\"retry_after\":%lld,", (long long)given->retry_after);
+    if (given->is_retryable)
+        buffer_append_text(out, "\"retryable\":true,");
     char correlation_id[RANDOM_UUID_BYTES];
     random_uuid(correlation_id);
     buffer_append_format(out, "\"error_type\":\"%s\",\"correlation_id\":\"%s\"}",

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "taskgate/core/buffer.h"
@@ -32,6 +33,7 @@ struct jsonrpc_error_data {
     struct str required_capabilities; /* JSON object, of -32021 */
     struct str supported, requested;  /* JSON texts, of -32022: an array, a string */
     int64_t retry_after;              /* seconds; 0: left out */
+    bool is_retryable;                /* "retryable": true; else left out */
 };
 
 /* {"code", "message", "data"}: `message` empty takes the table's; it is cut at 1 KB, between

@@ -14,6 +14,7 @@ Suite *elicitation_suite(void);
 Suite *era_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *legacy_bridge_suite(void);
+Suite *legacy_server_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
 Suite *mirrored_header_suite(void);
