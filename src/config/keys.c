@@ -131,7 +131,7 @@ const struct key config_keys[] = {
     {"sources[]", "era", KEY_CHOICE, AT(config_source, eras), .choices = &eras, .default_text = "auto",
      .help = "The protocol that the server speaks: `legacy` (up to 2025-11-25), `modern` (2026-07-28) or `both`. With `auto` the gateway asks the server."},
     {"sources[]", "bridge", KEY_CHOICE, AT(config_source, bridge), .choices = &bridges, .default_text = "legacy",
-     .help = "The clients that are bridged to a server that does not speak their protocol. `legacy`: clients of up to 2025-11-25 in front of a server that speaks 2026-07-28 alone. `modern`, the other direction, and `both` are not there yet, and are refused. With `off` such clients get the server's own refusal."},
+     .help = "The clients that are bridged to a server that does not speak their protocol. `legacy`: clients of up to 2025-11-25 in front of a server that speaks 2026-07-28 alone. `modern`: clients of 2026-07-28 in front of a server of up to 2025-11-25. With `off` such clients get the server's own refusal."},
     {"sources[]", "expose", KEY_MAPPING, .help = "Which tools, prompts and resources clients may see."},
     {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
      .help = "Static credentials that are sent to the server, by header name."},

@@ -165,21 +165,6 @@ static void check_auth(const struct source_view *view)
     free(path);
 }
 
-/* A bridge that is asked for and not there would cut clients off in silence. */
-static void check_bridge(const struct source_view *view)
-{
-    static const struct {
-        enum config_bridge direction;
-        const char *missing;
-    } not_built[] = {
-        {BRIDGE_MODERN, "modern clients are not bridged to a legacy server yet"},
-    };
-    for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
-        if (view->source->bridge & not_built[i].direction)
-            complain_about_value(view, "bridge", "leave this direction out", not_built[i].missing);
-    }
-}
-
 void validate_sources(const struct draft *draft)
 {
     const struct node *sources = node_get(draft->root, "sources");
@@ -192,6 +177,5 @@ void validate_sources(const struct draft *draft)
         check_expose(&view);
         check_headers(&view);
         check_auth(&view);
-        check_bridge(&view);
     }
 }

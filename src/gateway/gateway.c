@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "bridge/bridge_questions.h"
+#include "bridge_down/bridge_down.h"
+#include "bridge_down/handles.h"
 #include "compat/detached_answer.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
@@ -93,6 +95,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->catalog = catalog_create();
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->eras = source_eras_create();
+    gateway->bridge_handles = bridge_handles_create();
     gateway->list_cache = list_cache_create();
     gateway->rewritten_lists = rewritten_lists_create();
     gateway->rate_limit = rate_limit_create();
@@ -135,6 +138,7 @@ void gateway_destroy(struct gateway *gateway)
     bridge_questions_destroy(gateway->bridge_questions);
     bridged_sessions_destroy(gateway->bridged_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
+    bridge_handles_destroy(gateway->bridge_handles);
     source_eras_destroy(gateway->eras);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);
@@ -181,6 +185,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     loop_timer_init(&worker->fetch_timer, loop, tools_fetch_missing, worker);
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
     list_init(&worker->rpc_calls);
+    bridge_down_worker_init(worker);
     list_init(&worker->streams);
     list_init(&worker->listens);
     worker->waiters = map_create();
@@ -216,6 +221,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     drop_calls(worker);
     executions_drop(worker);
     detached_calls_drop(worker);
+    bridge_down_worker_close(worker);
     rpc_call_cancel_all(worker);
     decision_log_finish(worker);
     token_exchange_worker_close(worker);
@@ -287,6 +293,7 @@ static void deliver_shut_down(struct gateway_worker *worker, const void *none)
     result_wait_end_all(worker);
     notification_stream_end_all(worker);
     relay_end_opening(worker);
+    bridge_down_shut_down(worker);
 }
 
 static const struct broadcast_kind shut_down_kind = {.deliver = deliver_shut_down};

@@ -6,6 +6,7 @@
 #include "modern_request.h"
 #include "request/call_part.h"
 #include "rpc_call.h"
+#include "session_pool.h"
 #include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -51,7 +52,7 @@ struct question {
 
 static bool is_asked_as_legacy(const struct call *call)
 {
-    return call->dialect->has_sessions && !call->is_bridged;
+    return call->dialect->has_sessions ? !call->is_bridged : call->is_bridged_down;
 }
 
 static const struct question *question_of(const struct call *call)
@@ -144,6 +145,12 @@ static void write_question(struct call *call, struct headers *headers, struct bu
     headers_finish(&own);
 }
 
+/* The call has a session now. */
+static void check_again(struct call *call)
+{
+    credential_check_then(call, call->next);
+}
+
 void credential_check_then(struct call *call, call_step next)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_pong};
@@ -153,6 +160,11 @@ void credential_check_then(struct call *call, call_step next)
     /* A verified token needs nobody to vouch for it, and the server may not know it at all. */
     if (call->identity || ago <= ACCEPTED_FOR_MS) {
         next(call);
+        return;
+    }
+    if (call->is_bridged_down && !call->upstream_session) {
+        call->next = next;
+        session_pool_then(call, check_again);
         return;
     }
     struct headers headers;

@@ -212,6 +212,8 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_from_response(&rpc->headers, items, count);
     rpc->is_stream = headers_name_event_stream(&rpc->headers);
     rpc->is_encoded = headers_find(&rpc->headers, "content-encoding").length > 0;
+    if (rpc->callbacks.head)
+        rpc->callbacks.head(rpc->context, status, &rpc->headers);
 }
 
 /* Closes the connection with the call: the next reply on it may be another request's, too. */

@@ -37,6 +37,8 @@ struct rpc_call_reply {
 struct rpc_call_callbacks {
     void (*reply)(void *context,
                   const struct rpc_call_reply *reply); /* once; the rpc call is freed then */
+    /* The response has begun. May be NULL. */
+    void (*head)(void *context, int status, const struct headers *headers);
     /* A request or notification of the server's before the answer. May be NULL. */
     void (*server_message)(void *context, struct str message);
     /* Called in place of `reply` by rpc_call_cancel_all(): frees `context`. May be NULL. */

@@ -7,6 +7,7 @@
 #include "era_probe.h"
 #include "modern_request.h"
 #include "service_session.h"
+#include "session_pool.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -331,6 +332,14 @@ void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *sna
         create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
 }
 
+/* A modern call, for which a legacy server has no session. */
+static void fetch_in_own_session(struct fetch *fetch)
+{
+    headers_set_session(&fetch->headers, NULL);
+    fetch->is_modern = false;
+    initialize(fetch);
+}
+
 void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
                       const struct config_source *source, struct str owner,
                       const struct headers *headers, loop_callback done, void *context)
@@ -338,7 +347,11 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
     struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
     headers_add_all(&fetch->headers, headers);
     fetch->is_modern = modern_request_has_headers(headers);
-    rpc_call_page(fetch, STR_EMPTY);
+    if (fetch->is_modern &&
+        source_eras_bridge_down(worker->gateway->eras, source, clock_monotonic_ms()))
+        fetch_in_own_session(fetch);
+    else
+        rpc_call_page(fetch, STR_EMPTY);
 }
 
 static void on_looked(void *context)
@@ -351,17 +364,25 @@ static void on_looked(void *context)
     call_unref(call);
 }
 
-bool tools_fetch_then(struct call *call, call_step next)
+static void fetch_for_call(struct call *call)
 {
     struct headers headers;
-    if (!tools_fetch_is_due(call))
-        return false;
     headers_init(&headers, false);
     headers_from_call(&headers, call);
-    call->next = next;
     tools_fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
                      on_looked, call_ref(call));
     headers_finish(&headers);
+}
+
+bool tools_fetch_then(struct call *call, call_step next)
+{
+    if (!tools_fetch_is_due(call))
+        return false;
+    call->next = next;
+    if (call->is_bridged_down)
+        session_pool_then(call, fetch_for_call);
+    else
+        fetch_for_call(call);
     return true;
 }
 

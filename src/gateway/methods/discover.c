@@ -1,4 +1,6 @@
 /* `server/discover`: with it a client of both eras finds out which of them a source serves. */
+#include "bridge_down/bridge_down.h"
+#include "era_check.h"
 #include "lists_internal.h"
 #include "methods.h"
 #include "state/source_eras.h"
@@ -10,13 +12,10 @@
 void discover_refuse_handle(struct call *call)
 {
     struct buffer text;
-    unsigned served;
     buffer_init(&text);
-    source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
-                     &served);
     jsonrpc_write_error(&text, call->envelope.id,
-                        served & CONFIG_ERA_MODERN ? JSONRPC_INCOMPLETE_ENVELOPE
-                                                   : JSONRPC_METHOD_NOT_FOUND,
+                        era_check_serves_modern(call) ? JSONRPC_INCOMPLETE_ENVELOPE
+                                                      : JSONRPC_METHOD_NOT_FOUND,
                         STR_EMPTY, NULL);
     call_answer_status(call, 400, buffer_str(&text));
     buffer_finish(&text);
@@ -37,5 +36,8 @@ void discover_handle(struct call *call)
     struct relay_options options = lists_relay_options(call);
     options.rewrite = rewrite;
     call_identify(call);
-    relay_start(call, &options);
+    if (call->is_bridged_down)
+        bridge_down_discover(call);
+    else
+        relay_start(call, &options);
 }

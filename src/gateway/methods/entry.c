@@ -1,5 +1,6 @@
 /* Where a request on the proxy port goes: source, verb, envelope, then the method's file. */
 #include "entry.h"
+#include "bridge_down/bridge_down.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,7 @@ void relay_plainly_handle(struct call *call)
         call_answer(call, STR_EMPTY);
         return;
     }
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
 void unknown_method_handle(struct call *call)

@@ -20,6 +20,18 @@ static unsigned served_by(const struct call *call)
     return served;
 }
 
+/* Its server knows the legacy era alone, and modern clients are bridged to it. */
+static bool is_bridged_down(const struct call *call)
+{
+    return source_eras_bridge_down(call->worker->gateway->eras, call->source,
+                                   loop_now_ms(call->worker->loop));
+}
+
+bool era_check_serves_modern(const struct call *call)
+{
+    return (served_by(call) & CONFIG_ERA_MODERN) || is_bridged_down(call);
+}
+
 static struct mirrored_header header_of(const struct http_exchange *exchange, enum http_name name)
 {
     struct str value = http_header_known(exchange, name);
@@ -48,8 +60,8 @@ static void refuse(struct call *call, const struct mcp_era_fault *fault)
     }
     if (fault->error == JSONRPC_UNSUPPORTED_VERSION) {
         data.details = STR_EMPTY;
-        data.supported = served_by(call) & CONFIG_ERA_MODERN ? STR("[\"" MCP_VERSION_MODERN "\"]")
-                                                             : STR(LEGACY_VERSIONS);
+        data.supported = era_check_serves_modern(call) ? STR("[\"" MCP_VERSION_MODERN "\"]")
+                                                       : STR(LEGACY_VERSIONS);
         data.requested = call->envelope.reserved.version;
     }
     call_answer_error(call, fault->error, STR_EMPTY, &data);
@@ -110,6 +122,11 @@ static void check_modern(struct call *call, call_step next)
 static void check_legacy_server(struct call *call, call_step next)
 {
     const struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
+    if (is_bridged_down(call)) {
+        call->is_bridged_down = true;
+        check_modern(call, next);
+        return;
+    }
     if (!str_equal(call->envelope.method, STR("server/discover"))) {
         refuse(call, &fault);
         return;

@@ -11,5 +11,7 @@
  * `next`, at once or when the server has been asked what it speaks; or answers the call: it is
  * refused, or it is a modern notification, which means nothing here. */
 void era_check_then(struct call *call, call_step next);
+/* Whether modern clients are served: by the server, or by the bridge to it. */
+bool era_check_serves_modern(const struct call *call);
 /* Whether the source has GET and DELETE, which the modern era does not have. */
 bool era_check_has_sessions(const struct call *call);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridge_down/stream.h"
 #include "listen_internal.h"
 #include "mcp_client/credential_check.h"
 #include "methods.h"
@@ -149,18 +150,22 @@ static void acknowledge(struct listening *listening, struct str theirs)
 
 /* ---- the gateway alone ---- */
 
+static void open_stream(struct call *call)
+{
+    deferred_response_begin(call, "Listening", STR_EMPTY);
+    deferred_response_be_quiet(call);
+    deferred_response_open(call);
+}
+
 /* The stream of the server's that has begun stays the client's. */
 static void go_on_alone(struct call *call, bool has_begun)
 {
     struct listening *listening = listening_find(call);
     loop_timer_stop(&listening->life);
-    if (has_begun) {
+    if (has_begun)
         deferred_response_take_stream(call, "Listening");
-    } else {
-        deferred_response_begin(call, "Listening", STR_EMPTY);
-        deferred_response_be_quiet(call);
-        deferred_response_open(call);
-    }
+    else
+        open_stream(call);
     if (!listening->is_open)
         acknowledge(listening, STR_EMPTY);
     if (!has_own(listening))
@@ -228,6 +233,50 @@ static bool outlives(struct call *call, int status, struct str reply)
     return status == 404 || status == 405 || status == 501;
 }
 
+/* ---- with a legacy server ---- */
+
+static void on_bridged_open(struct call *call, struct str honoured)
+{
+    struct listening *listening = listening_find(call);
+    struct buffer message;
+    buffer_init(&message);
+    open_stream(call);
+    buffer_append_format(&message,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_ACKNOWLEDGED
+                         "\",\"params\":{\"notifications\":%.*s}}",
+                         STR_ARGS(honoured));
+    acknowledge(listening, buffer_str(&message));
+    buffer_finish(&message);
+    if (json_count(honoured) == 0 && !has_own(listening))
+        end_gracefully(call);
+}
+
+static void on_bridged_message(struct call *call, struct str message)
+{
+    struct buffer params = {0}, meta = {0}, marked = {0};
+    if (json_string_equals(json_member(message, "method"), STR(RESOURCE_UPDATED)) &&
+        is_hidden(call, message))
+        return;
+    json_write_with_member(&meta, json_path(message, "params", "_meta"),
+                           "io.modelcontextprotocol/subscriptionId", call->envelope.id);
+    json_write_with_member(&params, json_member(message, "params"), "_meta", buffer_str(&meta));
+    json_write_with_member(&marked, message, "params", buffer_str(&params));
+    relay_pass(call, buffer_str(&marked));
+    buffer_finish(&params);
+    buffer_finish(&meta);
+    buffer_finish(&marked);
+}
+
+static bool is_visible(const struct call *call, struct str uri)
+{
+    return policy_is_uri_visible(call->snapshot->policy, call->source, uri);
+}
+
+static const struct bridge_stream_events bridged_events = {.open = on_bridged_open,
+                                                           .message = on_bridged_message,
+                                                           .ended = end_gracefully,
+                                                           .is_visible = is_visible};
+
 /* Puts `filter` in the place of the client's. */
 static bool replace_filter(struct call *call, struct str filter)
 {
@@ -259,6 +308,8 @@ static void open(struct call *call)
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
     } else if (!asks_server && json_count(call->envelope.notifications) > 0) {
         go_on_alone(call, false);
+    } else if (call->is_bridged_down) {
+        bridge_down_listen(call, call->envelope.notifications, &bridged_events);
     } else if (asks_server && !replace_filter(call, buffer_str(&rest))) {
         call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
     } else {

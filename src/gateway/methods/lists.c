@@ -1,5 +1,6 @@
 /* resources/list and prompts/list, rewritten for the client; and every list as the owner fetched it
  * before, for when upstream fails (seed 002 F-003, NF-002.2). */
+#include "bridge_down/bridge_down.h"
 #include "doc_resources.h"
 #include "list_cache.h"
 #include "lists_internal.h"
@@ -192,7 +193,7 @@ static void relay_resources(struct call *call)
     struct relay_options options = lists_relay_options(call);
     options.rewrite = rewrite_resources;
     options.replace_error = replace_resources;
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
 void resources_list_handle(struct call *call)
@@ -207,7 +208,7 @@ static void relay_templates(struct call *call)
         options.replace_error = replace_templates;
     if (!call->dialect->has_sessions)
         options.rewrite = rewrite_templates;
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
 void resources_templates_list_handle(struct call *call)
@@ -219,7 +220,7 @@ void prompts_list_handle(struct call *call)
 {
     struct relay_options options = lists_relay_options(call);
     options.rewrite = rewrite_prompts;
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
 /* ---- a list that comes late ---- */

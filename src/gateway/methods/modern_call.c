@@ -1,6 +1,7 @@
 /* `tools/call` of a modern client: the gates of every call, then it goes up, or is refused. Each
  * round of a conversation with the server is a whole call, which is judged anew. `params.task`
  * means nothing in this era. */
+#include "bridge_down/bridge_down.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
@@ -35,7 +36,8 @@ bool modern_has_good_rounds(struct call *call)
     else if (envelope->input_responses.length > 0 &&
              json_type(envelope->input_responses) != JSON_OBJECT)
         modern_refuse_params(call, "params.inputResponses must be an object");
-    else if (request_state_is_ours(call) && call->method->treatment != MCP_TOOLS_CALL)
+    else if (request_state_is_ours(call) && call->method->treatment != MCP_TOOLS_CALL &&
+             !call->is_bridged_down)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
     else
         return true;
@@ -47,18 +49,18 @@ static void forward(struct call *call)
 {
     const struct relay_options options = {
         .silence_ms = call->snapshot->config->times.sync_forward_timeout_ms};
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
-static void become_task(struct call *call, const struct tool_judgement *judgement)
+static void become_task(struct call *call, const struct tool_judgement *judgement, bool accelerated)
 {
     if (!tool_judgement_is_shown_whole(call))
         return;
     tool_judgement_tell(call, judgement, false, true);
     if (dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
-        task_create_from_call(call, &judgement->decision, &judgement->tool, false);
+        task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
     else
-        plain_call_become_task(call, &judgement->decision, &judgement->tool, false);
+        plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
 }
 
 /* The call was held before. Its rule may be another one now, but what was begun is not begun anew:
@@ -70,6 +72,24 @@ static void go_on(struct call *call)
         plain_call_go_on(call, &state);
     else
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
+}
+
+/* A legacy server runs the tool as a task of its own only (SEP-1686), which its modern client could
+ * not follow: the gateway does, in a task that nobody has to approve. */
+static bool is_run_as_task(const struct call *call, const struct tool_judgement *judgement)
+{
+    return call->is_bridged_down && judgement->tool.has_own &&
+           judgement->tool.own == ANNOTATION_REQUIRED;
+}
+
+/* Whether the server has such tools, so that it counts which one is called. */
+static bool has_own_tasks(const struct call *call)
+{
+    struct mcp_capabilities last;
+    return call->is_bridged_down &&
+           catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
+                                &last) &&
+           last.tasks;
 }
 
 /* Its client waits for no human, and says so at once. */
@@ -98,7 +118,8 @@ static void judge(struct call *call)
     if (!tool_judgement_passes_gates(call, &judgement) ||
         !tool_judgement_passes_arguments(call, &judgement))
         return;
-    if (request_state_is_ours(call)) {
+    bool is_open_upstream = bridge_down_goes_on(call);
+    if (request_state_is_ours(call) && !is_open_upstream) {
         go_on(call);
         return;
     }
@@ -107,8 +128,18 @@ static void judge(struct call *call)
         return;
     }
     policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+    if (decision->action != ACTION_FORWARD && is_open_upstream) {
+        tool_judgement_tell(call, &judgement, false, false);
+        bridge_down_refuse_to_go_on(call);
+        return;
+    }
     if (decision->action == ACTION_APPROVE) {
-        become_task(call, &judgement);
+        become_task(call, &judgement, false);
+        return;
+    }
+    if (decision->action == ACTION_FORWARD && !is_open_upstream &&
+        is_run_as_task(call, &judgement)) {
+        become_task(call, &judgement, true);
         return;
     }
     tool_judgement_tell(call, &judgement, false, false);
@@ -135,8 +166,8 @@ void modern_call_handle(struct call *call)
     if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call) ||
         !parameter_check_passes(call))
         return;
-    if (!request_state_is_ours(call) && tool_judgement_is_plain(call, &request, &decision) &&
-        !pseudo_tool_called(call)) {
+    if (!request_state_is_ours(call) && !has_own_tasks(call) &&
+        tool_judgement_is_plain(call, &request, &decision) && !pseudo_tool_called(call)) {
         const struct decision_log_entry entry = {.snapshot = call->snapshot,
                                                  .request = &request,
                                                  .decision = &decision,

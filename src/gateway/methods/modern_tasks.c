@@ -1,5 +1,6 @@
 /* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663): ids that begin
  * with tg_ are answered here, all others go to the server. */
+#include "bridge_down/bridge_down.h"
 #include "mcp_client/credential_check.h"
 #include "methods.h"
 #include "own_task.h"
@@ -153,6 +154,8 @@ void modern_task_handle(struct call *call)
                           NULL);
     else if (task_id_is_ours(id))
         handle_own(call);
+    else if (call->is_bridged_down)
+        own_task_answer_unknown(call); /* no client was ever told of a legacy server's task */
     else
-        relay_start(call, &options);
+        bridge_down_start(call, &options);
 }

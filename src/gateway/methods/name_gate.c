@@ -1,6 +1,7 @@
 /* prompts/get, resources/read, resources/subscribe, completion/complete: `expose` and the rules on
  * a name or URI. Nothing can wait for a human here, so approve and policy mean no (contract
  * "Proxy"). resources/unsubscribe beside them: it passes, but for what is the gateway's own. */
+#include "bridge_down/bridge_down.h"
 #include "doc_resources.h"
 #include "methods.h"
 #include "relay/relay.h"
@@ -82,7 +83,7 @@ static void judge(struct call *call)
     struct relay_options options = {.take_message = methods_taker(call)};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
 /* ---- resources: some are the gateway's own ---- */
@@ -130,7 +131,7 @@ void completion_handle(struct call *call)
 {
     const struct relay_options options = {.take_message = methods_taker(call)};
     if (!call->envelope.ref.raw.length)
-        relay_start(call, &options);
+        bridge_down_start(call, &options);
     else if (is_reference(&call->envelope))
         judge(call);
     else
@@ -161,7 +162,7 @@ static void unsubscribe(struct call *call)
     if (is_own(call))
         answer_own(call);
     else
-        relay_start(call, &options);
+        bridge_down_start(call, &options);
 }
 
 void unsubscribe_handle(struct call *call)

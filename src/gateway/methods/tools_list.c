@@ -2,6 +2,7 @@
  * (seed 002 F-003). */
 #include <string.h>
 
+#include "bridge_down/bridge_down.h"
 #include "compat/tools.h"
 #include "lists_internal.h"
 #include "mcp_client/tools_fetch.h"
@@ -261,7 +262,7 @@ static void relay_tools(struct call *call)
     options.list = "tools";
     options.recall = recall;
     call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
-    relay_start(call, &options);
+    bridge_down_start(call, &options);
 }
 
 void tools_list_handle(struct call *call)

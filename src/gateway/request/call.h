@@ -27,6 +27,12 @@ struct call;
 struct identity;
 typedef void (*call_step)(struct call *call);
 
+/* What the requests of a bridged call say of the session that they go up in. */
+struct upstream_session {
+    struct str id; /* empty: the server gave out none */
+    struct str version;
+};
+
 struct call {
     struct list node;
     uint32_t magic; /* CALL_MAGIC */
@@ -43,7 +49,9 @@ struct call {
     bool is_bridged;       /* of a legacy client, and its server speaks the modern era alone */
     struct buffer bridged; /* what the client said in its session (state/bridged_sessions.h); empty
                               as long as that is not known */
-    bool is_executed;      /* by execute_tool, with a patience of its own: */
+    bool is_bridged_down;  /* of a modern client, and its server speaks the legacy era alone */
+    const struct upstream_session *upstream_session; /* of such a call, while it has one */
+    bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
     uint64_t tools_epoch;            /* of tools/list: catalog_epoch() when it was asked */
     bool identified;                 /* call_identify() has set the three below */

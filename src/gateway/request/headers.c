@@ -257,11 +257,23 @@ void headers_from_request(struct headers *headers, const struct http_exchange *e
     headers_set_static(headers, source);
 }
 
+void headers_set_session(struct headers *headers, const struct upstream_session *session)
+{
+    headers_drop(headers, HTTP_NAME_MIRRORS_BODY | HTTP_NAME_OF_SESSION);
+    headers_remove(headers, HTTP_NAME_MCP_PROTOCOL_VERSION);
+    if (session && session->id.length > 0)
+        headers_add(headers, STR("mcp-session-id"), session->id);
+    if (session && session->version.length > 0)
+        headers_add(headers, STR("mcp-protocol-version"), session->version);
+}
+
 void headers_from_call(struct headers *headers, const struct call *call)
 {
     headers_from_request(headers, call->exchange, call->source);
     if (call->upstream_authorization)
         headers_set(headers, STR("authorization"), str_from(call->upstream_authorization));
+    if (call->is_bridged_down)
+        headers_set_session(headers, call->upstream_session);
     if (!call->is_bridged)
         return;
     headers_drop(headers, HTTP_NAME_OF_SESSION | HTTP_NAME_MIRRORS_BODY);

@@ -45,8 +45,13 @@ bool headers_name_event_stream(const struct headers *headers);
  * source's static credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source);
+/* Puts the headers of a legacy session in the place of those of a modern request. NULL: of one that
+ * is not open yet. */
+struct upstream_session;
+void headers_set_session(struct headers *headers, const struct upstream_session *session);
 /* What goes up for a call: the same, with the token that the client's was exchanged for. Those of a
- * bridged call are of a modern request, whose method and name are still to be set. */
+ * legacy client's that is bridged are of a modern request, whose method and name are still to be
+ * set; those of a modern client's are of the session that it is bridged to. */
 struct call;
 void headers_from_call(struct headers *headers, const struct call *call);
 /* The same without the source's credentials: only what the client has sent. */

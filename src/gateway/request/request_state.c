@@ -38,8 +38,10 @@ struct binding {
 
 static void bind_call(const struct call *call, struct binding *binding)
 {
+    bool names_uri = call->method->treatment == MCP_GATED_URI;
     digest_sha256_hex(str_from(call->owner), binding->owner);
-    digest_sha256_hex(call->envelope.name.text, binding->name);
+    digest_sha256_hex(names_uri ? call->envelope.uri.text : call->envelope.name.text,
+                      binding->name);
     canonical_digest(call->envelope.arguments.raw, binding->arguments);
 }
 
@@ -92,7 +94,7 @@ static const char *judge(const struct call *call, struct str payload, struct req
     if (!str_equal_constant_time(fields[3], str_from(binding.owner)))
         return "it is another caller's";
     if (!str_equal(fields[4], str_from(binding.name)))
-        return "it is of another tool";
+        return "it is of another tool, prompt or resource";
     if (!str_equal(fields[5], str_from(binding.arguments)))
         return "the call has other arguments";
     return NULL;

@@ -16,6 +16,7 @@
 #include "taskgate/upstream/upstream.h"
 
 struct accepted_pairs;
+struct bridge_handles;
 struct bridge_questions;
 struct bridged_sessions;
 struct catalog;
@@ -49,7 +50,8 @@ struct gateway {
     struct bridged_sessions *bridged_sessions; /* state/bridged_sessions.h */
     struct bridge_questions *bridge_questions; /* bridge/bridge_questions.h */
     struct catalog *catalog;
-    struct source_eras *eras; /* state/source_eras.h */
+    struct source_eras *eras;              /* state/source_eras.h */
+    struct bridge_handles *bridge_handles; /* bridge_down/handles.h */
     struct list_cache *list_cache;
     struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
     struct rate_limit *rate_limit, *principal_rate_limit;
@@ -99,6 +101,9 @@ struct gateway_worker {
     struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
     struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
+    struct list legacy_sessions;   /* struct legacy_session.node: for modern clients */
+    struct list bridge_legs;       /* struct leg.node: bridged calls whose client waits */
+    struct list conversations;     /* struct conversation.node: bridged calls at their server */
     struct list streams;           /* struct notification_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
     struct map *waiters;           /* task id -> struct result_wait: open tasks/result */

@@ -40,7 +40,7 @@ static bool leave(struct execution *execution, enum invocation_state to)
         input_end_task(base->worker, base->task);
         task_rounds_forget(gateway->task_rounds, str_from(base->id));
     }
-    if (execution->own_session)
+    if (execution_session_is_needed(execution))
         execution_session_close(execution);
     return true;
 }
@@ -217,7 +217,7 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
 /* The owner or an operator has cancelled the task. The server is told. */
 static void stop(struct execution *execution)
 {
-    if (execution->base.task && *execution->base.task->mirrored_headers) {
+    if (execution->base.task && execution_is_modern(execution)) {
         execution_modern_cancel(execution);
     } else if (execution->base.server_task) {
         execution_task_cancel(execution);

@@ -5,6 +5,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_server.h"
 
 static void store(struct execution *execution, enum invocation_state state)
 {
@@ -72,6 +73,21 @@ static bool is_refusal(int status)
     return status == 401 || status == 403 || status == 404;
 }
 
+/* The error of a legacy server, as its modern client knows errors. */
+static void take_reply(struct execution *execution, const struct rpc_call_reply *reply)
+{
+    struct str error = json_member(reply->message, "error");
+    struct buffer mapped;
+    buffer_init(&mapped);
+    if (execution->is_bridged_down && json_type(error) == JSON_OBJECT) {
+        legacy_server_write_error(&mapped, error, false);
+        outcome_of_error(&execution->base.outcome, buffer_str(&mapped));
+    } else {
+        invocation_take_reply(&execution->base, reply);
+    }
+    buffer_finish(&mapped);
+}
+
 void execution_answered(struct execution *execution, const struct rpc_call_reply *reply)
 {
     struct invocation *base = &execution->base;
@@ -96,6 +112,6 @@ void execution_answered(struct execution *execution, const struct rpc_call_reply
         outcome_of_failure(&base->outcome, str_from(base->task->tool), JSONRPC_UPSTREAM_ERROR,
                            "upstream runs the call, and no longer says what becomes of it");
     else
-        invocation_take_reply(base, reply);
+        take_reply(execution, reply);
     store(execution, INVOCATION_STORING);
 }

@@ -4,6 +4,8 @@
 #include "execution_internal.h"
 #include "mcp_client/tools_fetch.h"
 #include "request/request_headers.h"
+#include "state/source_eras.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 
 #define STORE_RETRY_MS 1000
@@ -62,7 +64,7 @@ static void run(struct execution *execution, struct task *task)
         return;
     }
     log_info("Executing", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool));
-    if (execution->own_session)
+    if (execution_session_is_needed(execution))
         execution_session_open(execution);
     else
         execution_send(execution);
@@ -139,6 +141,10 @@ static bool take_rules_in_force(struct execution *execution)
                                                 str_from(execution->base.task->source));
     if (execution->base.source && !execution->own_session)
         headers_set_static(&execution->base.headers, execution->base.source);
+    execution->is_bridged_down =
+        *execution->base.task->mirrored_headers && execution->base.source &&
+        source_eras_bridge_down(execution->base.worker->gateway->eras, execution->base.source,
+                                clock_monotonic_ms());
     bool has_token = execution_token_find(execution);
     request_headers_digest_credentials(&execution->base.headers, execution->base.source,
                                        execution->credentials_digest);

@@ -10,6 +10,7 @@ struct execution {
     struct invocation base;    /* first; its request's credentials are `headers` */
     uint32_t magic;            /* EXECUTION_MAGIC */
     bool own_session;          /* the gateway's own, for the control plane */
+    bool is_bridged_down;      /* a modern call at a legacy server: a session of its own, too */
     struct identity *identity; /* whose credentials these are, by a verified token; or NULL */
     char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */
@@ -91,8 +92,14 @@ void execution_server_message(void *context, struct str message);
 /* Tells upstream that the call is given up. */
 void execution_say_last(struct execution *execution, struct str body, struct str id);
 
+/* Whether it is sent as a modern call. */
+bool execution_is_modern(const struct execution *execution);
+
 /* ---- execution_session.c: there is no client whose session could be used ---- */
-/* Opens a session with the source's static headers, then sends the call. */
+/* Whether it is run in a session of its own. */
+bool execution_session_is_needed(const struct execution *execution);
+/* Opens a session, then sends the call: with the source's static headers, or with the owner's in
+ * the name of a modern client. */
 void execution_session_open(struct execution *execution);
 void execution_session_close(struct execution *execution);
 /* Sends one more message and closes the session when upstream has taken it. */

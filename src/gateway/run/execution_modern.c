@@ -319,7 +319,7 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
     struct invocation *base = &execution->base;
     struct str result = json_member(reply->message, "result");
     struct str type = json_member(result, "resultType");
-    if (!*base->task->mirrored_headers || invocation_where(base) != INVOCATION_RUNNING)
+    if (!execution_is_modern(execution) || invocation_where(base) != INVOCATION_RUNNING)
         return false;
     base->rpc = NULL;
     if (json_string_equals(type, STR("input_required")))

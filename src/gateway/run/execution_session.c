@@ -1,11 +1,13 @@
-/* Calls of the control plane, which has no session at the server. The gateway opens a session with
- * the source's static headers for each call. */
+/* Calls of those that have no session at the server: of the control plane, with the source's static
+ * headers, and of modern clients at a legacy server, with the owner's. Each call gets a session of
+ * its own. */
 #include <stdlib.h>
 
 #include "execution_internal.h"
 #include "mcp_client/service_session.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_server.h"
 
 #define LAST_WORD_MS 10000
 #define LAST_WORD_BYTES 65536
@@ -46,14 +48,37 @@ static void on_opened(void *context, const struct rpc_call_reply *reply)
     }
 }
 
+bool execution_session_is_needed(const struct execution *execution)
+{
+    return execution->own_session || execution->is_bridged_down;
+}
+
+/* Nobody is there to be asked anything, whatever the client declares: the server learns of no
+ * capabilities. */
+static void write_bridged_params(struct execution *execution, struct buffer *params)
+{
+    const struct task *task = execution->base.task;
+    struct envelope envelope;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    legacy_server_write_initialize(params, STR("{}"), envelope.reserved.client_info);
+    envelope_finish(&envelope);
+}
+
 void execution_session_open(struct execution *execution)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_opened};
-    struct buffer body = {0}, id = {0};
-    headers_finish(&execution->base.headers);
-    service_session_begin(&execution->base.headers, execution->base.source);
-    rpc_call_write_request(&body, &id, "initialize", service_session_params());
+    struct buffer params = {0}, body = {0}, id = {0};
+    if (execution->is_bridged_down) {
+        headers_set_session(&execution->base.headers, NULL);
+        write_bridged_params(execution, &params);
+    } else {
+        headers_finish(&execution->base.headers);
+        service_session_begin(&execution->base.headers, execution->base.source);
+        buffer_append(&params, service_session_params());
+    }
+    rpc_call_write_request(&body, &id, "initialize", buffer_str(&params));
     execution_start_rpc(execution, buffer_str(&body), buffer_str(&id), &callbacks);
+    buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
 }
@@ -63,7 +88,10 @@ void execution_session_close(struct execution *execution)
     if (execution->base.source)
         service_session_end(execution->base.worker, execution->base.snapshot,
                             execution->base.source, &execution->base.headers);
-    headers_finish(&execution->base.headers);
+    if (execution->own_session)
+        headers_finish(&execution->base.headers);
+    else
+        headers_drop(&execution->base.headers, HTTP_NAME_OF_SESSION);
 }
 
 /* ---- a last message ---- */

@@ -8,6 +8,7 @@
 #include "server_messages.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_server.h"
 
 void execution_server_message(void *context, struct str message)
 {
@@ -76,9 +77,18 @@ static void add_task(struct buffer *body, const struct task *task)
     *body = whole;
 }
 
-static bool is_modern(const struct execution *execution)
+bool execution_is_modern(const struct execution *execution)
 {
-    return *execution->base.task->mirrored_headers != '\0';
+    return *execution->base.task->mirrored_headers && !execution->is_bridged_down;
+}
+
+static void write_bridged(struct buffer *body, const struct envelope *envelope, struct str id)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_json_string(&text, id);
+    legacy_server_write_request(body, envelope, buffer_str(&text));
+    buffer_finish(&text);
 }
 
 /* Of a modern call the id alone is another one, so that its headers stay true. */
@@ -87,8 +97,12 @@ static void write_body(struct buffer *body, const struct execution *execution, s
     const struct task *task = execution->base.task;
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    envelope_write_executable(&envelope, id, task->keep_task || is_modern(execution), body);
-    if (task->keep_task && envelope.task.raw.length == 0)
+    if (execution->is_bridged_down)
+        write_bridged(body, &envelope, id);
+    else
+        envelope_write_executable(&envelope, id, task->keep_task || execution_is_modern(execution),
+                                  body);
+    if (task->keep_task && (envelope.task.raw.length == 0 || execution->is_bridged_down))
         add_task(body, task);
     envelope_finish(&envelope);
 }
@@ -100,7 +114,7 @@ static void post(struct execution *execution, struct str body)
                                                         .server_message = execution_server_message};
     static const struct rpc_call_callbacks modern_callbacks = {.reply = on_reply};
     execution_start_rpc(execution, body, buffer_str(&execution->base.request_id),
-                        is_modern(execution) ? &modern_callbacks : &callbacks);
+                        execution_is_modern(execution) ? &modern_callbacks : &callbacks);
 }
 
 /* A new id for each request. */
@@ -156,7 +170,7 @@ void execution_say_last(struct execution *execution, struct str body, struct str
     struct rpc_call_options options = invocation_rpc_options(&execution->base);
     options.body = body;
     options.id = id;
-    if (execution->own_session)
+    if (execution_session_is_needed(execution))
         execution_session_say_last(execution, &options);
     else
         rpc_call_notify(execution->base.worker, &options);

@@ -118,6 +118,16 @@ bool source_eras_is_modern_alone(struct source_eras *eras, const struct config_s
     return is_alone;
 }
 
+bool source_eras_bridge_down(struct source_eras *eras, const struct config_source *source,
+                             int64_t now_ms)
+{
+    unsigned served;
+    if (!(source->bridge & BRIDGE_MODERN))
+        return false;
+    source_eras_find(eras, source, now_ms, &served);
+    return !(served & CONFIG_ERA_MODERN);
+}
+
 static const char *name_of(unsigned served)
 {
     static const char *const names[] = {"none", "legacy", "modern", "both"};

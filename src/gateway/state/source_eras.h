@@ -25,6 +25,9 @@ bool source_eras_find(struct source_eras *eras, const struct config_source *sour
 /* Whether the server is known to speak the modern era alone. Costs no lock as long as no server of
  * the process is found to. */
 bool source_eras_is_modern_alone(struct source_eras *eras, const struct config_source *source);
+/* Whether modern clients are bridged to the server, which speaks the legacy era alone. */
+bool source_eras_bridge_down(struct source_eras *eras, const struct config_source *source,
+                             int64_t now_ms);
 /* The server has shown that it speaks the era, or that it does not. What is news is logged. */
 void source_eras_note(struct source_eras *eras, const struct config_source *source,
                       enum config_era era, bool serves, int64_t now_ms);

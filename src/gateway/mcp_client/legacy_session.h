@@ -1,0 +1,85 @@
+/*
+ * A session at a legacy server that the gateway has opened for modern clients: with the
+ * capabilities and the name that they declare, and with their credentials. On its worker's loop.
+ * Source: MCP 2025-11-25, basic/lifecycle.
+ */
+#pragma once
+
+#include "request/server_budget.h"
+#include "rpc_call.h"
+
+struct legacy_session;
+
+/* The server's notification stream (GET). */
+enum legacy_stream {
+    LEGACY_STREAM_UNTRIED,
+    LEGACY_STREAM_ASKED,   /* no head has come yet */
+    LEGACY_STREAM_OPEN,    /* or it was, and may be opened again */
+    LEGACY_STREAM_REFUSED, /* the server has none */
+};
+
+struct legacy_session {
+    uint32_t magic;   /* LEGACY_SESSION_MAGIC */
+    struct list node; /* in worker.legacy_sessions */
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;          /* under which it was opened */
+    const struct config_source *source; /* of it */
+    struct upstream_session base;       /* owned texts; empty before it is open */
+    struct headers headers;             /* what its own requests carry */
+    struct buffer initialized;          /* the result of `initialize`; empty before it is open */
+    struct buffer level;                /* JSON text of the log level that was set last, or empty */
+    struct server_budget budget;        /* for the server's requests that belong to no call */
+    struct rpc_call *rpc;               /* of the opening */
+    struct rpc_call *stream;            /* the GET stream, while it is there */
+    enum legacy_stream stream_state;
+    struct loop_timer patience; /* while the stream has no head yet */
+    void (*opened)(struct legacy_session *session, const struct rpc_call_reply *refusal);
+    void (*stream_known)(struct legacy_session *session);
+    /* Who gets what comes on the stream; NULL: nobody. */
+    void (*listener)(void *context, struct str message);
+    void (*listener_ended)(void *context); /* the stream has ended; NULL: nobody is told */
+    void *listener_context;
+
+    /* ---- session_pool.c ---- */
+    char *key;                     /* whose calls it is for; NULL: of one call alone */
+    size_t users;                  /* calls that have checked it out */
+    bool is_alone;                 /* checked out by one call that shares it with none */
+    bool is_lost;                  /* the server does not know it any more */
+    struct loop_timer idle;        /* its end, while nobody has it */
+    struct session_lease *waiting; /* of the call that waits for it to be ready */
+};
+#define LEGACY_SESSION_MAGIC 0x47574253
+
+static inline struct legacy_session *legacy_session_from(void *context)
+{
+    return MAGIC_CAST(struct legacy_session, LEGACY_SESSION_MAGIC, context);
+}
+
+/* Opens a session for the call: `initialize`, then `notifications/initialized`. `opened` comes
+ * later; with the reply that was no result, or with NULL once it is open. The session is its
+ * caller's. */
+struct legacy_session *legacy_session_open(struct call *call,
+                                           void (*opened)(struct legacy_session *session,
+                                                          const struct rpc_call_reply *refusal));
+/* Takes the credentials of a later call, for the requests of the session's own. */
+void legacy_session_renew(struct legacy_session *session, const struct call *call);
+/* Opens the GET stream unless it is open or the server has none. `known` comes later, once it is
+ * known whether there is one, or after a second; not at all when false is returned: it is known
+ * already. */
+bool legacy_session_want_stream(struct legacy_session *session,
+                                void (*known)(struct legacy_session *session));
+/* Ends the GET stream. */
+void legacy_session_close_stream(struct legacy_session *session);
+/* What the requests of the session's own have in common; `body` and `id` are the caller's to set.
+ */
+struct rpc_call_options legacy_session_options(const struct legacy_session *session);
+/* Sends a message whose answer nobody waits for. */
+void legacy_session_notify(struct legacy_session *session, struct str body);
+/* Answers a request of the server's: a ping with {}, any other with -32601. A notification is
+ * ignored. */
+void legacy_session_answer_stray(struct legacy_session *session, struct str message);
+/* Sends the response to a request of the server's: `member` is "result" or "error". */
+void legacy_session_respond(struct legacy_session *session, struct str id, const char *member,
+                            struct str value);
+/* Frees it, and ends it at the server, which has opened it and still knows it. */
+void legacy_session_destroy(struct legacy_session *session);

@@ -1,0 +1,296 @@
+/* Which session a bridged call gets. */
+#include "session_pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "request/call_part.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_server.h"
+
+#define IDLE_MS 600000 /* ten minutes */
+
+/* A call's hold on its session. */
+struct session_lease {
+    struct call_part part;
+    struct call *call;
+    struct legacy_session *session;
+    call_step next; /* while it waits */
+};
+
+/* ---- whose a session is ---- */
+
+static bool is_anonymous(const struct call *call)
+{
+    return strcmp(call->owner, OWNER_ANONYMOUS) == 0;
+}
+
+bool session_pool_may_be_asked(const struct call *call)
+{
+    enum mcp_treatment treatment = call->method->treatment;
+    bool has_rounds = treatment == MCP_TOOLS_CALL || treatment == MCP_GATED_URI ||
+                      str_equal(call->envelope.method, STR("prompts/get"));
+    return has_rounds && legacy_server_may_ask_any(call->envelope.reserved.client_capabilities);
+}
+
+/* What `server/discover` says depends on whether there is a stream. */
+static bool wants_stream(const struct call *call)
+{
+    enum mcp_treatment treatment = call->method->treatment;
+    return session_pool_may_be_asked(call) || treatment == MCP_LISTEN ||
+           treatment == MCP_SERVER_DISCOVER;
+}
+
+static bool wants_alone(const struct call *call)
+{
+    return wants_stream(call) || call->envelope.reserved.log_level.length > 0;
+}
+
+/* A source of another snapshot may be another server. */
+static char *key_of(const struct call *call)
+{
+    char capabilities[DIGEST_HEX_BYTES], client[DIGEST_HEX_BYTES];
+    canonical_digest(call->envelope.reserved.client_capabilities, capabilities);
+    canonical_digest(call->envelope.reserved.client_info, client);
+    return memory_format("%s\n%llu\n%s\n%s\n%s", call->source->id,
+                         (unsigned long long)call->snapshot->number, call->owner, capabilities,
+                         client);
+}
+
+/* ---- giving back ---- */
+
+static void on_idle(void *context)
+{
+    legacy_session_destroy(legacy_session_from(context));
+}
+
+void session_pool_give_back(struct legacy_session *session)
+{
+    session->users--;
+    session->is_alone = false;
+    session->listener = NULL;
+    session->listener_ended = NULL;
+    if (session->users > 0)
+        return;
+    bool is_open = session->initialized.length > 0;
+    if (is_open && (session->is_lost || !session->key))
+        legacy_session_destroy(session);
+    else if (is_open)
+        loop_timer_start(&session->idle, IDLE_MS);
+    /* Else the answer to `initialize` is still to come, with the id that ends the session. */
+}
+
+void session_pool_retire(struct legacy_session *session)
+{
+    free(session->key);
+    session->key = NULL;
+}
+
+static void drop(struct call *call, void *object)
+{
+    struct session_lease *lease = object;
+    call->upstream_session = NULL;
+    if (lease->session->waiting == lease)
+        lease->session->waiting = NULL;
+    session_pool_give_back(lease->session);
+    free(lease);
+}
+
+static const struct call_part_kind lease_kind = CALL_PART_KIND(struct session_lease, drop);
+
+struct legacy_session *session_pool_of(const struct call *call)
+{
+    const struct session_lease *lease = call_part_find(call, &lease_kind);
+    return lease ? lease->session : NULL;
+}
+
+struct legacy_session *session_pool_take(struct call *call)
+{
+    struct session_lease *lease = call_part_get(call, &lease_kind);
+    struct legacy_session *session = lease->session;
+    call_part_remove(&lease->part);
+    free(lease);
+    return session;
+}
+
+/* ---- ready, or not to be had ---- */
+
+static void go_on(struct legacy_session *session)
+{
+    struct session_lease *lease = session->waiting;
+    session->waiting = NULL;
+    if (!lease)
+        return;
+    struct call *call = lease->call;
+    const call_step next = lease->next;
+    call->upstream_session = &session->base;
+    next(call);
+}
+
+/* The call may be asked something on the session's own stream, which must be there before. */
+static void open_stream(struct legacy_session *session)
+{
+    bool needs_stream = session->waiting && wants_stream(session->waiting->call);
+    if (!needs_stream || !legacy_session_want_stream(session, go_on))
+        go_on(session);
+}
+
+static void pass_refusal(struct call *call, const struct rpc_call_reply *reply)
+{
+    struct http_exchange *exchange = call->exchange;
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
+                 reply->body);
+}
+
+static void answer_refused(struct call *call, const struct rpc_call_reply *reply)
+{
+    struct str error = json_member(reply->message, "error");
+    const struct jsonrpc_error_data data = {
+        .details = STR("the server opens no session for modern clients; nothing was sent")};
+    if (reply->status == 401 || reply->status == 403 || reply->status == 429) {
+        pass_refusal(call, reply);
+    } else if (json_type(error) == JSON_OBJECT) {
+        struct buffer mapped = {0}, message = {0};
+        legacy_server_write_error(&mapped, error, false);
+        jsonrpc_write_error_text(&message, call->envelope.id, buffer_str(&mapped));
+        call->outcome = "error";
+        call_answer(call, buffer_str(&message));
+        buffer_finish(&mapped);
+        buffer_finish(&message);
+    } else if (reply->result == UPSTREAM_SILENT) {
+        call_answer_error(call, JSONRPC_UPSTREAM_TIMEOUT, STR_EMPTY, &data);
+    } else {
+        call_answer_error(call,
+                          reply->status > 0 ? JSONRPC_UPSTREAM_ERROR : JSONRPC_UPSTREAM_FAILED,
+                          STR_EMPTY, &data);
+    }
+}
+
+static void on_opened(struct legacy_session *session, const struct rpc_call_reply *refusal)
+{
+    struct session_lease *lease = session->waiting;
+    struct call *call = lease ? lease->call : NULL;
+    if (!refusal && session->users > 0) {
+        open_stream(session);
+        return;
+    }
+    if (!refusal && session->key) {
+        loop_timer_start(&session->idle, IDLE_MS);
+        return;
+    }
+    if (lease) {
+        call_part_remove(&lease->part);
+        free(lease);
+    }
+    legacy_session_destroy(session);
+    if (call && refusal)
+        answer_refused(call, refusal);
+}
+
+/* ---- checking out ---- */
+
+static bool is_free(const struct legacy_session *session, bool alone)
+{
+    return session->initialized.length > 0 && !session->rpc && !session->is_lost &&
+           !session->waiting && !session->is_alone && (!alone || session->users == 0);
+}
+
+static struct legacy_session *find(struct gateway_worker *worker, const char *key, bool alone)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
+        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+        if (session->key && strcmp(session->key, key) == 0 && is_free(session, alone))
+            return session;
+    }
+    return NULL;
+}
+
+/* Whether there is room for one more; an idle one goes for it. */
+static bool make_room(struct gateway_worker *worker)
+{
+    struct legacy_session *idle = NULL;
+    size_t count = 0;
+    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
+        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+        count++;
+        if (!idle && session->users == 0 && !session->rpc)
+            idle = session;
+    }
+    if (count < SESSION_POOL_MOST)
+        return true;
+    if (idle)
+        legacy_session_destroy(idle);
+    return idle != NULL;
+}
+
+static void refuse_for_room(struct call *call)
+{
+    const struct jsonrpc_error_data data = {
+        .details = STR("too many sessions are open at the server"), .retry_after = 1};
+    log_warn("Too many sessions are open for modern clients", LOG_TEXT("source", call->source->id));
+    call_answer_error(call, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+}
+
+static struct session_lease *lease_out(struct call *call, struct legacy_session *session,
+                                       call_step next)
+{
+    struct session_lease *lease = memory_alloc(sizeof *lease);
+    *lease = (struct session_lease){.call = call, .session = session, .next = next};
+    session->users++;
+    session->is_alone = wants_alone(call) || !session->key;
+    session->waiting = lease;
+    loop_timer_stop(&session->idle);
+    call_part_add(call, &lease->part, &lease_kind);
+    return lease;
+}
+
+void session_pool_then(struct call *call, call_step next)
+{
+    call_identify(call);
+    if (call->upstream_session) {
+        next(call);
+        return;
+    }
+    char *key = is_anonymous(call) ? NULL : key_of(call);
+    struct legacy_session *session = key ? find(call->worker, key, wants_alone(call)) : NULL;
+    if (session) {
+        free(key);
+        legacy_session_renew(session, call);
+        lease_out(call, session, next);
+        open_stream(session);
+    } else if (make_room(call->worker)) {
+        session = legacy_session_open(call, on_opened);
+        session->key = key;
+        loop_timer_init(&session->idle, call->worker->loop, on_idle, session);
+        lease_out(call, session, next);
+    } else {
+        free(key);
+        refuse_for_room(call);
+    }
+}
+
+/* ---- the end ---- */
+
+void session_pool_end_idle(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
+        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+        if (session->users == 0)
+            legacy_session_destroy(session);
+    }
+}
+
+void session_pool_close(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
+        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+        legacy_session_destroy(session);
+    }
+}
