@@ -132,11 +132,96 @@ struct place {
     const struct level *level;
 };
 
+/* ---- a `_meta` that was read before ---- */
+
+/* Modern clients send the same envelope in each request. The very bytes that were read and accepted
+ * at this place before are read to the same end by memory. One that refused anything is not kept.
+ */
+#define META_BYTES 512
+#define META_KEPT 4
+
+struct kept_meta {
+    size_t length; /* 0: none */
+    char text[META_BYTES];
+    struct str spans[sizeof meta_keys / sizeof *meta_keys]; /* of `text`, by the known key */
+};
+
+static _Thread_local struct {
+    struct kept_meta metas[META_KEPT];
+    size_t next;
+} kept;
+
+static struct str *span_of(struct envelope *envelope, const struct known_key *known)
+{
+    return (struct str *)(void *)((char *)envelope + known->value);
+}
+
+static bool is_at(const struct kept_meta *meta, struct str rest)
+{
+    return meta->length > 0 && meta->length <= rest.length &&
+           memcmp(meta->text, rest.bytes, meta->length) == 0;
+}
+
+/* The end of the object at the beginning of `rest`; NULL: these bytes are not known. */
+static const char *recall_meta(struct envelope *envelope, struct str rest)
+{
+    for (size_t i = 0; i < META_KEPT; i++) {
+        const struct kept_meta *meta = &kept.metas[i];
+        if (!is_at(meta, rest))
+            continue;
+        for (size_t key = 0; key < meta_level.count; key++) {
+            struct str span = meta->spans[key];
+            if (span.length > 0)
+                *span_of(envelope, &meta_keys[key]) =
+                    str_slice(rest.bytes + (span.bytes - meta->text), span.length);
+        }
+        return rest.bytes + meta->length;
+    }
+    return NULL;
+}
+
+static void keep_meta(struct envelope *envelope, struct str text)
+{
+    if (text.length > META_BYTES)
+        return;
+    struct kept_meta *meta = &kept.metas[kept.next];
+    kept.next = (kept.next + 1) % META_KEPT;
+    meta->length = text.length;
+    memcpy(meta->text, text.bytes, text.length);
+    for (size_t key = 0; key < meta_level.count; key++) {
+        meta->spans[key] = STR_EMPTY;
+        if (meta_keys[key].value == NOWHERE)
+            continue;
+        struct str span = *span_of(envelope, &meta_keys[key]);
+        if (span.length > 0)
+            meta->spans[key] = str_slice(meta->text + (span.bytes - text.bytes), span.length);
+    }
+}
+
 static void take(struct envelope *envelope, size_t offset, const char *from, const char *to)
 {
     if (offset != NOWHERE)
         *(struct str *)(void *)((char *)envelope + offset) =
             (struct str){from, (size_t)(to - from)};
+}
+
+static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
+                                void *context);
+
+/* `at` is the brace of an object in which keys are known. */
+static const char *scan_level(struct scanner *scanner, const char *at, struct envelope *envelope,
+                              const struct level *level)
+{
+    struct place inside = {envelope, level};
+    if (level != &meta_level)
+        return scan_members(scanner, at, visit_member, &inside);
+    const char *end = recall_meta(envelope, str_slice(at, (size_t)(scanner->end - at)));
+    if (end)
+        return end;
+    end = scan_members(scanner, at, visit_member, &inside);
+    if (end && scanner->verdict == SCAN_ACCEPTED)
+        keep_meta(envelope, str_slice(at, (size_t)(end - at)));
+    return end;
 }
 
 static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
@@ -153,9 +238,8 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
             take(place->envelope, offsetof(struct envelope, unknown_member), quote, behind);
         return behind;
     }
-    struct place inside = {place->envelope, known->level};
     const char *end = known->level && at < scanner->end && *at == '{'
-                          ? scan_members(scanner, at, visit_member, &inside)
+                          ? scan_level(scanner, at, place->envelope, known->level)
                           : scan_value(scanner, at);
     if (end) {
         take(place->envelope, known->value, at, end);

@@ -1,9 +1,11 @@
 /* The output of envelope_read() for accepted messages: kinds, spans, decoded texts. */
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 
 #include "json_test.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/json/envelope.h"
 
 static void read_ok(struct envelope *envelope, struct str body)
@@ -181,6 +183,79 @@ START_TEST(what_only_resembles_a_protocol_key_elsewhere_is_left_alone)
 }
 END_TEST
 
+#define CALL_WITH(meta)                                                                            \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"name\":\"n\",\"_meta\":" meta    \
+    ",\"arguments\":{}}}"
+#define META                                                                                       \
+    "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"progressToken\":7,"             \
+    "\"io.modelcontextprotocol/clientCapabilities\":{\"roots\":{}},\"x\":[1,{\"y\":null}]}"
+
+/* It is read by memory the second time, in other bytes at another place. */
+START_TEST(a_meta_that_was_read_before_is_read_to_the_same_end)
+{
+    for (int i = 0; i < 3; i++) {
+        struct envelope envelope;
+        char *body = memory_copy_text(i == 1 ? " " CALL_WITH(META) : CALL_WITH(META));
+        read_ok(&envelope, str_from(body));
+        expect_str(envelope.meta.raw, META);
+        expect_str(envelope.reserved.version, "\"2026-07-28\"");
+        expect_str(envelope.reserved.client_capabilities, "{\"roots\":{}}");
+        expect_str(envelope.progress_token, "7");
+        ck_assert_uint_eq(envelope.reserved.client_info.length, 0);
+        ck_assert_ptr_eq(envelope.reserved.version.bytes, strstr(body, "\"2026-07-28\""));
+        envelope_finish(&envelope);
+        free(body);
+    }
+}
+END_TEST
+
+START_TEST(memory_makes_nothing_good_that_is_not)
+{
+    static const char *const bad[] = {
+        CALL_WITH("{\"a\":1,\"a\":2}"),
+        CALL_WITH("{\"ProgressToken\":1}"),
+        CALL_WITH("{\"a\":{\"b\":1,\"b\":1}}"),
+        CALL_WITH("{\"IO.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}"),
+        CALL_WITH(META ",\"_meta\":" META),
+        CALL_WITH(META "}"),
+        CALL_WITH("{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"progressToken\":7,"
+                  "\"progressToken\":7}"),
+        /* refused for another reason, and then the same `_meta` beside it */
+        "{\"jsonrpc\":\"2.0\",\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"_"
+        "meta\":" META "}}",
+    };
+    struct envelope envelope;
+    read_ok(&envelope, STR(CALL_WITH(META)));
+    envelope_finish(&envelope);
+    for (size_t i = 0; i < 3 * sizeof bad / sizeof *bad; i++) {
+        struct error error;
+        const char *body = bad[i / 3];
+        ck_assert_msg(envelope_read(&envelope, str_from(body), &error) != ENVELOPE_OK, "%s", body);
+        envelope_finish(&envelope);
+    }
+}
+END_TEST
+
+START_TEST(a_long_meta_and_many_metas_are_read_anew)
+{
+    for (int i = 0; i < 200; i++) {
+        struct envelope envelope;
+        struct buffer body;
+        buffer_init(&body);
+        buffer_append_format(
+            &body,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{"
+            "\"progressToken\":%d,\"pad\":\"%*d\"}}}",
+            i % 7, i * 5, i % 7);
+        read_ok(&envelope, buffer_str(&body));
+        ck_assert_uint_eq(envelope.progress_token.length, 1);
+        ck_assert_int_eq(envelope.progress_token.bytes[0], '0' + i % 7);
+        envelope_finish(&envelope);
+        buffer_finish(&body);
+    }
+}
+END_TEST
+
 Suite *envelope_suite(void)
 {
     Suite *suite = suite_create("envelope");
@@ -193,6 +268,9 @@ Suite *envelope_suite(void)
     tcase_add_test(tests, the_first_unknown_member_of_the_envelope_is_told);
     tcase_add_loop_test(tests, kinds_are_told_by_their_members, 0, sizeof kinds / sizeof kinds[0]);
     tcase_add_test(tests, what_only_resembles_a_protocol_key_elsewhere_is_left_alone);
+    tcase_add_test(tests, a_meta_that_was_read_before_is_read_to_the_same_end);
+    tcase_add_test(tests, memory_makes_nothing_good_that_is_not);
+    tcase_add_test(tests, a_long_meta_and_many_metas_are_read_anew);
     suite_add_tcase(suite, tests);
     return suite;
 }
