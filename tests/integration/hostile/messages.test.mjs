@@ -3,14 +3,26 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { connectedRaw } from '../lib/client.mjs';
 import { wholeFile } from '../lib/lifetime.mjs';
-import { call, hostileScene, shielded } from './stage.mjs';
+import { modernClient } from '../lib/modern_client.mjs';
+import { modernUpstream } from '../lib/modern_upstream.mjs';
+import { call, hostileScene, shielded, TOOLS } from './stage.mjs';
 
 const file = wholeFile();
-let stage, client;
+let stage, client, modernStage, modern;
 before(async () => {
   stage = await hostileScene(file);
   client = await connectedRaw(file, stage.gateway.url);
+  modernStage = await hostileScene(file, { source: { era: 'modern' }, upstream: modernUpstream({ tools: TOOLS }) });
+  modern = modernClient(file, modernStage.gateway.url);
 });
+const mirrors = { headers: { 'mcp-method': 'tools/call', 'mcp-name': 'read' } };
+
+/** The same body with the envelope of 2026-07-28 in its params. */
+function enveloped(body) {
+  const text = Buffer.from(body).toString('latin1');
+  const meta = JSON.stringify(modern.envelope());
+  return Buffer.from(text.replace(/^(\{"jsonrpc":"2\.0","id":1,"method":"[^"]*","params":\{)(.)/, (all, before, next) => `${before}"_meta":${meta}${next === '}' ? '' : ','}${next}`), 'latin1');
+}
 
 const READ = '"name":"read"';
 const utf8 = (...parts) => Buffer.concat(parts.map((part) => Buffer.from(part)));
@@ -18,28 +30,28 @@ const deep = (open, close, depth) => call(`{${READ},"arguments":{"x":${open.repe
 
 /** Every body is answered with HTTP 400 and an error without id. */
 function refuses(name, bodies) {
-  test(name, async () => {
-    await shielded(stage, client, async () => {
-      for (const [what, body] of Object.entries(bodies)) {
-        const answer = await client.send('', undefined, { body });
-        assert.equal(answer.status, 400, `${what}: HTTP ${answer.status} ${answer.text}`);
-        assert.ok([-32700, -32600].includes(answer.message?.error.code), `${what}: ${answer.text}`);
-        assert.ok(!('id' in answer.message), `${what}: ${answer.text}`);
-      }
-    });
-  });
+  const attack = async (client, bodyOf, options) => {
+    for (const [what, hostile] of Object.entries(bodies)) {
+      const answer = await client.send('', undefined, { body: bodyOf(hostile), ...options });
+      assert.equal(answer.status, 400, `${what}: HTTP ${answer.status} ${answer.text}`);
+      assert.ok([-32700, -32600].includes(answer.message?.error.code), `${what}: ${answer.text}`);
+      assert.ok(!('id' in answer.message), `${what}: ${answer.text}`);
+    }
+  };
+  test(name, () => shielded(stage, client, () => attack(client, (body) => body)));
+  test(`${name}, in a modern envelope`, () => shielded(modernStage, modern, () => attack(modern, enveloped, mirrors)));
 }
 
 /** Every body is answered with one of these errors, with any status. */
 function errors(name, codes, bodies) {
-  test(name, async () => {
-    await shielded(stage, client, async () => {
-      for (const [what, body] of Object.entries(bodies)) {
-        const answer = await client.send('', undefined, { body });
-        assert.ok(codes.includes(answer.message?.error?.code), `${what}: HTTP ${answer.status} ${answer.text}`);
-      }
-    });
-  });
+  const attack = async (client, bodyOf, options) => {
+    for (const [what, hostile] of Object.entries(bodies)) {
+      const answer = await client.send('', undefined, { body: bodyOf(hostile), ...options });
+      assert.ok([...codes, ...(options ? [-32020] : [])].includes(answer.message?.error?.code), `${what}: HTTP ${answer.status} ${answer.text}`);
+    }
+  };
+  test(name, () => shielded(stage, client, () => attack(client, (body) => body)));
+  test(`${name}, in a modern envelope`, () => shielded(modernStage, modern, () => attack(modern, enveloped, mirrors)));
 }
 
 refuses('duplicate keys at every level', {
