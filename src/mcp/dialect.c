@@ -27,6 +27,7 @@ const struct dialect dialect_legacy = {
     .announces_tasks = true,
     .error = legacy_error,
     .write_result = jsonrpc_write_result,
+    .write_own_result = jsonrpc_write_result,
     .write_list = write_legacy_list,
     .write_create_result = dialect_write_create_result,
 };
@@ -57,6 +58,27 @@ static void write_modern_result(struct buffer *out, struct str id, struct str re
     buffer_finish(&typed);
 }
 
+#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
+
+/* Each result should say which server made it (basic, "Per-response metadata"). One that has been
+ * made of a server's keeps what that server says. */
+static void write_modern_own_result(struct buffer *out, struct str id, struct str result)
+{
+    struct str meta = json_member(result, "_meta");
+    struct buffer marked, whole;
+    buffer_init(&marked);
+    buffer_init(&whole);
+    json_write_with_member(&marked, meta, SERVER_INFO,
+                           STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}"));
+    if (json_member(meta, SERVER_INFO).length > 0)
+        buffer_append(&whole, result);
+    else
+        json_write_with_member(&whole, result, "_meta", buffer_str(&marked));
+    write_modern_result(out, id, buffer_str(&whole));
+    buffer_finish(&whole);
+    buffer_finish(&marked);
+}
+
 /* Nothing in its shape is for the model. */
 static void write_modern_create_result(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str immediate)
@@ -68,6 +90,7 @@ const struct dialect dialect_modern = {
     .era = MCP_ERA_MODERN,
     .error = modern_error,
     .write_result = write_modern_result,
+    .write_own_result = write_modern_own_result,
     .write_list = mcp_cacheable_write,
     .write_create_result = write_modern_create_result,
 };

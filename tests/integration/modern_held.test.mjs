@@ -27,7 +27,7 @@ async function stateOf(t, client, args, options) {
   const { message, status } = await call(client, args, options);
   assert.equal(status, 200);
   assertSchema(t, 'InputRequiredResult', message.result, 'modern');
-  assert.deepEqual(Object.keys(message.result), ['resultType', 'inputRequests', 'requestState']);
+  assert.deepEqual(Object.keys(message.result), ['resultType', 'inputRequests', 'requestState', '_meta']);
   assert.deepEqual([message.result.resultType, message.result.inputRequests], ['input_required', {}]);
   assert.match(message.result.requestState, /^tg1\.[\w-]+$/);
   assert.ok(message.result.requestState.length <= 2048);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { key, MODERN, mirrored, TASKS_EXTENSION, WITH_TASKS } from './lib/modern_client.mjs';
+import { key, MODERN, mirrored, OWN, TASKS_EXTENSION, WITH_TASKS } from './lib/modern_client.mjs';
 import { answerOf, complete, form, refuse, taskMaker } from './lib/modern_upstream.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { assertTaskSchema } from './lib/schema.mjs';
@@ -43,8 +43,9 @@ test('31. an approve rule answers a declaring client with a flat task, which is 
   const created = answer.message.result;
   assert.equal(answer.status, 200);
   assertTaskSchema(t, 'CreateTaskResult', created);
-  assert.deepEqual(Object.keys(created).sort(), ['createdAt', 'lastUpdatedAt', 'pollIntervalMs', 'resultType', 'status', 'statusMessage', 'taskId', 'ttlMs']);
+  assert.deepEqual(Object.keys(created).sort(), ['_meta', 'createdAt', 'lastUpdatedAt', 'pollIntervalMs', 'resultType', 'status', 'statusMessage', 'taskId', 'ttlMs']);
   assert.equal(created.resultType, 'task');
+  assert.deepEqual(created._meta, OWN._meta);
   assert.equal(created.status, 'working');
   assert.match(created.taskId, /^tg_/);
   assert.match(created.statusMessage, /^Awaiting approval: workflow default decides until 2/);
@@ -235,7 +236,7 @@ test('38. a cancel is acknowledged, also the second; an unknown one is -32602', 
   const { modern, admin, upstream } = await stage(t);
   const client = modern();
   const { taskId } = await client.create('delete_user');
-  const ack = { resultType: 'complete' };
+  const ack = { resultType: 'complete', ...OWN };
   assert.deepEqual(await client.cancel(taskId), ack);
   assert.deepEqual(await client.cancel(taskId), ack);
   assertTaskSchema(t, 'CancelTaskResult', ack);
@@ -276,7 +277,7 @@ test('39. what the server asks becomes the task\'s; answered in parts, then whol
   const first = await inStatus(t, client, taskId, 'input_required');
   assert.deepEqual(first.inputRequests, { 'r1:name': form('Name?'), 'r1:a "b"': form('Why?') });
   const said = { action: 'accept', content: { answer: 'x' } };
-  assert.deepEqual(await client.update(taskId, { 'r1:name': said }), { resultType: 'complete' });
+  assert.deepEqual(await client.update(taskId, { 'r1:name': said }), { resultType: 'complete', ...OWN });
   assert.deepEqual(Object.keys((await inStatus(t, client, taskId, 'input_required')).inputRequests), ['r1:a "b"']);
   assert.equal(upstream.calls.length, 1, 'one answer is missing');
   await client.update(taskId, { 'r1:a "b"': { action: 'decline' } });

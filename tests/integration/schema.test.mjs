@@ -1,8 +1,11 @@
-// Every message that the gateway makes itself is a valid message of the official 2025-11-25 schema.
+// Every message that the gateway makes itself is a valid message of the official schemas, 2025-11-25 and 2026-07-28.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { assertSchema, methodsOf, schemaMissing } from './lib/schema.mjs';
+import { key, OWN } from './lib/modern_client.mjs';
+import { complete, form } from './lib/modern_upstream.mjs';
+import { modernScene } from './lib/modern_scene.mjs';
+import { assertSchema, assertTaskSchema, methodsOf, modernSchemaMissing, schemaMissing } from './lib/schema.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
 
@@ -109,4 +112,100 @@ test('what the gateway sends upstream of its own', options, async (t) => {
   const own = upstream.requests.filter((r) => r.rpc && (r.isGatewaysOwn || r.rpc.id === undefined) && r.rpc.method !== 'server/discover');
   assert.ok(own.length >= 3);
   for (const { rpc } of own) assertSchema(t, definitions[rpc.method], rpc);
+});
+
+// ---- 2026-07-28 ----
+
+const modernOptions = { skip: modernSchemaMissing };
+const modernStage = (t, more = {}) =>
+  modernScene(t, {
+    rules: [['delete_*', 'approve'], ['drop_*', 'deny'], { match: 'batch_*', action: 'approve', require_tasks: true }],
+    approval: { default: { timeout: '10m', confirm: 'form' } },
+    expose: { mode: 'blocklist', tools: ['hidden'] },
+    source: { era: 'modern' },
+    config: { pseudo_tools: { wait: '300ms', rounds: 1 } },
+    upstream: { tools: ['delete_user', 'drop_table', 'batch_job', 'read', 'hidden'].map((name) => tool(name)), ...more.upstream },
+  });
+/** The result of the gateway's own, which says so. */
+const own = (t, definition, message, schema = 'modern') => {
+  assertSchema(t, 'JSONRPCResultResponse', message, 'modern');
+  assertSchema(t, definition, message.result, schema);
+  assert.deepEqual(message.result._meta?.[key('serverInfo')], OWN._meta[key('serverInfo')], JSON.stringify(message));
+  return message.result;
+};
+
+test('modern: tasks, from the create to each end, and their notifications', modernOptions, async (t) => {
+  const handlers = { 'tools/call': ({ reply, params }) => reply.result(params.inputResponses ? complete({ content: [] }) : complete({ resultType: 'input_required', inputRequests: { a: form('A?') } , requestState: 's' })) };
+  const { modern, admin } = await modernStage(t, { upstream: { handlers } });
+  const client = modern({ token: 'owner' });
+  const create = async () => own(t, 'CreateTaskResult', (await client.send('tools/call', { name: 'delete_user', arguments: {} })).message, 'tasks').taskId;
+  const get = async (taskId) => own(t, 'GetTaskResult', (await client.send('tasks/get', { taskId })).message, 'tasks');
+  const ids = [await create(), await create(), await create()];
+  const stream = await client.stream('subscriptions/listen', { notifications: { taskIds: ids, toolsListChanged: true } }, { id: 'l' });
+  await admin.approve(ids[0]);
+  await admin.reject(ids[1], 'no');
+  await stream.message((m) => m.params?.status === 'input_required');
+  assert.equal((await get(ids[0])).status, 'input_required');
+  own(t, 'UpdateTaskResult', (await client.send('tasks/update', { taskId: ids[0], inputResponses: { 'r1:a': { action: 'decline' } } })).message, 'tasks');
+  own(t, 'CancelTaskResult', (await client.send('tasks/cancel', { taskId: ids[2] })).message, 'tasks');
+  for (const status of ['completed', 'cancelled']) await stream.message((m) => m.params?.status === status);
+  for (const taskId of ids) await get(taskId);
+  for (const { json } of stream.events.filter((e) => e.json)) {
+    if (json.method === 'notifications/tasks') assertTaskSchema(t, 'TaskStatusNotification', json);
+    else assertSchema(t, 'SubscriptionsAcknowledgedNotification', json, 'modern');
+  }
+  assert.deepEqual(new Set(stream.events.map((e) => e.json?.params?.status).filter(Boolean)), new Set(['working', 'input_required', 'failed', 'cancelled', 'completed']));
+});
+
+test('modern: a held call, from the question to its user to what is pending; the gateway\'s tools', modernOptions, async (t) => {
+  const { modern, admin } = await modernStage(t);
+  const client = modern({ capabilities: { elicitation: {} }, token: 'owner' });
+  const call = async (more) => (await client.send('tools/call', { name: 'delete_user', arguments: {}, ...more })).message;
+  const asked = own(t, 'InputRequiredResult', await call());
+  assert.equal(asked.inputRequests.confirm.params.mode, 'form');
+  const held = own(t, 'InputRequiredResult', await call({ requestState: asked.requestState, inputResponses: { confirm: { action: 'accept', content: { confirm: true } } } }));
+  const pending = own(t, 'CallToolResult', await call({ requestState: held.requestState }));
+  assert.equal(pending.resultType, 'complete');
+  const [{ id }] = (await admin.list()).tasks;
+  for (const [name, args] of [['get_task_result', { task_id: id, timeout_ms: 0 }], ['await_activity', { timeout_ms: 0 }], ['get_task_result', {}]]) own(t, 'CallToolResult', (await client.send('tools/call', { name, arguments: args })).message);
+});
+
+test('modern: lists, discover and the end of a listen', modernOptions, async (t) => {
+  const { modern, upstream, gateway } = await modernStage(t);
+  const client = modern({ capabilities: {}, token: 'owner' });
+  for (const list of ['the server\'s', 'the kept one']) {
+    for (const [method, definition] of [['server/discover', 'DiscoverResult'], ['tools/list', 'ListToolsResult']]) {
+      const { message } = await client.send(method);
+      assertSchema(t, 'JSONRPCResultResponse', message, 'modern');
+      assertSchema(t, definition, message.result, 'modern');
+      assert.equal(message.result._meta[key('serverInfo')].name, 'modern-upstream', `${list} ${method}: what it says of itself stays`);
+    }
+    if (list === 'the server\'s') await upstream.stop();
+  }
+  const open = await modern({ token: 'owner' }).create('delete_user');
+  const stream = await modern({ token: 'owner' }).stream('subscriptions/listen', { notifications: { taskIds: [open.taskId] } }, { id: 3 });
+  const stopped = gateway.stop();
+  assertSchema(t, 'SubscriptionsListenResultResponse', await stream.message((m) => m.id === 3), 'modern');
+  await stopped;
+});
+
+test('modern: errors', modernOptions, async (t) => {
+  const { modern, upstream } = await modernStage(t);
+  const client = modern({ token: 'owner' });
+  const bare = modern({ capabilities: {}, token: 'owner' });
+  const codes = new Set();
+  const check = ({ message }, definition = 'JSONRPCErrorResponse') => {
+    assertSchema(t, 'JSONRPCErrorResponse', message, 'modern');
+    assertSchema(t, definition, message, 'modern');
+    codes.add(message.error.code);
+  };
+  check(await bare.send('tools/call', { name: 'batch_job', arguments: {} }), 'MissingRequiredClientCapabilityError');
+  check(await bare.send('subscriptions/listen', { notifications: { taskIds: [] } }), 'MissingRequiredClientCapabilityError');
+  check(await client.send('tools/call', { name: 'read' }, { headers: { 'mcp-name': 'x' } }), 'HeaderMismatchError');
+  check(await client.send('tools/call', { name: 'read' }, { meta: { [key('protocolVersion')]: '2099-01-01' }, headers: { 'mcp-protocol-version': '2099-01-01' } }), 'UnsupportedProtocolVersionError');
+  for (const [method, params] of [['tools/call', { name: 'drop_table' }], ['tools/call', { name: 'hidden' }], ['tasks/get', { taskId: 'tg_x' }], ['tasks/list', {}], ['tools/call', { name: 'read', requestState: 'tg1.AAAA' }], ['subscriptions/listen', {}]]) check(await client.send(method, params));
+  upstream.handlers['tools/call'] = ({ reply }) => reply.cut();
+  check(await client.send('tools/call', { name: 'read', arguments: {} }));
+  for (const body of ['{', '[]']) check(await client.send('', {}, { body }));
+  assert.deepEqual([...codes].sort((a, b) => a - b), [-32700, -32602, -32601, -32600, -32022, -32021, -32020, -32015, -32014, -32000]);
 });

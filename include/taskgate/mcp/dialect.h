@@ -35,8 +35,10 @@ struct dialect {
                             * that lead to a held call's outcome, where calls may be held */
     bool announces_tasks;  /* a listed tool says how it is called: `taskSupport` */
     struct dialect_error (*error)(enum jsonrpc_error error);
-    /* A whole JSON-RPC response with a result of the gateway's own, which is a JSON object. */
+    /* A whole JSON-RPC response with a result, which is a JSON object: of the server's, or of the
+     * gateway's own, which may say so. */
     void (*write_result)(struct buffer *out, struct str id, struct str result);
+    void (*write_own_result)(struct buffer *out, struct str id, struct str result);
     /* A list's result as it goes to a client, who may keep it for `most_ms`. */
     void (*write_list)(struct buffer *out, struct str result, int64_t most_ms);
     /* The result of a call that became a task; `immediate` is a text for the model, or empty. */

@@ -167,6 +167,6 @@ void compat_answer_result(struct call *call, struct str result)
     struct buffer text;
     buffer_init(&text);
     compat_write_around(call, &text, result);
-    call_answer_result(call, buffer_str(&text));
+    call_answer_result_of_server(call, buffer_str(&text));
     buffer_finish(&text);
 }

@@ -30,7 +30,7 @@ static void answer_result(struct call *call, struct str result)
     if (call->is_executed)
         compat_answer_result(call, result);
     else
-        call_answer_result(call, result);
+        call_answer_result_of_server(call, result);
 }
 
 /* The client had gone when the outcome came, so the answer names the task. `message` is the whole

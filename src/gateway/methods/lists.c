@@ -118,7 +118,7 @@ static void answer_list(struct call *call, struct str result)
 {
     struct buffer legacy;
     if (!call->is_bridged) {
-        call_answer_result(call, result);
+        call_answer_result_of_server(call, result);
         return;
     }
     buffer_init(&legacy);
@@ -126,7 +126,7 @@ static void answer_list(struct call *call, struct str result)
         legacy_bridge_write_tools(&legacy, result);
     else
         legacy_bridge_write_result(&legacy, result);
-    call_answer_result(call, buffer_str(&legacy));
+    call_answer_result_of_server(call, buffer_str(&legacy));
     buffer_finish(&legacy);
 }
 

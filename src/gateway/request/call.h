@@ -104,6 +104,8 @@ bool call_owns(const struct call *call, const struct task *task);
  * notification has no answer: 202. */
 void call_answer(struct call *call, struct str message);
 void call_answer_result(struct call *call, struct str result);
+/* With a result that the server has made. */
+void call_answer_result_of_server(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);

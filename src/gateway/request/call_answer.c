@@ -40,6 +40,15 @@ void call_answer_result(struct call *call, struct str result)
 {
     struct buffer message;
     buffer_init(&message);
+    call->dialect->write_own_result(&message, call->envelope.id, result);
+    call_answer(call, buffer_str(&message));
+    buffer_finish(&message);
+}
+
+void call_answer_result_of_server(struct call *call, struct str result)
+{
+    struct buffer message;
+    buffer_init(&message);
     call->dialect->write_result(&message, call->envelope.id, result);
     call_answer(call, buffer_str(&message));
     buffer_finish(&message);

@@ -1,4 +1,5 @@
 // A raw client of the modern era (MCP 2026-07-28): each request carries its version and its capabilities, in the body and in headers.
+import fs from 'node:fs';
 import { defer } from './lifetime.mjs';
 import { RawClient } from './client.mjs';
 
@@ -8,6 +9,10 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const WITH_TASKS = { extensions: { [TASKS_EXTENSION]: {} } };
 
 export const key = (name) => `io.modelcontextprotocol/${name}`;
+
+const [, VERSION] = /^ *version: '([^']+)'/m.exec(fs.readFileSync(new URL('../../../meson.build', import.meta.url), 'utf8'));
+/** What each result says that the gateway itself has made. */
+export const OWN = { _meta: { [key('serverInfo')]: { name: 'taskgate', version: VERSION } } };
 
 /** A text as a mirrored header's value: as it is, or in base64 where a header cannot carry it. */
 export function mirrored(text) {
