@@ -1,7 +1,6 @@
 /* The output of envelope_read() for accepted messages: kinds, spans, decoded texts. */
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 #include "json_test.h"
 #include "taskgate/core/buffer.h"
