@@ -15,6 +15,7 @@ before(async () => {
   modernStage = await hostileScene(file, { source: { era: 'modern' }, upstream: modernUpstream({ tools: TOOLS }) });
   modern = modernClient(file, modernStage.gateway.url);
 });
+const inModern = (name) => `${name}, in a modern envelope`;
 const mirrors = { headers: { 'mcp-method': 'tools/call', 'mcp-name': 'read' } };
 
 /** The same body with the envelope of 2026-07-28 in its params. */
@@ -39,7 +40,7 @@ function refuses(name, bodies) {
     }
   };
   test(name, () => shielded(stage, client, () => attack(client, (body) => body)));
-  test(`${name}, in a modern envelope`, () => shielded(modernStage, modern, () => attack(modern, enveloped, mirrors)));
+  test(inModern(name), () => shielded(modernStage, modern, () => attack(modern, enveloped, mirrors)));
 }
 
 /** Every body is answered with one of these errors, with any status. */
@@ -51,7 +52,7 @@ function errors(name, codes, bodies) {
     }
   };
   test(name, () => shielded(stage, client, () => attack(client, (body) => body)));
-  test(`${name}, in a modern envelope`, () => shielded(modernStage, modern, () => attack(modern, enveloped, mirrors)));
+  test(inModern(name), () => shielded(modernStage, modern, () => attack(modern, enveloped, mirrors)));
 }
 
 refuses('duplicate keys at every level', {
