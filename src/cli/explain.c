@@ -39,6 +39,18 @@ static void append_row(struct buffer *out, const char *name, struct str value)
     buffer_append_char(out, '\n');
 }
 
+/* The clients that are served although the server does not speak their protocol. */
+static struct str bridge_of(const struct config_source *source)
+{
+    static const char *const texts[] = {
+        [BRIDGE_OFF] = "off",
+        [BRIDGE_LEGACY] = "legacy clients, where the server speaks modern alone",
+        [BRIDGE_MODERN] = "modern clients, where the server speaks legacy alone",
+        [BRIDGE_LEGACY | BRIDGE_MODERN] = "clients of either protocol",
+    };
+    return str_from(texts[source->bridge]);
+}
+
 static void append_text(struct buffer *out, const struct snapshot *snapshot,
                         const struct config_source *source, const char *tool,
                         const struct policy_decision *decision, struct str reason)
@@ -48,6 +60,7 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
     buffer_init(&text);
     append_row(out, "Tool", str_from(tool));
     append_row(out, "Source", str_from(source->id));
+    append_row(out, "Bridge", bridge_of(source));
     if (decision->rule)
         buffer_append_format(&text, "%zu: %s (%s:%d)", decision->rule_index, decision->rule->match,
                              snapshot->config->path, decision->rule->line);

@@ -197,8 +197,8 @@ test('55: after a restart of the gateway the client goes on in its session, with
   const { connect, upstream, gateway } = await stage(t);
   const client = await connect({ token: 'mine', capabilities: { elicitation: { url: {} } } });
   await client.result('logging/setLevel', { level: 'error' });
-  await gateway.restart();
-  client.url = gateway.url;
+  await gateway.kill9();
+  await gateway.launch();
   assert.equal((await client.result('tools/call', { name: 'read' })).content[0].text, 'did read');
   const meta = calls(upstream, 'tools/call')[0].rpc.params._meta;
   assert.deepEqual([meta[`${PREFIX}clientCapabilities`], meta[`${PREFIX}logLevel`]], [{ elicitation: { url: {} } }, 'error']);

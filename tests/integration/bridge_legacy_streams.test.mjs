@@ -143,7 +143,8 @@ test('DELETE ends the GET stream, its listen, and what is under way; another ses
 test('after a restart of the gateway the subscriptions of the session are listened to again', async (t) => {
   const { client, gateway, streams } = await stage(t);
   await client.result('resources/subscribe', { uri: 'note://1' });
-  await gateway.restart();
+  await gateway.kill9();
+  await gateway.launch();
   const get = await client.listen();
   const stream = await until(() => streams.find(({ filter }) => filter.toolsListChanged), () => 'the listen');
   assert.deepEqual(stream.filter.resourceSubscriptions, ['note://1']);

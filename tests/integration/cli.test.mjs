@@ -298,6 +298,7 @@ test('explain for people names the rule and the annotations; an unknown source i
   const { code, stdout } = await taskgate(['explain', 'delete_user', '--config', file]);
   assert.equal(code, 0);
   for (const word of ['delete_*', 'approve', 'required', 'default']) assert.ok(stdout.includes(word), stdout);
+  assert.match(stdout, /^Bridge {5}legacy clients, where the server speaks modern alone$/m);
   assert.equal((await taskgate(['explain', 'x', '--source', 'up', '--config', file])).code, 0);
   assert.ok([2, 4].includes((await taskgate(['explain', 'x', '--source', 'nope', '--config', file])).code));
 });

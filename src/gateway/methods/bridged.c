@@ -47,14 +47,7 @@ static bool has_session(struct call *call)
 
 /* ---- what the gateway answers ---- */
 
-/* What the client has said now is declared with its next requests, also after a restart. */
-static void keep_said(struct call *call, const char *key, struct str value)
-{
-    bridged_sessions_set(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                         str_from(call->session), key, value);
-    session_store_put(call, call->session);
-}
-
+/* Declared with the session's next requests, also after a restart. */
 static void set_level(struct call *call)
 {
     struct str level = json_member(call->envelope.params, "level");
@@ -63,8 +56,9 @@ static void set_level(struct call *call)
                           STR("params.level must be one of the levels of syslog"), NULL);
         return;
     }
-    keep_said(call, "logLevel", level);
-    call_answer_result(call, STR("{}"));
+    bridged_sessions_set(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                         str_from(call->session), "logLevel", level);
+    session_store_put_and_answer(call);
 }
 
 static void answer_ping(struct call *call)

@@ -93,7 +93,7 @@ static void keep_session(struct call *call, struct str result, const char *diges
     sessions_put(gateway->sessions, source, session, &facts, limit);
     call->facts = facts;
     keep_client(call, digest);
-    session_store_put(call, digest);
+    session_store_put(call, digest, (struct store_call){call->worker->loop, NULL, NULL});
 }
 
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,

@@ -82,9 +82,8 @@ static void change(struct call *call, bool is_wanted)
                           NULL);
         return;
     }
-    session_store_put(call, call->session);
     bridged_stream_renew(call);
-    call_answer_result(call, STR("{}"));
+    session_store_put_and_answer(call);
 }
 
 void bridged_unsubscribe(struct call *call)

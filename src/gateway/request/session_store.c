@@ -48,7 +48,7 @@ static char *stored_capabilities(const struct call *call, const char *session)
     return buffer_take(&text, NULL);
 }
 
-void session_store_put(const struct call *call, const char *session)
+void session_store_put(const struct call *call, const char *session, struct store_call then)
 {
     const struct session_facts *facts = &call->facts;
     char *text = stored_capabilities(call, session);
@@ -63,7 +63,23 @@ void session_store_put(const struct call *call, const char *session)
         .upstream_sse = facts->server.has_task_status,
         .seen_ms = clock_now_ms(),
     };
-    store_session_put(call->worker->gateway->store, &stored,
-                      (struct store_call){call->worker->loop, NULL, NULL});
+    store_session_put(call->worker->gateway->store, &stored, then);
     free(text);
+}
+
+static void on_stored(void *context, const struct store_reply *reply)
+{
+    const struct jsonrpc_error_data data = {.details = STR("the session cannot be kept"),
+                                            .retry_after = 5};
+    struct call *call = call_from(context);
+    if (call->exchange && reply->status == STORE_FAILED)
+        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    else if (call->exchange)
+        call_answer_result(call, STR("{}"));
+    call_unref(call);
+}
+
+void session_store_put_and_answer(struct call *call)
+{
+    session_store_put(call, call->session, call_to_store(call, on_stored));
 }
