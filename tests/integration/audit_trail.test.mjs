@@ -14,7 +14,7 @@ const TOKENS = [
   { name: 'alice', token_env: 'ALICE', roles: ['approver'] },
   { name: 'ledger', token_env: 'LEDGER', roles: ['auditor'] },
 ];
-const ENV = { ALICE: 'token-of-alice', LEDGER: 'token-of-ledger' };
+const ENV = { ALICE: 'the-long-token-of-alice', LEDGER: 'the-long-token-of-ledger' };
 
 const stage = (t, audit, more = {}) =>
   scene(t, {

@@ -107,7 +107,8 @@ test('errors are told as the modern era has them', async (t) => {
   const [, code, message] = await fails('tools/call', { name: 'read' }, -32042, 'urls', urls);
   assert.deepEqual([code, /https:\/\/a\.example\//.test(message)], [-32602, true]);
   client.capabilities = ALL;
-  const asked = await client.result('tools/call', { name: 'read' });
+  const { _meta: meta, ...asked } = await client.result('tools/call', { name: 'read' });
+  assert.equal(meta['io.modelcontextprotocol/serverInfo'].name, 'taskgate');
   assert.deepEqual(asked, { resultType: 'input_required', inputRequests: { 'r0.1': { method: 'elicitation/create', params: { mode: 'url', url: 'https://a.example/', message: 'open' } } } });
 });
 
