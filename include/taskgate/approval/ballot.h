@@ -1,0 +1,66 @@
+/*
+ * The ballot on a call: whether somebody may vote, and what is missing then. It knows no clock, no
+ * store and no configuration: terms, votes and the person who asks come in, an answer goes out.
+ *
+ * Votes of distinct persons count, one of each; a person fills one place. Nobody votes on a call
+ * of their own. Any thread. Source: contract "Approvals by several", "Same person", "Votes".
+ */
+#pragma once
+
+#include "taskgate/approval/terms.h"
+#include "taskgate/approval/votes.h"
+
+struct ballot {
+    struct ballot_terms terms;
+    struct ballot_votes votes;
+};
+
+/* Reads both from what a task keeps. Votes that cannot be read make the terms unreadable, too. */
+void ballot_read(struct ballot *ballot, struct str terms, struct str votes);
+void ballot_finish(struct ballot *ballot);
+
+/* Why a vote is refused, in the order in which it is asked. */
+enum ballot_refusal {
+    BALLOT_ACCEPTED,
+    BALLOT_OWN_CALL,
+    BALLOT_NOT_AN_APPROVER,
+    BALLOT_NOT_PENDING,
+    BALLOT_REASON_REQUIRED,
+    BALLOT_ALREADY_VOTED,
+    BALLOT_NO_VOTE, /* there is none to withdraw */
+};
+/* "own_call", "not_an_approver" …; NULL for BALLOT_ACCEPTED. */
+const char *ballot_refusal_code(enum ballot_refusal refusal);
+
+/* Whether a call is the person's own. `owner` is of the call: `owners` are what stands there for a
+ * call of theirs. `owner_email`: a digest, or "". */
+bool ballot_is_own(const struct ballot_person *person, const struct ballot_names *owners,
+                   const char *owner, const char *owner_email);
+
+/* What somebody wants, and the call that it is about. */
+struct ballot_question {
+    const struct ballot_person *voter;
+    bool is_own;     /* the voter made the call */
+    bool is_pending; /* the call waits for a decision */
+    enum ballot_verb verb;
+    bool has_reason;
+    bool is_emergency; /* an approval by one alone */
+};
+enum ballot_refusal ballot_judge(const struct ballot *ballot,
+                                 const struct ballot_question *question);
+/* The same for taking a vote back; the verb and the reason do not matter. */
+enum ballot_refusal ballot_judge_withdrawal(const struct ballot *ballot,
+                                            const struct ballot_question *question);
+/* Whether the terms let this person vote, on whatever call; and decide alone in an emergency. */
+bool ballot_may_vote(const struct ballot_terms *terms, const struct ballot_person *person);
+bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct ballot_person *person);
+
+/* The approvals that count: they stand, and the terms let their persons vote. */
+int64_t ballot_approvals(const struct ballot *ballot);
+/* What is missing for an approval, as many needs as the terms have, at least one; each may be 0.
+ * The caller frees the array; the groups are those of the terms. The fewest are missing that any
+ * way of giving out the places leaves; where several ways do, groups that stand first are filled
+ * first. */
+struct ballot_need *ballot_missing(const struct ballot *ballot, size_t *count);
+/* Whether nothing is missing. */
+bool ballot_is_filled(const struct ballot *ballot);

@@ -1,0 +1,68 @@
+/*
+ * The terms of a workflow: who may vote on a call, and how many must approve it. A task keeps those
+ * of its creation as JSON. A value without I/O; any thread. Source: contract "Approvals by
+ * several".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+/* A set of texts that the holder owns. */
+struct ballot_names {
+    char **items;
+    size_t count;
+};
+bool ballot_names_has(const struct ballot_names *names, const char *name);
+/* Adds a copy, unless it is there. */
+void ballot_names_add(struct ballot_names *names, const char *name);
+void ballot_names_add_all(struct ballot_names *names, const struct ballot_names *more);
+/* Whether any name is in both. */
+bool ballot_names_meet(const struct ballot_names *left, const struct ballot_names *right);
+/* Frees what it holds; it is empty afterwards. */
+void ballot_names_finish(struct ballot_names *names);
+/* As an array of JSON texts. */
+void ballot_names_write(struct buffer *out, const struct ballot_names *names);
+/* Adds the texts of a JSON array that json_check() has accepted. */
+void ballot_names_read(struct ballot_names *names, struct str array);
+
+/* So many persons of a group; `group` is NULL where any group will do. */
+struct ballot_need {
+    char *group;
+    int64_t count;
+};
+
+/* The most persons that a workflow may ask for, in all. */
+#define BALLOT_MOST_PERSONS 100
+
+struct ballot_terms {
+    bool is_unreadable; /* of a damaged store: nobody may vote */
+    /* Whoever may vote is in one of the groups, or one of the people. Without any: everybody. */
+    struct ballot_names groups, people;
+    int64_t quorum; /* distinct persons; 0: `needs` says how many of which group */
+    struct ballot_need *needs;
+    size_t need_count;
+    bool approve_needs_reason, reject_needs_reason;
+    struct ballot_names emergency; /* groups of whom one decides alone in an emergency */
+};
+
+/* Those of a workflow without any of the keys: one person, whoever it is. */
+void ballot_terms_init(struct ballot_terms *terms);
+void ballot_terms_finish(struct ballot_terms *terms);
+/* Adds so many of a group. */
+void ballot_terms_add_need(struct ballot_terms *terms, const char *group, int64_t count);
+/* Whether they are as ballot_terms_init() makes them. */
+bool ballot_terms_are_plain(const struct ballot_terms *terms);
+/* How many persons must approve. */
+int64_t ballot_terms_persons(const struct ballot_terms *terms);
+
+/* As JSON; nothing for plain ones. */
+void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms);
+/* Reads what ballot_terms_write() wrote, into terms that ballot_terms_finish() frees. Other text:
+ * is_unreadable. */
+void ballot_terms_read(struct ballot_terms *terms, struct str text);

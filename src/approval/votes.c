@@ -1,0 +1,194 @@
+/* Votes as values and as JSON. */
+#include "taskgate/approval/votes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+/* ---- persons ---- */
+
+void ballot_person_finish(struct ballot_person *person)
+{
+    free(person->name);
+    free(person->via);
+    free(person->credential);
+    free(person->issuer);
+    free(person->subject);
+    ballot_names_finish(&person->emails);
+    ballot_names_finish(&person->groups);
+    ballot_names_finish(&person->claimed);
+    *person = (struct ballot_person){.name = NULL};
+}
+
+void ballot_person_copy(struct ballot_person *copy, const struct ballot_person *person)
+{
+    *copy = (struct ballot_person){
+        .name = memory_copy_text(person->name),
+        .is_named = person->is_named,
+        .via = memory_copy_text(person->via),
+        .credential = memory_copy_text(person->credential),
+        .issuer = memory_copy_text(person->issuer),
+        .subject = memory_copy_text(person->subject),
+    };
+    ballot_names_add_all(&copy->emails, &person->emails);
+    ballot_names_add_all(&copy->groups, &person->groups);
+    ballot_names_add_all(&copy->claimed, &person->claimed);
+}
+
+static bool are_equal(const char *left, const char *right)
+{
+    return left && right && strcmp(left, right) == 0;
+}
+
+bool ballot_person_is(const struct ballot_person *left, const struct ballot_person *right)
+{
+    bool is_same_subject =
+        are_equal(left->issuer, right->issuer) && are_equal(left->subject, right->subject);
+    return are_equal(left->name, right->name) || is_same_subject ||
+           ballot_names_meet(&left->emails, &right->emails);
+}
+
+/* ---- votes ---- */
+
+const char *ballot_verb_name(enum ballot_verb verb)
+{
+    return verb == BALLOT_APPROVE ? "approve" : "reject";
+}
+
+static void finish_vote(struct ballot_vote *vote)
+{
+    ballot_person_finish(&vote->person);
+    free(vote->reason);
+}
+
+void ballot_votes_finish(struct ballot_votes *votes)
+{
+    for (size_t i = 0; i < votes->count; i++)
+        finish_vote(&votes->items[i]);
+    free(votes->items);
+    *votes = (struct ballot_votes){NULL, 0};
+}
+
+static struct ballot_vote *append(struct ballot_votes *votes)
+{
+    votes->items = memory_grow_array(votes->items, votes->count + 1, sizeof *votes->items);
+    struct ballot_vote *vote = &votes->items[votes->count++];
+    *vote = (struct ballot_vote){.stands = true};
+    return vote;
+}
+
+struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct ballot_person *person,
+                                     enum ballot_verb verb)
+{
+    struct ballot_vote *vote = append(votes);
+    ballot_person_copy(&vote->person, person);
+    vote->verb = verb;
+    return vote;
+}
+
+void ballot_votes_remove(struct ballot_votes *votes, size_t index)
+{
+    finish_vote(&votes->items[index]);
+    votes->count--;
+    memmove(&votes->items[index], &votes->items[index + 1],
+            (votes->count - index) * sizeof *votes->items);
+}
+
+struct ballot_vote *ballot_votes_of(const struct ballot_votes *votes,
+                                    const struct ballot_person *person)
+{
+    for (size_t i = 0; i < votes->count; i++) {
+        if (ballot_person_is(&votes->items[i].person, person))
+            return &votes->items[i];
+    }
+    return NULL;
+}
+
+/* ---- as JSON ---- */
+
+/* The texts of a vote by their keys; the first must be there. */
+static const struct {
+    const char *key;
+    size_t offset;
+} texts[] = {
+    {"person", offsetof(struct ballot_vote, person.name)},
+    {"reason", offsetof(struct ballot_vote, reason)},
+    {"via", offsetof(struct ballot_vote, person.via)},
+    {"credential", offsetof(struct ballot_vote, person.credential)},
+    {"issuer", offsetof(struct ballot_vote, person.issuer)},
+    {"subject", offsetof(struct ballot_vote, person.subject)},
+};
+#define TEXT_COUNT (sizeof texts / sizeof *texts)
+
+static char **text_at(const struct ballot_vote *vote, size_t i)
+{
+    return (char **)(void *)((char *)vote + texts[i].offset);
+}
+
+static void write_vote(struct buffer *out, const struct ballot_vote *vote)
+{
+    buffer_append_format(out, "{\"at\":%" PRId64, vote->at_ms);
+    json_add_text(out, "verb", ballot_verb_name(vote->verb));
+    for (size_t i = 0; i < TEXT_COUNT; i++) {
+        if (*text_at(vote, i))
+            json_add_text(out, texts[i].key, *text_at(vote, i));
+    }
+    json_add_key(out, "named");
+    buffer_append_text(out, vote->person.is_named ? "true" : "false");
+    json_add_key(out, "emergency");
+    buffer_append_text(out, vote->is_emergency ? "true" : "false");
+    json_add_key(out, "emails");
+    ballot_names_write(out, &vote->person.emails);
+    json_add_key(out, "groups");
+    ballot_names_write(out, &vote->person.groups);
+    json_add_key(out, "claimed");
+    ballot_names_write(out, &vote->person.claimed);
+    buffer_append_char(out, '}');
+}
+
+void ballot_votes_write(struct buffer *out, const struct ballot_votes *votes)
+{
+    for (size_t i = 0; i < votes->count; i++) {
+        buffer_append_char(out, i == 0 ? '[' : ',');
+        write_vote(out, &votes->items[i]);
+    }
+    if (votes->count > 0)
+        buffer_append_char(out, ']');
+}
+
+static bool read_vote(struct ballot_vote *vote, struct str object)
+{
+    uint64_t at_ms;
+    struct str verb = json_member(object, "verb");
+    for (size_t i = 0; i < TEXT_COUNT; i++)
+        *text_at(vote, i) = json_string_text(json_member(object, texts[i].key), NULL);
+    vote->person.is_named = json_type(json_member(object, "named")) == JSON_TRUE;
+    vote->is_emergency = json_type(json_member(object, "emergency")) == JSON_TRUE;
+    ballot_names_read(&vote->person.emails, json_member(object, "emails"));
+    ballot_names_read(&vote->person.groups, json_member(object, "groups"));
+    ballot_names_read(&vote->person.claimed, json_member(object, "claimed"));
+    vote->verb = json_string_equals(verb, STR("approve")) ? BALLOT_APPROVE : BALLOT_REJECT;
+    if (!str_to_u64(json_member(object, "at"), &at_ms) || at_ms > INT64_MAX || !vote->person.name)
+        return false;
+    vote->at_ms = (int64_t)at_ms;
+    return vote->verb == BALLOT_APPROVE || json_string_equals(verb, STR("reject"));
+}
+
+bool ballot_votes_read(struct ballot_votes *votes, struct str text)
+{
+    size_t position = 0;
+    struct str element;
+    *votes = (struct ballot_votes){NULL, 0};
+    if (text.length == 0)
+        return true;
+    bool is_good = json_check(text, NULL) && json_type(text) == JSON_ARRAY;
+    while (is_good && json_next_element(text, &position, &element))
+        is_good = read_vote(append(votes), element);
+    if (!is_good)
+        ballot_votes_finish(votes);
+    return is_good;
+}
