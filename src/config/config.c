@@ -152,6 +152,17 @@ static void finish_rule(struct config_rule *rule)
     free(rule->immediate_response);
 }
 
+static void finish_workflow(struct config_workflow *workflow)
+{
+    finish_strings(&workflow->redact_fields);
+    finish_strings(&workflow->approver_groups);
+    finish_strings(&workflow->approver_people);
+    finish_strings(&workflow->emergency_groups);
+    ballot_terms_finish(&workflow->ballot);
+    free(workflow->terms);
+    free(workflow->name);
+}
+
 static void finish_oidc(struct config_oidc *oidc)
 {
     free(oidc->issuer);
@@ -195,10 +206,8 @@ static void finish_lists(struct config *config)
         finish_source(&config->sources[i]);
     for (size_t i = 0; i < config->rule_count; i++)
         finish_rule(&config->rules[i]);
-    for (size_t i = 0; i < config->workflow_count; i++) {
-        finish_strings(&config->workflows[i].redact_fields);
-        free(config->workflows[i].name);
-    }
+    for (size_t i = 0; i < config->workflow_count; i++)
+        finish_workflow(&config->workflows[i]);
     for (size_t i = 0; i < config->client_count; i++)
         free(config->clients[i].match);
     for (size_t i = 0; i < config->notify_count; i++) {

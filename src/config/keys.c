@@ -35,6 +35,7 @@ CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE}
         {"allow", CASE_VARIANTS_ALLOW});
 CHOICES(confirmations, "a kind of confirmation", {"off", CONFIRM_OFF}, {"form", CONFIRM_FORM},
         {"url", CONFIRM_URL});
+CHOICES(reasons, "an answer", {"required", true}, {"optional", false});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
         {"skip", ON_POLICY_ERROR_SKIP});
 CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
@@ -232,6 +233,21 @@ const struct key config_keys[] = {
      .help = "Paths into the arguments. Operators do not see the values there."},
     {"approval.*", "confirm", KEY_CHOICE, AT(config_workflow, confirm), .choices = &confirmations, .default_text = "off",
      .help = "Asks the user of a client of 2026-07-28 without tasks, before the call is held: by a form (`form`), or by a link to the task on the operators' page (`url`, which needs `admin.public_url`). A user's confirmation is never an approval. A client that does not declare this kind of elicitation is not asked."},
+    {"approval.*", "approvers", KEY_MAPPING, .help = "Who may vote. Without it: everybody who has the role approver."},
+    {"approval.*", "quorum", KEY_QUORUM, .default_text = "1",
+     .help = "How many persons must approve; or, as `{GROUP: n}`, how many of each group. Each person counts once, and for one group."},
+    {"approval.*", "reasons", KEY_MAPPING, .help = "Which votes need a reason."},
+    {"approval.*", "emergency", KEY_MAPPING, .help = "Who may approve a call alone, in an emergency and with a reason."},
+    {"approval.*.approvers", "groups", KEY_TEXTS, AT(config_workflow, approver_groups), .check = check_name,
+     .help = "Groups whose members may vote."},
+    {"approval.*.approvers", "people", KEY_TEXTS, AT(config_workflow, approver_people), .check = check_name,
+     .help = "People who may vote, by the names of `admin.people`; a person without an entry is named by the subject."},
+    {"approval.*.reasons", "approve", KEY_CHOICE, AT(config_workflow, approve_needs_reason), .choices = &reasons, .default_text = "optional",
+     .help = "For an approval."},
+    {"approval.*.reasons", "reject", KEY_CHOICE, AT(config_workflow, reject_needs_reason), .choices = &reasons, .default_text = "optional",
+     .help = "For a rejection."},
+    {"approval.*.emergency", "groups", KEY_TEXTS, AT(config_workflow, emergency_groups), .is_required = true, .check = check_name,
+     .help = "Groups of which one person suffices."},
     {"approval.*.destination", "type", KEY_CHOICE, AT(config_workflow, admin_only), .is_required = true, .choices = &destinations, .default_text = "admin",
      .help = "`slack` does not exist yet: it is loaded with a warning, and the admin endpoint decides."},
     {"approval.*.destination", "channel", KEY_TEXT, .help = "Required with `slack`."},
@@ -450,6 +466,7 @@ char *key_type_text(const struct key *key)
         [KEY_TEXTS] = "a list of texts",
         [KEY_TEXT_OR_TEXTS] = "a text or a list of texts",
         [KEY_TEXT_MAP] = "names with texts",
+        [KEY_QUORUM] = "a whole number, or groups with whole numbers",
         [KEY_ANY] = "anything",
         [KEY_MAPPING] = "a mapping",
         [KEY_LIST] = "a list of mappings",

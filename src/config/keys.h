@@ -26,6 +26,7 @@ enum key_type {
     KEY_TEXTS,         /* struct config_strings */
     KEY_TEXT_OR_TEXTS, /* struct config_strings; a single text is a list of one */
     KEY_TEXT_MAP,      /* only checked: names of one's own to texts */
+    KEY_QUORUM,        /* only looked at by validate_ballots() */
     KEY_ANY,           /* not looked at */
     KEY_MAPPING,       /* its keys have rows of their own, stored in the same struct */
     KEY_LIST,          /* of mappings: pointer and count */

@@ -245,6 +245,7 @@ static void read_value(const struct entry *entry, void *target)
     case KEY_TEXT_MAP:
         read_text_map(entry);
         break;
+    case KEY_QUORUM:
     case KEY_ANY:
         break;
     case KEY_MAPPING:

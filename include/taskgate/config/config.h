@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "taskgate/approval/terms.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
@@ -146,6 +147,11 @@ struct config_workflow {
     struct config_strings redact_fields; /* dot paths into the arguments */
     bool admin_only;                     /* destination {type: admin} or none */
     enum config_confirm confirm;
+    /* Who decides, as it is written: */
+    struct config_strings approver_groups, approver_people, emergency_groups;
+    bool approve_needs_reason, reject_needs_reason;
+    struct ballot_terms ballot; /* and what it comes to, */
+    char *terms;                /* which a new task keeps: ballot_terms_write() of it */
 };
 
 /* A human. Decisions and the audit trail name the person, with every kind of credentials. */

@@ -1,0 +1,15 @@
+/*
+ * Who of a configuration's people and tokens may decide calls. People whom admin.oidc alone knows
+ * are not in the file. Any thread.
+ */
+#pragma once
+
+#include "taskgate/approval/ballot.h"
+#include "taskgate/config/config.h"
+
+/* Adds an approving vote of everybody in the file who has the role approver: the people with all
+ * their groups, and the tokens that name nobody. What these votes leave missing of a workflow's
+ * terms nobody in the file can give. */
+void electorate_add(const struct config *config, struct ballot_votes *votes);
+/* Whether people may come who are not in the file. */
+bool electorate_is_open(const struct config *config);
