@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit_row.h"
+#include "taskgate/approval/votes.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/canonical.h"
@@ -41,19 +42,47 @@ struct made_texts {
     char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
 };
 
-static void write_votes(struct buffer *out, const struct task *task, const char *verb,
-                        const char *person, const char *reason)
+static void write_vote(struct buffer *out, const struct ballot_vote *vote)
 {
-    buffer_append_text(out, "[{");
-    json_add_time(out, "at", task->updated_ms);
-    json_add_key(out, "person");
-    canonical_write_text(str_from(person), out);
-    if (reason && *reason) {
-        json_add_key(out, "reason");
-        canonical_write_text(str_from(reason), out);
+    buffer_append_char(out, '{');
+    json_add_time(out, "at", vote->at_ms);
+    if (vote->is_emergency) {
+        json_add_key(out, "emergency");
+        buffer_append_text(out, "true");
     }
-    json_add_text(out, "verb", verb);
-    buffer_append_text(out, "}]");
+    json_add_key(out, "person");
+    canonical_write_text(str_from(vote->person.name), out);
+    if (vote->reason && *vote->reason) {
+        json_add_key(out, "reason");
+        canonical_write_text(str_from(vote->reason), out);
+    }
+    json_add_text(out, "verb", ballot_verb_name(vote->verb));
+    buffer_append_char(out, '}');
+}
+
+/* All that there are, in the order in which they were given. */
+static void write_votes(struct buffer *out, const struct task *task)
+{
+    struct ballot_votes votes;
+    ballot_votes_read(&votes, str_from(task->votes));
+    for (size_t i = 0; i < votes.count; i++) {
+        buffer_append_char(out, i == 0 ? '[' : ',');
+        write_vote(out, &votes.items[i]);
+    }
+    if (votes.count > 0)
+        buffer_append_char(out, ']');
+    ballot_votes_finish(&votes);
+}
+
+/* The events that votes lead to. */
+static bool tells_votes(const char *event)
+{
+    static const char *const events[] = {"vote", "withdraw", "approve", "reject"};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        if (strcmp(event, events[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* What decided the call is the gateway's own JSON; a file that somebody edited may hold anything.
@@ -113,7 +142,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     if (!read_end(batch->database, &end))
         return false;
     bool is_operator = strcmp(actor.kind, "operator") == 0;
-    bool is_vote = is_operator && (strcmp(event, "approve") == 0 || strcmp(event, "reject") == 0);
+    bool is_vote = is_operator && tells_votes(event);
     bool keeps = is_creation(event) && batch->audit->keep_arguments_ms > 0;
     struct made_texts made = {.kept_digest = ""};
     buffer_init(&made.decision);
@@ -121,7 +150,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     buffer_init(&made.kept);
     write_decision(&made.decision, str_from(task->decision));
     if (is_vote)
-        write_votes(&made.votes, task, event, actor.name, reason);
+        write_votes(&made.votes, task);
     if (keeps)
         make_kept(batch, task, &made);
     struct audit_row row = {.sequence = end.sequence + 1, .at_ms = task->updated_ms};

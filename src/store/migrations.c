@@ -231,6 +231,11 @@ const char *const migration_scripts[] = {
     /* 16 -> 17: where an endpoint keeps what it was told of a task, so that it can be changed */
     "CREATE TABLE outbox_thread (target TEXT NOT NULL, task_id TEXT NOT NULL,"
     " reference TEXT NOT NULL, PRIMARY KEY (target, task_id));",
+
+    /* 17 -> 18: votes, and the terms that they are given under. Tasks of before are decided by one
+     * person, as they were. */
+    "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

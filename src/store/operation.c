@@ -77,6 +77,7 @@ void operation_destroy(struct operation *operation)
     free_change(&operation->change);
     free(operation->actor_kind);
     free(operation->actor_name);
+    vote_destroy(operation->vote);
     free(operation->id);
     free(operation->owner);
     free(operation->session);
@@ -149,4 +150,27 @@ void session_destroy(struct store_session *session)
     free(session->client_version);
     free(session->client_capabilities);
     free(session);
+}
+
+struct store_vote *vote_copy(const struct store_vote *vote)
+{
+    struct store_vote *copy = memory_alloc(sizeof *copy);
+    *copy = *vote;
+    ballot_person_copy(&copy->voter, &vote->voter);
+    copy->owners = (struct ballot_names){NULL, 0};
+    ballot_names_add_all(&copy->owners, &vote->owners);
+    copy->reason = memory_copy_text(vote->reason);
+    return copy;
+}
+
+void vote_destroy(struct store_vote *vote)
+{
+    if (!vote)
+        return;
+    if (vote->electorate.release)
+        vote->electorate.release(vote->electorate.context);
+    ballot_person_finish(&vote->voter);
+    ballot_names_finish(&vote->owners);
+    free((char *)vote->reason);
+    free(vote);
 }

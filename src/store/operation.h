@@ -42,6 +42,7 @@ struct operation {
     struct store_limits limits;
     struct task_change change; /* its texts are owned */
     char *actor_kind, *actor_name;
+    struct store_vote *vote;       /* a copy; it holds the electorate */
     struct store_task_query query; /* its texts are views of the fields below */
     char *id, *owner, *session, *source, *tool;
     char *token_digest;
@@ -73,8 +74,8 @@ struct operation_kind {
 };
 
 extern const struct operation_kind operation_task_create, operation_task_get, operation_task_change,
-    operation_task_set_upstream, operation_task_set_message, operation_task_note,
-    operation_task_list, operation_task_cancel_session, operation_session_put,
+    operation_task_vote, operation_task_set_upstream, operation_task_set_message,
+    operation_task_note, operation_task_list, operation_task_cancel_session, operation_session_put,
     operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,
     operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
     operation_audit_page, operation_audit_note, operation_audit_seal, operation_outbox_configure,
@@ -91,6 +92,8 @@ void operation_set_change(struct operation *operation, const struct task_change 
 void batch_add_event(struct batch *batch, struct task *task, bool created);
 void batch_drop_events(struct batch *batch, size_t keep);
 
+struct store_vote *vote_copy(const struct store_vote *vote);
+void vote_destroy(struct store_vote *vote); /* NULL is allowed */
 struct store_session *session_copy(const struct store_session *session);
 void session_destroy(struct store_session *session);
 struct store_sign_in *sign_in_copy(const struct store_sign_in *sign_in);

@@ -5,10 +5,18 @@
 
 enum wanted { WANTED_FAILED, WANTED_BY_NOBODY, WANTED, WANTED_WITH_ARGUMENTS };
 
-static enum wanted find_wanted(struct batch *batch, unsigned events)
+/* Whom a notice is for: two statements, the first of which asks whether there is anybody. */
+struct addressees {
+    enum statement find, insert;
+};
+static const struct addressees wanting = {STATEMENT_OUTBOX_WANTED,
+                                          STATEMENT_OUTBOX_DELIVERY_INSERT};
+static const struct addressees others = {STATEMENT_OUTBOX_OTHERS, STATEMENT_OUTBOX_DELIVERY_OTHERS};
+
+static enum wanted find_wanted(struct batch *batch, const struct addressees *whom, unsigned events)
 {
     enum wanted wanted = WANTED_FAILED;
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_WANTED);
+    sqlite3_stmt *row = database_statement(batch->database, whom->find);
     sqlite3_bind_int64(row, 1, events);
     if (sqlite3_step(row) == SQLITE_ROW) {
         wanted = sqlite3_column_int(row, 0) ? WANTED_WITH_ARGUMENTS : WANTED;
@@ -36,10 +44,11 @@ static bool insert_notice(struct batch *batch, const struct task *task, const ch
     return database_run(row);
 }
 
-static bool insert_deliveries(struct batch *batch, const struct task *task, unsigned events)
+static bool insert_deliveries(struct batch *batch, const struct addressees *whom,
+                              const struct task *task, unsigned events)
 {
     int64_t notice = sqlite3_last_insert_rowid(batch->database->handle);
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_DELIVERY_INSERT);
+    sqlite3_stmt *row = database_statement(batch->database, whom->insert);
     sqlite3_bind_int64(row, 1, events);
     sqlite3_bind_int64(row, 2, notice);
     database_bind_text(row, 3, task->id);
@@ -47,18 +56,19 @@ static bool insert_deliveries(struct batch *batch, const struct task *task, unsi
     return database_run(row);
 }
 
-static bool note(struct batch *batch, const struct task *task, unsigned events)
+static bool note(struct batch *batch, const struct addressees *whom, const struct task *task,
+                 unsigned events)
 {
-    enum wanted wanted = events ? find_wanted(batch, events) : WANTED_BY_NOBODY;
+    enum wanted wanted = events ? find_wanted(batch, whom, events) : WANTED_BY_NOBODY;
     if (wanted == WANTED_FAILED || wanted == WANTED_BY_NOBODY)
         return wanted == WANTED_BY_NOBODY;
     return insert_notice(batch, task, wanted == WANTED_WITH_ARGUMENTS ? task->arguments : "") &&
-           insert_deliveries(batch, task, events);
+           insert_deliveries(batch, whom, task, events);
 }
 
 bool outbox_note_created(struct batch *batch, const struct task *task)
 {
-    return note(batch, task, NOTIFY_CREATED);
+    return note(batch, &wanting, task, NOTIFY_CREATED);
 }
 
 bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_state from)
@@ -71,5 +81,10 @@ bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_s
         events |= NOTIFY_EXPIRED;
     if (task_state_is_terminal(task->state))
         events |= NOTIFY_ENDED;
-    return note(batch, task, events);
+    return note(batch, &wanting, task, events);
+}
+
+bool outbox_note_emergency(struct batch *batch, const struct task *task)
+{
+    return note(batch, &others, task, NOTIFY_DECIDED);
 }

@@ -12,3 +12,6 @@
 bool outbox_note_created(struct batch *batch, const struct task *task);
 /* `task` has left `from`. */
 bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_state from);
+/* `task` was approved by one person alone: every target is told of the decision, whatever it
+ * wants. Those that want decisions are told by outbox_note_moved() already. */
+bool outbox_note_emergency(struct batch *batch, const struct task *task);

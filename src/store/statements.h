@@ -21,10 +21,10 @@ STATEMENT_ROW(TASK_INSERT,
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
-    " request_digest, headers_digest, rule, policy_digest, owner_email)"
+    " request_digest, headers_digest, rule, policy_digest, owner_email, terms)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
-    " ?39, ?40, ?41)")
+    " ?39, ?40, ?41, ?42)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
@@ -41,6 +41,7 @@ STATEMENT_ROW(TASK_MOVE,
     " failure = ?12, outcome = ?13, deadline_ms = ?14, purge_ms = ?15, refused_credentials = ?16"
     " WHERE id = ?1 AND state = ?2")
 STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
+STATEMENT_ROW(TASK_SET_VOTES, "UPDATE task SET votes = ?2, updated_ms = ?3 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_DUE,
@@ -154,6 +155,12 @@ STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
     "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
     " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0, ?4"
     " FROM outbox_target WHERE events & ?1")
+/* To those that do not want it. */
+STATEMENT_ROW(OUTBOX_OTHERS, "SELECT max(with_arguments) FROM outbox_target WHERE NOT events & ?1")
+STATEMENT_ROW(OUTBOX_DELIVERY_OTHERS,
+    "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
+    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, ?1, 0, ?4"
+    " FROM outbox_target WHERE NOT events & ?1")
 STATEMENT_ROW(OUTBOX_DUE,
     "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS ","
     " (SELECT reference FROM outbox_thread WHERE outbox_thread.target = outbox_delivery.target"

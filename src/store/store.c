@@ -184,6 +184,15 @@ void store_task_change(struct store *store, struct str id, const struct task_cha
     queue(store, operation);
 }
 
+void store_task_vote(struct store *store, struct str id, const struct store_vote *vote,
+                     struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_vote, call);
+    operation->id = memory_copy_str(id);
+    operation->vote = vote_copy(vote);
+    queue(store, operation);
+}
+
 void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
                              struct store_call call)
 {

@@ -65,6 +65,8 @@ struct task *task_rows_read(sqlite3_stmt *row)
     take(&task->rule, row, 38);
     copy_fixed(task->policy_digest, sizeof task->policy_digest, row, 39);
     copy_fixed(task->owner_email, sizeof task->owner_email, row, 40);
+    take(&task->terms, row, 41);
+    take(&task->votes, row, 42);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -152,7 +154,8 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->headers_digest);
     database_bind_text(row, index++, task->rule);
     database_bind_text(row, index++, task->policy_digest);
-    database_bind_text(row, index, task->owner_email);
+    database_bind_text(row, index++, task->owner_email);
+    database_bind_text(row, index, task->terms);
     return database_run(row);
 }
 

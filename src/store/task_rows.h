@@ -14,8 +14,8 @@
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
     " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
-    " task.policy_digest, task.owner_email"
-#define TASK_COLUMN_COUNT 41
+    " task.policy_digest, task.owner_email, task.terms, task.votes"
+#define TASK_COLUMN_COUNT 43
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 

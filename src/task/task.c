@@ -35,6 +35,8 @@ static const size_t texts[] = {
     offsetof(struct task, client_version),
     offsetof(struct task, decision),
     offsetof(struct task, rule),
+    offsetof(struct task, terms),
+    offsetof(struct task, votes),
     offsetof(struct task, meta),
     offsetof(struct task, other_params),
     offsetof(struct task, refused_credentials),

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "taskgate/approval/ballot.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
@@ -53,6 +54,7 @@ enum store_status {
     STORE_OK,
     STORE_NOT_FOUND,
     STORE_CONFLICT,        /* the task is in a state that does not allow the change */
+    STORE_REFUSED,         /* the vote is refused: see `refusal` */
     STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
     STORE_LIMIT_TOTAL,
     STORE_LIMIT_BYTES, /* what the store holds */
@@ -68,7 +70,8 @@ struct store_delivery;
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
     enum store_status status;
-    struct task *task;   /* get, create, change: the task as it is now (also on conflict) */
+    struct task *task; /* get, create, change: the task as it is now (also on conflict) */
+    enum ballot_refusal refusal;
     struct task **tasks; /* list: newest first; without request, outcome, and long arguments */
     size_t task_count;
     int64_t *sequences; /* list: the row number of each task, for the next page */
@@ -118,6 +121,31 @@ void store_task_get(struct store *store, struct str id, struct store_call call);
  * entry in the same transaction. */
 void store_task_change(struct store *store, struct str id, const struct task_change *change,
                        const struct store_actor *actor, struct store_call call);
+/* What the store cannot know of votes: it asks on its own thread, also of votes that came between
+ * a caller's look and its vote. */
+struct store_electorate {
+    /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
+     * person has now. */
+    void (*renew)(void *context, struct ballot_vote *vote);
+    /* How long an approval through this workflow holds. */
+    int64_t (*valid_for_ms)(void *context, const char *workflow);
+    void (*release)(void *context); /* once, when nobody asks any more */
+    void *context;
+};
+struct store_vote {
+    struct ballot_person voter;
+    struct ballot_names owners; /* what stands as the owner of a call of theirs */
+    enum ballot_verb verb;
+    const char *reason;                 /* or NULL */
+    bool is_emergency;                  /* an approval by one alone */
+    bool withdraws;                     /* takes their vote back; the three above do not matter */
+    struct store_electorate electorate; /* taken over */
+};
+/* Gives a vote (copied) on a pending task, under the terms of its creation. The vote that completes
+ * the quorum, and any rejection, moves the task in the same transaction. STORE_REFUSED says why by
+ * reply->refusal; but a task that does not wait any more is STORE_CONFLICT. */
+void store_task_vote(struct store *store, struct str id, const struct store_vote *vote,
+                     struct store_call call);
 /* Remembers upstream's own task id of an executing task, before it is polled. STORE_CONFLICT
  * when it is not executing. Observers do not hear of it. */
 void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,

@@ -60,7 +60,8 @@ struct task {
                        the task is stored: only that trail keeps it */
     char *rule;     /* the glob of the rule that matched, or "" for the default action */
     char policy_digest[65]; /* of the configuration that decided; "" when unknown */
-    char *request;          /* the client's body, byte for byte */
+    char *terms;   /* of its workflow, as ballot_terms_write() has them; "" for plain ones */
+    char *request; /* the client's body, byte for byte */
     size_t request_length;
     char *arguments;    /* JSON text of params.arguments, "{}" when absent */
     char *meta;         /* JSON text of params._meta without progressToken, "{}" when absent */
@@ -90,6 +91,7 @@ struct task {
     int64_t ended_ms;          /* 0 until terminal */
     char *decided_by;          /* or "" */
     char *reason;              /* or "" */
+    char *votes;               /* as ballot_votes_write() has them; "" without */
     char *status_message;      /* or "" */
     char *refused_credentials; /* digests of those that upstream has refused, blanks between */
     char *upstream_task;       /* upstream's task id while keep_task executes, or "" */

@@ -13,8 +13,6 @@
 static struct scratch scratch;
 static struct bench bench;
 
-static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice", .reason = "ok"};
-
 static void set_up(void)
 {
     scratch_init(&scratch);
@@ -39,7 +37,10 @@ static void write_rows(void)
     memset(task->request_digest, 'c', sizeof task->request_digest - 1);
     task = create_task(&bench, task);
     task_unref(create_task(&bench, new_task("auth:cd")));
-    task_unref(move_task(&bench, task->id, &approve));
+    struct answer answer = {0};
+    cast_vote(&bench, task->id, "alice", (struct store_vote){.reason = "asked"}, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    answer_finish(&answer);
     task_unref(task);
 }
 

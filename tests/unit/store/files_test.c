@@ -328,6 +328,8 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "ALTER TABLE task DROP COLUMN promoted;"
                                   "ALTER TABLE task DROP COLUMN retention_ms;"
                                   "ALTER TABLE task DROP COLUMN expired_retention_ms;"
+                                  "ALTER TABLE task DROP COLUMN terms;"
+                                  "ALTER TABLE task DROP COLUMN votes;"
                                   "ALTER TABLE task DROP COLUMN rule;"
                                   "ALTER TABLE task DROP COLUMN policy_digest;"
                                   "ALTER TABLE task DROP COLUMN owner_email;"

@@ -95,6 +95,7 @@ static void keep_answer(void *context, const struct store_reply *reply)
     ck_assert_uint_le(reply->task_count, 64);
     answer->arrived = true;
     answer->status = reply->status;
+    answer->refusal = reply->refusal;
     answer->task = reply->task ? task_ref(reply->task) : NULL;
     answer->task_count = reply->task_count;
     answer->has_more = reply->has_more;
@@ -235,6 +236,16 @@ enum store_status change_status(struct bench *bench, const char *id,
     struct answer answer = {0};
     store_task_change(bench->store, str_from(id), change, &alice, bench_call(bench->loop, &answer));
     return take_status(bench, &answer);
+}
+
+void cast_vote(struct bench *bench, const char *id, const char *person, struct store_vote vote,
+               struct answer *answer)
+{
+    vote.voter.name = (char *)person;
+    vote.voter.is_named = true;
+    vote.voter.via = (char *)"token";
+    store_task_vote(bench->store, str_from(id), &vote, bench_call(bench->loop, answer));
+    bench_wait(bench->loop, answer);
 }
 
 void list_tasks(struct bench *bench, const struct store_task_query *query, struct answer *answer)

@@ -25,6 +25,7 @@ int scratch_execute(const struct scratch *scratch, const char *sql);
 struct answer {
     bool arrived;
     enum store_status status;
+    enum ballot_refusal refusal;
     struct task *task;
     struct task *tasks[64];
     int64_t sequences[64];
@@ -63,6 +64,9 @@ enum store_status create_status(struct bench *bench, struct task *task,
                                 const struct store_limits *limits);
 enum store_status change_status(struct bench *bench, const char *id,
                                 const struct task_change *change);
+/* A vote by the person of this name, with the answer. */
+void cast_vote(struct bench *bench, const char *id, const char *person, struct store_vote vote,
+               struct answer *answer);
 void list_tasks(struct bench *bench, const struct store_task_query *query, struct answer *answer);
 /* How many tasks a query lists (at most 50), newest first. */
 size_t count_listed(struct bench *bench, struct store_task_query query);

@@ -1,0 +1,119 @@
+/* Votes: each is one transaction, with the move that it leads to. */
+#include <stdlib.h>
+
+#include "outbox.h"
+#include "task_operations.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+static enum ballot_refusal judge(const struct ballot *ballot, const struct store_vote *vote,
+                                 const struct task *task)
+{
+    const struct ballot_question question = {
+        .voter = &vote->voter,
+        .is_own = ballot_is_own(&vote->voter, &vote->owners, task->owner, task->owner_email),
+        .is_pending = task->state == TASK_PENDING,
+        .verb = vote->verb,
+        .has_reason = vote->reason && *vote->reason,
+        .is_emergency = vote->is_emergency,
+    };
+    return vote->withdraws ? ballot_judge_withdrawal(ballot, &question)
+                           : ballot_judge(ballot, &question);
+}
+
+/* Puts the votes that there are now into the task and its row. */
+static bool keep_votes(struct batch *batch, struct task *task, const struct ballot *ballot)
+{
+    struct buffer text;
+    buffer_init(&text);
+    ballot_votes_write(&text, &ballot->votes);
+    task_set_text(&task->votes, buffer_str(&text));
+    buffer_finish(&text);
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_VOTES);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->votes);
+    sqlite3_bind_int64(row, 3, task->updated_ms);
+    return database_run(row);
+}
+
+static bool decide(struct batch *batch, struct task *task, const struct store_vote *vote)
+{
+    struct error error;
+    struct task_change change = {
+        .to = vote->verb == BALLOT_APPROVE ? TASK_APPROVED : TASK_REJECTED,
+        .by = vote->voter.name,
+        .reason = vote->reason,
+    };
+    if (change.to == TASK_APPROVED && vote->electorate.valid_for_ms)
+        change.execute_by_ms =
+            batch->now_ms + vote->electorate.valid_for_ms(vote->electorate.context, task->workflow);
+    const struct audit_actor actor = {"operator", vote->voter.name};
+    return task_operations_move(batch, task, &change, actor, &error) == ROW_FOUND &&
+           (!vote->is_emergency || outbox_note_emergency(batch, task));
+}
+
+/* The votes have changed, and the task goes on waiting. */
+static bool note(struct batch *batch, struct task *task, const struct store_vote *vote)
+{
+    const struct audit_actor actor = {"operator", vote->voter.name};
+    const char *event = vote->withdraws ? "withdraw" : "vote";
+    if (!audit_append(batch, task, event, task_state_name(task->state), actor,
+                      vote->withdraws ? NULL : vote->reason))
+        return false;
+    batch_add_event(batch, task, false);
+    return true;
+}
+
+static void add_vote(const struct task *task, struct ballot *ballot, const struct store_vote *vote)
+{
+    struct ballot_vote *added = ballot_votes_add(&ballot->votes, &vote->voter, vote->verb);
+    added->at_ms = task->updated_ms;
+    added->reason = memory_copy_text(vote->reason);
+    added->is_emergency = vote->is_emergency;
+}
+
+/* The vote is accepted. */
+static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
+                 const struct store_vote *vote)
+{
+    bool is_decided = false;
+    /* The clock may be set back; the order of a task's own times stays. */
+    if (task->updated_ms < batch->now_ms)
+        task->updated_ms = batch->now_ms;
+    if (vote->withdraws) {
+        const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &vote->voter);
+        ballot_votes_remove(&ballot->votes, (size_t)(own - ballot->votes.items));
+    } else {
+        add_vote(task, ballot, vote);
+        is_decided = vote->verb == BALLOT_REJECT || vote->is_emergency || ballot_is_filled(ballot);
+    }
+    return keep_votes(batch, task, ballot) &&
+           (is_decided ? decide(batch, task, vote) : note(batch, task, vote));
+}
+
+static bool run_vote(struct batch *batch, struct operation *operation)
+{
+    const struct store_vote *vote = operation->vote;
+    struct store_reply *reply = &operation->reply;
+    enum row_result result = task_operations_load(batch, str_from(operation->id), &reply->task);
+    if (result != ROW_FOUND) {
+        reply->status = STORE_NOT_FOUND;
+        return result == ROW_ABSENT;
+    }
+    struct ballot ballot;
+    ballot_read(&ballot, str_from(reply->task->terms), str_from(reply->task->votes));
+    for (size_t i = 0; vote->electorate.renew && i < ballot.votes.count; i++)
+        vote->electorate.renew(vote->electorate.context, &ballot.votes.items[i]);
+    reply->refusal = judge(&ballot, vote, reply->task);
+    bool done = true;
+    if (reply->refusal == BALLOT_NOT_PENDING)
+        reply->status = STORE_CONFLICT;
+    else if (reply->refusal != BALLOT_ACCEPTED)
+        reply->status = STORE_REFUSED;
+    else
+        done = cast(batch, reply->task, &ballot, vote);
+    ballot_finish(&ballot);
+    return done;
+}
+
+const struct operation_kind operation_task_vote = {"vote", true, run_vote};
