@@ -51,11 +51,11 @@ static bool read_members(struct str body, struct members *members, struct error 
 }
 
 static void answer_created(struct http_exchange *exchange, const struct task *task,
-                           const struct config *config)
+                           const struct task_view *view)
 {
     struct buffer body;
     buffer_init(&body);
-    task_json_write(&body, task, config);
+    task_json_write(&body, task, view);
     reply_json(exchange, 201, &body);
     buffer_finish(&body);
 }
@@ -73,8 +73,9 @@ static void answer(void *context, const struct control_reply *reply)
     if (reply->status == CONTROL_CREATED)
         log_info("Called by the control plane", LOG_TEXT("task", reply->task->id),
                  LOG_TEXT("by", pending->who->person));
+    const struct task_view view = pending_reply_view(pending);
     if (exchange && reply->status == CONTROL_CREATED)
-        answer_created(exchange, reply->task, pending->snapshot->config);
+        answer_created(exchange, reply->task, &view);
     else if (exchange)
         reply_refusal(exchange, errors[reply->status], reply->message, reply->code);
     pending_reply_destroy(pending);

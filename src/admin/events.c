@@ -63,12 +63,13 @@ static void client_gone(void *context)
 }
 
 static void write_event(struct stream *stream, const struct feed_event *event,
-                        const struct config *config)
+                        struct config *config)
 {
+    const struct task_view view = {config, stream->who};
     struct buffer text;
     buffer_init(&text);
     buffer_append_format(&text, "event: task\nid: %" PRId64 "\ndata: ", event->number);
-    task_json_write(&text, event->task, config);
+    task_json_write(&text, event->task, &view);
     buffer_append(&text, STR("\n\n"));
     http_stream_write(stream->exchange, buffer_str(&text));
     buffer_finish(&text);

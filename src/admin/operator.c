@@ -44,6 +44,7 @@ static struct operator_identity *create(const char *name, const struct config_pe
     who->name = memory_copy_text(name);
     who->person = memory_copy_text(person ? person->name : name);
     who->roles = roles;
+    who->is_person = person != NULL;
     if (person) {
         who->issuer = memory_copy_text(person->issuer);
         who->subject = memory_copy_text(person->subject);
@@ -146,6 +147,8 @@ struct operator_identity *operator_of_identity(const struct config *config,
     free(who->subject);
     who->issuer = memory_copy_text(identity->issuer);
     who->subject = memory_copy_text(identity->subject);
+    who->is_person = true;
+    add_groups(&who->claimed, &claimed);
     add_groups(&who->groups, &claimed);
     who->roles = roles_of(&config->oidc, &who->groups);
     who->via = OPERATOR_VIA_OIDC;
@@ -185,13 +188,19 @@ struct operator_identity *operator_ref(struct operator_identity *who)
     return who;
 }
 
+static void finish_groups(struct config_strings *groups)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        free(groups->items[i]);
+    free(groups->items);
+}
+
 void operator_unref(struct operator_identity *who)
 {
     if (!who || --who->references > 0)
         return;
-    for (size_t i = 0; i < who->groups.count; i++)
-        free(who->groups.items[i]);
-    free(who->groups.items);
+    finish_groups(&who->groups);
+    finish_groups(&who->claimed);
     free(who->name);
     free(who->person);
     free(who->issuer);
@@ -239,15 +248,6 @@ const char *operator_email(const struct operator_identity *who)
 {
     bool is_told = who->identity && who->identity->verified_email[0];
     return is_told ? who->identity->verified_email : who->email;
-}
-
-/* The entry's address counts beside the issuer's: whoever wrote the file vouches for it. */
-bool operator_is_asker(const struct operator_identity *who, const struct task *task)
-{
-    const struct identity_marks asker = {task->owner, task->owner_email};
-    const struct identity_marks entry = {"", who->email}, told = {"", operator_email(who)};
-    return operator_owns(who, task) || identity_same_person(&entry, &asker) ||
-           identity_same_person(&told, &asker);
 }
 
 /* ---- again, after a reload ---- */

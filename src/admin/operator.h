@@ -16,13 +16,15 @@ struct admin;
 enum operator_via { OPERATOR_VIA_TOKEN, OPERATOR_VIA_OIDC, OPERATOR_VIA_CERTIFICATE };
 
 struct operator_identity {
-    char *name;   /* of the token, the issuer's word, or the subject of the certificate */
-    char *person; /* of admin.people, else the token's name or the subject */
+    char *name;     /* of the token, the issuer's word, or the subject of the certificate */
+    char *person;   /* of admin.people, else the token's name or the subject */
+    bool is_person; /* and not the bearer of a token that names nobody */
     /* Of the person as their issuer knows them; NULL where the configuration does not say. */
     char *issuer, *subject;
-    char email[DIGEST_HEX_BYTES]; /* digest of the address of their entry (identity.h), or "" */
-    struct config_strings groups; /* of the person, the token and the issuer, each once */
-    unsigned roles;               /* ROLE_… bits as configured */
+    char email[DIGEST_HEX_BYTES];  /* digest of the address of their entry (identity.h), or "" */
+    struct config_strings claimed; /* groups by the word of the issuer alone */
+    struct config_strings groups;  /* of the person, the token and the issuer, each once */
+    unsigned roles;                /* ROLE_… bits as configured */
     enum operator_via via;
     char sha256[65];           /* of the token or of the session's cookie; "" of a certificate */
     struct identity *identity; /* that an issuer has told, or NULL */
@@ -56,9 +58,6 @@ bool operator_may(const struct operator_identity *who, unsigned roles);
 bool operator_sees_own_only(const struct operator_identity *who);
 /* Whether the person made the call, with any token. */
 bool operator_owns(const struct operator_identity *who, const struct task *task);
-/* Whether the person is behind the call: it is theirs, or its owner has a verified address of
- * theirs. Who is may not approve it. Reading and cancelling stay with operator_owns(). */
-bool operator_is_asker(const struct operator_identity *who, const struct task *task);
 /* Digest of their verified address: what the issuer vouches for, else that of their entry; "". */
 const char *operator_email(const struct operator_identity *who);
 /* The same person by the same credentials, under the configuration in force: their roles and groups

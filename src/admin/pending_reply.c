@@ -6,7 +6,6 @@
 #include "taskgate/core/memory.h"
 
 #include "reply.h"
-#include "task_json.h"
 
 static void forget_exchange(void *context)
 {
@@ -53,15 +52,28 @@ void pending_reply_unknown(struct http_exchange *exchange)
     reply_error(exchange, REPLY_NOT_FOUND, "there is no task with this id", NULL);
 }
 
-void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
-                             const struct config *config)
+struct task_view pending_reply_view(const struct pending_reply *pending)
 {
+    return (struct task_view){pending->snapshot->config, pending->who};
+}
+
+void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
+                             const struct pending_reply *pending)
+{
+    pending_reply_with_task_as(exchange, 200, reply, pending);
+}
+
+void pending_reply_with_task_as(struct http_exchange *exchange, int status,
+                                const struct store_reply *reply,
+                                const struct pending_reply *pending)
+{
+    const struct task_view view = pending_reply_view(pending);
     struct buffer body;
     switch (reply->status) {
     case STORE_OK:
         buffer_init(&body);
-        task_json_write(&body, reply->task, config);
-        reply_json(exchange, 200, &body);
+        task_json_write(&body, reply->task, &view);
+        reply_json(exchange, status, &body);
         buffer_finish(&body);
         break;
     case STORE_NOT_FOUND:
@@ -76,6 +88,7 @@ void pending_reply_with_task(struct http_exchange *exchange, const struct store_
         free(message);
         break;
     }
+    case STORE_REFUSED: /* a vote, which has answers of its own */
     case STORE_LIMIT_PRINCIPAL:
     case STORE_LIMIT_TOTAL:
     case STORE_LIMIT_BYTES:

@@ -8,6 +8,8 @@
 
 #include "taskgate/core/magic.h"
 
+#include "task_json.h"
+
 struct pending_reply {
     uint32_t magic;                 /* PENDING_REPLY_MAGIC while it lives */
     struct http_exchange *exchange; /* NULL once the client has gone */
@@ -17,6 +19,7 @@ struct pending_reply {
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
     bool with_arguments;             /* of audit.c */
+    bool is_emergency;               /* the decision is */
 };
 #define PENDING_REPLY_MAGIC 0x70e4d9a1
 
@@ -33,6 +36,12 @@ struct http_exchange *pending_reply_take(struct pending_reply *pending);
 bool pending_reply_may_see(const struct pending_reply *pending, const struct store_reply *reply);
 /* As if there were no such task. */
 void pending_reply_unknown(struct http_exchange *exchange);
+/* How the operator who asks sees tasks; valid as long as `pending`. */
+struct task_view pending_reply_view(const struct pending_reply *pending);
 /* Answers with the task, or with the error that the store's status stands for. */
 void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
-                             const struct config *config);
+                             const struct pending_reply *pending);
+/* The same with another status than 200 for the task. */
+void pending_reply_with_task_as(struct http_exchange *exchange, int status,
+                                const struct store_reply *reply,
+                                const struct pending_reply *pending);

@@ -18,9 +18,14 @@ static const struct {
     [REPLY_UNAUTHORIZED] = {401, "unauthorized"},
     [REPLY_INVALID_TOKEN] = {401, "unauthorized"},
     [REPLY_FORBIDDEN] = {403, "forbidden"},
+    [REPLY_OWN_CALL] = {403, "own_call"},
+    [REPLY_NOT_AN_APPROVER] = {403, "not_an_approver"},
     [REPLY_NOT_FOUND] = {404, "not_found"},
     [REPLY_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
     [REPLY_CONFLICT] = {409, "conflict"},
+    [REPLY_ALREADY_VOTED] = {409, "already_voted"},
+    [REPLY_NO_VOTE] = {409, "no_vote"},
+    [REPLY_REASON_REQUIRED] = {422, "reason_required"},
     [REPLY_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported_media_type"},
     [REPLY_LIMITED] = {429, "rate_limited"},
     [REPLY_UNAVAILABLE] = {503, "unavailable"},
@@ -92,6 +97,16 @@ static void send_error(struct http_exchange *exchange, enum reply_error error, c
     buffer_append(&body, STR("}}"));
     respond(exchange, errors[error].status, "application/json", buffer_str(&body), extra);
     buffer_finish(&body);
+}
+
+int reply_error_status(enum reply_error error)
+{
+    return errors[error].status;
+}
+
+const char *reply_error_code(enum reply_error error)
+{
+    return errors[error].code;
 }
 
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,

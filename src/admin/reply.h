@@ -12,9 +12,14 @@ enum reply_error {
     REPLY_UNAUTHORIZED,
     REPLY_INVALID_TOKEN, /* as the one before, to somebody who has shown a token (RFC 6750 §3.1) */
     REPLY_FORBIDDEN,
+    REPLY_OWN_CALL,
+    REPLY_NOT_AN_APPROVER,
     REPLY_NOT_FOUND,
     REPLY_METHOD_NOT_ALLOWED,
     REPLY_CONFLICT,
+    REPLY_ALREADY_VOTED,
+    REPLY_NO_VOTE,
+    REPLY_REASON_REQUIRED,
     REPLY_UNSUPPORTED_MEDIA_TYPE,
     REPLY_LIMITED,
     REPLY_UNAVAILABLE,
@@ -34,6 +39,9 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
 /* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
                  const char *state);
+/* What stands for this error in an answer. */
+int reply_error_status(enum reply_error error);
+const char *reply_error_code(enum reply_error error);
 /* As reply_error(), for a refusal of the gateway: `details` is the code that a client of the proxy
  * port would get; 0 leaves it out. */
 void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,

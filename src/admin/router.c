@@ -56,7 +56,8 @@ static const struct route routes[] = {
     {"GET", "/api/v1/tasks/{id}/result", NEED_VIEWER_OR_CALLER, false, results_get},
     {"POST", "/api/v1/tasks/{id}/approve", NEED_APPROVER, false, decisions_approve},
     {"POST", "/api/v1/tasks/{id}/reject", NEED_APPROVER, false, decisions_reject},
-    {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, decisions_cancel},
+    {"POST", "/api/v1/tasks/{id}/withdraw", NEED_APPROVER, false, decisions_withdraw},
+    {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, cancel_task},
     {"GET", "/api/v1/audit", NEED_AUDITOR, false, audit_list},
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };

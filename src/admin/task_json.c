@@ -4,6 +4,8 @@
 #include "taskgate/json/members.h"
 #include "taskgate/notify/redact.h"
 
+#include "vote_json.h"
+
 /* The status that a client sees for each state; design §5. */
 static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_PENDING] = "input_required", [TASK_APPROVED] = "working", [TASK_EXECUTING] = "working",
@@ -45,8 +47,9 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
     buffer_append_char(out, ']');
 }
 
-void task_json_write(struct buffer *out, const struct task *task, const struct config *config)
+void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
+    const struct config *config = view->config;
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
     json_add_text(out, "state", task_state_name(task->state));
     json_add_text(out, "status", client_status[task->state]);
@@ -67,5 +70,6 @@ void task_json_write(struct buffer *out, const struct task *task, const struct c
     json_add_text_or_null(out, "decidedBy", task->decided_by);
     json_add_text_or_null(out, "reason", task->reason);
     json_add_text(out, "statusMessage", task->status_message);
+    vote_json_add(out, task, view);
     buffer_append_char(out, '}');
 }

@@ -8,4 +8,12 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/task/task.h"
 
-void task_json_write(struct buffer *out, const struct task *task, const struct config *config);
+#include "operator.h"
+
+/* Who looks, and under which configuration; both borrowed. */
+struct task_view {
+    struct config *config;
+    const struct operator_identity *who;
+};
+
+void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view);

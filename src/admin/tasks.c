@@ -13,7 +13,7 @@ static void answer_task(void *context, const struct store_reply *reply)
     if (exchange && !pending_reply_may_see(pending, reply))
         pending_reply_unknown(exchange);
     else if (exchange)
-        pending_reply_with_task(exchange, reply, pending->snapshot->config);
+        pending_reply_with_task(exchange, reply, pending);
     pending_reply_destroy(pending);
 }
 
@@ -25,13 +25,13 @@ void tasks_get(const struct request *request)
 }
 
 static void write_list(struct buffer *body, const struct store_reply *reply,
-                       const struct config *config)
+                       const struct task_view *view)
 {
     buffer_append(body, STR("{\"tasks\":["));
     for (size_t i = 0; i < reply->task_count; i++) {
         if (i > 0)
             buffer_append_char(body, ',');
-        task_json_write(body, reply->tasks[i], config);
+        task_json_write(body, reply->tasks[i], view);
     }
     buffer_append(body, STR("],\"nextCursor\":"));
     if (reply->has_more && reply->task_count > 0) {
@@ -48,13 +48,14 @@ static void answer_list(void *context, const struct store_reply *reply)
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK) {
+        const struct task_view view = pending_reply_view(pending);
         struct buffer body;
         buffer_init(&body);
-        write_list(&body, reply, pending->snapshot->config);
+        write_list(&body, reply, &view);
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
     } else if (exchange) {
-        pending_reply_with_task(exchange, reply, pending->snapshot->config);
+        pending_reply_with_task(exchange, reply, pending);
     }
     pending_reply_destroy(pending);
 }

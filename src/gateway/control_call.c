@@ -131,6 +131,7 @@ static void on_stored(void *context, const struct store_reply *reply)
         break;
     case STORE_NOT_FOUND:
     case STORE_CONFLICT:
+    case STORE_REFUSED:
     case STORE_FAILED:
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
                "the task store is not available");
@@ -265,7 +266,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     control->snapshot = snapshot_current();
     control->callback = callback;
     control->context = context;
-    control->owner = memory_format(TASK_BINDING_ADMIN "%s", call->name);
+    control->owner = control_owner(call->name);
     snprintf(control->email, sizeof control->email, "%s", call->email);
     if (atomic_load(&worker->gateway->shutting_down))
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
@@ -281,6 +282,11 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
 }
 
 /* ---- who owns a task, and running it ---- */
+
+char *control_owner(const char *name)
+{
+    return memory_format(TASK_BINDING_ADMIN "%s", name);
+}
 
 bool control_owns(const char *name, const struct task *task)
 {

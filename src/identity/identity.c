@@ -33,16 +33,6 @@ void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
     buffer_finish(&text);
 }
 
-static bool is_same_mark(const char *one, const char *other)
-{
-    return *one && strcmp(one, other) == 0;
-}
-
-bool identity_same_person(const struct identity_marks *one, const struct identity_marks *other)
-{
-    return is_same_mark(one->owner, other->owner) || is_same_mark(one->email, other->email);
-}
-
 static void list_add(struct identity_list *list, char *item)
 {
     list->items = memory_grow_array(list->items, list->count + 1, sizeof(*list->items));

@@ -15,7 +15,7 @@
 #include "taskgate/task/task.h"
 
 struct control_call {
-    const char *name;     /* of the person: the task's owner is "admin:<name>" */
+    const char *name;     /* of the person: the task's owner is control_owner() of it */
     const char *email;    /* digest of the person's verified address (identity.h), or "" */
     struct str source;    /* its id; empty: the only one */
     struct str tool;      /* JSON text, as the two below, each accepted by json_check() */
@@ -42,6 +42,8 @@ typedef void (*control_callback)(void *context, const struct control_reply *repl
 /* Answers once, after the commit that holds the task; a refusal may come before this returns. */
 void control_call(struct gateway_worker *worker, const struct control_call *call,
                   control_callback callback, void *context);
+/* The owner of tasks that are made under this name: "admin:<name>". The caller frees. */
+char *control_owner(const char *name);
 /* Whether the task was made under this name. */
 bool control_owns(const char *name, const struct task *task);
 /* The owner asks for the result: runs an approved task that waited for that (`execution:

@@ -56,12 +56,3 @@ void identity_owner(const char *issuer, const char *subject, char owner[IDENTITY
 /* SHA-256 in hex of an address, which may differ in the case of ASCII letters; "" of NULL and of an
  * empty one. The store keeps this of a task's owner in place of the address. */
 void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES]);
-
-/* What tells a person; "" is unknown, and never the same as anything. */
-struct identity_marks {
-    const char *owner; /* of identity_owner() */
-    const char *email; /* identity_email_digest() of an address that somebody vouches for */
-};
-/* Whether both are one person, for all that is known: the same issuer and subject, or the same
- * verified address. Contract, small print "Same person". */
-bool identity_same_person(const struct identity_marks *one, const struct identity_marks *other);

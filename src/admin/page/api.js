@@ -99,12 +99,12 @@ export async function decidedTasks(limit) {
   return page({ state: 'approved,executing,completed,failed,cancelled,rejected,expired', limit });
 }
 
-/** `verb` is approve or reject. Returns the task as it is then. */
-export async function decide(id, verb, reason) {
+/** `verb` is approve, reject or withdraw. Returns the task as it is then. */
+export async function decide(id, verb, reason, emergency = false) {
   const response = await request(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(reason ? { reason } : {}),
+    body: JSON.stringify({ ...(reason ? { reason } : {}), ...(emergency ? { emergency } : {}) }),
   });
   return taskOf(readJson(await response.text()));
 }

@@ -66,6 +66,32 @@ function remaining(ms) {
   return parts.length === 0 ? '0 s' : parts.slice(0, 2).map(([count, unit]) => `${count} ${unit}`).join(' ');
 }
 
+/* Why somebody with the role to decide may not decide this call, by the code of the API. */
+const WHY_NOT = {
+  own_call: 'This is your own call: somebody else must approve it.',
+  not_an_approver: 'You are not among those who decide this workflow.',
+};
+
+/** How many persons must approve. */
+const neededOf = (task) => task.quorum.members.reduce((sum, [, number]) => sum + Number(number.text), 0);
+
+/** {count: n} or {GROUP: n} in words: "1 more", "1 of dba, 2 of security". */
+function missingOf(task) {
+  const count = task.missing.get('count');
+  if (count !== undefined && task.quorum.get('count') !== undefined) return `${count.text} more`;
+  return task.missing.members.map(([group, number]) => `${number.text} of ${group}`).join(', ');
+}
+
+/** Votes as a sentence: "1 of 2: alice; needs 1 of security". */
+function votesOf(task) {
+  const needed = neededOf(task);
+  const approvals = task.votes.filter((vote) => vote.get('verb') === 'approve');
+  if (needed < 2 && approvals.length < 2 && !task.emergency) return '';
+  const names = approvals.map((vote) => `${vote.get('person')}${vote.get('reason') ? ` (“${vote.get('reason')}”)` : ''}`);
+  const said = `${task.emergency ? 'In an emergency, alone' : `${approvals.length} of ${needed}`}${names.length > 0 ? `: ${names.join(', ')}` : ''}`;
+  return task.missing.members.length > 0 ? `${said}; needs ${missingOf(task)}` : said;
+}
+
 export class Card {
   /** `decide(card, verb, reason)` is called for a press of a button. */
   constructor(template, task, decide) {
@@ -73,8 +99,8 @@ export class Card {
     this.part = (name) => this.element.querySelector(name);
     this.element.dataset.taskId = task.id;
     this.id = task.id;
-    for (const verb of ['approve', 'reject']) {
-      this.part(`button.${verb}`).addEventListener('click', () => decide(this, verb, this.part('.reason').value.trim()));
+    for (const verb of ['approve', 'reject', 'withdraw', 'emergency']) {
+      this.part(`button.${verb}`).addEventListener('click', () => this.hasReason(verb) && decide(this, verb, this.part('.reason').value.trim()));
     }
     this.part('.more').addEventListener('click', () => this.open(!this.element.classList.contains('open')));
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
@@ -149,6 +175,7 @@ export class Card {
     this.part('.state').textContent = STATES[task.state] ?? task.state;
     this.putControls();
     this.putFacts();
+    this.putVotes();
     this.putOutcome();
     this.tick();
   }
@@ -189,18 +216,49 @@ export class Card {
     deadline.classList.toggle('soon', left < 60_000);
   }
 
+  /** Whether the reason that this verb needs is there; else it is asked for. */
+  hasReason(verb) {
+    const { reasons } = this.task;
+    const isNeeded = verb === 'emergency' || (verb !== 'withdraw' && reasons.get(verb) === 'required');
+    if (!isNeeded || this.part('.reason').value.trim()) return true;
+    this.setProblem(verb === 'emergency' ? 'An emergency needs a reason.' : 'This vote needs a reason.');
+    this.part('.reason').focus();
+    return false;
+  }
+
   /** An operator without the right to decide gets no buttons. */
   allow(mayDecide) {
     this.mayDecide = mayDecide;
     this.putControls();
   }
 
+  /** Each button only for whoever may press it; without any, a word on why. */
   putControls() {
     const decision = this.part('.decision');
-    const shown = this.isPending && this.mayDecide;
+    const { you, reasons } = this.task;
+    const may = (verb) => this.mayDecide && you.get(verb) === true;
+    const verbs = ['approve', 'reject', 'withdraw', 'emergency'];
+    const shown = this.isPending && verbs.some(may);
     decision.hidden = !shown;
     if (!shown) decision.replaceChildren();
     else if (!decision.hasChildNodes()) decision.replaceChildren(...this.controls);
+    if (shown) {
+      for (const verb of verbs) this.part(`button.${verb}`).hidden = !may(verb);
+      // An emergency is for when the others cannot be reached: not beside a vote that decides by itself.
+      this.part('button.emergency').hidden ||= may('approve') && neededOf(this.task) < 2;
+      const required = ['approve', 'reject'].filter((verb) => may(verb) && reasons.get(verb) === 'required');
+      this.part('.reason').required = required.length > 0;
+      this.part('.reason-label .hint').textContent = required.length > 0 ? `(required to ${required.join(' or ')}, kept with the decision)` : '(optional, kept with the decision)';
+    }
+    const why = this.part('.why-not');
+    why.hidden = !(this.isPending && this.mayDecide && !may('approve') && WHY_NOT[you.get('code')]);
+    why.textContent = why.hidden ? '' : WHY_NOT[you.get('code')];
+  }
+
+  putVotes() {
+    const text = votesOf(this.task);
+    this.part('.votes').hidden = text === '';
+    putText(this.part('.votes'), text);
   }
 
   setBusy(verb) {

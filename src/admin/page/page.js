@@ -248,10 +248,11 @@ setInterval(() => {
 /* ---- deciding ---- */
 
 async function pressed(card, verb, reason) {
+  const isEmergency = verb === 'emergency';
   card.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
   card.setBusy(verb);
   try {
-    const task = await decide(card.id, verb, reason);
+    const task = await decide(card.id, isEmergency ? 'approve' : verb, reason, isEmergency);
     card.setBusy(null);
     settle(card, task);
   } catch (error) {
@@ -268,8 +269,8 @@ function settle(card, task) {
 function explain(card, verb, error) {
   const status = error instanceof ApiError ? error.status : 0;
   if (status === 401) return refuse(error);
-  if (status === 409) return card.setProblem(`Too late: ${error.message}.`);
-  if (status === 0) return card.setProblem(`It is not known whether this ${verb === 'approve' ? 'approval' : 'rejection'} arrived: the gateway does not answer.`);
+  if (status === 409) return card.setProblem(`${error.state ? 'Too late' : 'Not done'}: ${error.message}.`);
+  if (status === 0) return card.setProblem(`It is not known whether this ${{ reject: 'rejection', withdraw: 'withdrawal' }[verb] ?? 'approval'} arrived: the gateway does not answer.`);
   return card.setProblem(`Not done: ${error.message}`);
 }
 

@@ -70,8 +70,10 @@ static void bind(struct task *task, const struct task_origin *origin,
 static void bind_decision(struct task *task, const struct task_origin *origin,
                           const struct policy_decision *decision, const struct catalog_tool *tool)
 {
-    if (!task->accelerated && decision->workflow)
+    if (!task->accelerated && decision->workflow) {
         task_set_text(&task->workflow, str_from(decision->workflow->name));
+        task_set_text(&task->terms, str_from(decision->workflow->terms));
+    }
     task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
     task_set_request(task, origin->envelope->body);
     task->on_result = decision->execution == EXECUTION_ON_RESULT;

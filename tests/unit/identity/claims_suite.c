@@ -214,38 +214,6 @@ START_TEST(a_nonce_that_is_asked_for_must_be_there)
 }
 END_TEST
 
-static char owner_of_alice[IDENTITY_OWNER_BYTES], owner_of_bob[IDENTITY_OWNER_BYTES];
-static char address[DIGEST_HEX_BYTES], other_address[DIGEST_HEX_BYTES];
-
-static const struct {
-    const char *owner, *email;
-    bool is_alice;
-} persons[] = {
-    {owner_of_alice, "", true},
-    {owner_of_alice, address, true},
-    {owner_of_alice, other_address, true},
-    {owner_of_bob, address, true},
-    {"", address, true},
-    {owner_of_bob, other_address, false},
-    {owner_of_bob, "", false},
-    {"", "", false},
-};
-
-START_TEST(a_subject_or_an_address_tells_a_person)
-{
-    identity_owner("https://id.example", "alice", owner_of_alice);
-    identity_owner("https://id.example", "bob", owner_of_bob);
-    identity_email_digest("Alice@Example.org", address);
-    identity_email_digest("bob@example.org", other_address);
-    const struct identity_marks alice = {owner_of_alice, address};
-    const struct identity_marks other = {persons[_i].owner, persons[_i].email};
-    ck_assert_int_eq(identity_same_person(&alice, &other), persons[_i].is_alice);
-    ck_assert_int_eq(identity_same_person(&other, &alice), persons[_i].is_alice);
-    const struct identity_marks nobody = {"", ""};
-    ck_assert(!identity_same_person(&nobody, &other));
-}
-END_TEST
-
 START_TEST(addresses_differ_in_more_than_the_case_of_letters)
 {
     char digest[DIGEST_HEX_BYTES], other[DIGEST_HEX_BYTES];
@@ -275,8 +243,6 @@ Suite *claims_suite(void)
                         (int)(sizeof clients / sizeof *clients));
     tcase_add_test(tests, of_several_audiences_one_client_is_named);
     tcase_add_test(tests, a_nonce_that_is_asked_for_must_be_there);
-    tcase_add_loop_test(tests, a_subject_or_an_address_tells_a_person, 0,
-                        (int)(sizeof persons / sizeof *persons));
     tcase_add_test(tests, addresses_differ_in_more_than_the_case_of_letters);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,0 +1,130 @@
+/* Votes for operators. */
+#include "vote_json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "taskgate/json/members.h"
+
+#include "voter.h"
+
+static void add_flag(struct buffer *out, const char *key, bool flag)
+{
+    json_add_key(out, key);
+    buffer_append_text(out, flag ? "true" : "false");
+}
+
+static void add_votes(struct buffer *out, const struct ballot_votes *votes)
+{
+    json_add_key(out, "votes");
+    buffer_append_char(out, '[');
+    for (size_t i = 0; i < votes->count; i++) {
+        const struct ballot_vote *vote = &votes->items[i];
+        buffer_append_text(out, i > 0 ? ",{" : "{");
+        json_add_text(out, "person", vote->person.name);
+        json_add_text(out, "verb", ballot_verb_name(vote->verb));
+        json_add_time(out, "at", vote->at_ms);
+        json_add_text_or_null(out, "reason", vote->reason);
+        buffer_append_char(out, '}');
+    }
+    buffer_append_char(out, ']');
+}
+
+/* {"count": n}, or {GROUP: n}; groups of which nobody is missing are left out. */
+static void add_needs(struct buffer *out, const char *key, const struct ballot_need *needs,
+                      size_t count)
+{
+    const char *joint = "";
+    json_add_key(out, key);
+    buffer_append_char(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (needs[i].count == 0)
+            continue;
+        buffer_append_text(out, joint);
+        buffer_append_json_string(out, str_from(needs[i].group ? needs[i].group : "count"));
+        buffer_append_format(out, ":%" PRId64, needs[i].count);
+        joint = ",";
+    }
+    buffer_append_char(out, '}');
+}
+
+static void add_missing(struct buffer *out, const struct ballot *ballot, bool is_pending)
+{
+    size_t count;
+    struct ballot_need *missing = ballot_missing(ballot, &count);
+    add_needs(out, "missing", missing, is_pending ? count : 0);
+    free(missing);
+}
+
+static void add_terms(struct buffer *out, const struct ballot_terms *terms)
+{
+    const struct ballot_need anybody = {NULL, terms->quorum};
+    if (terms->need_count > 0)
+        add_needs(out, "quorum", terms->needs, terms->need_count);
+    else
+        add_needs(out, "quorum", &anybody, 1);
+    json_add_key(out, "reasons");
+    buffer_append_char(out, '{');
+    json_add_text(out, "approve", terms->approve_needs_reason ? "required" : "optional");
+    json_add_text(out, "reject", terms->reject_needs_reason ? "required" : "optional");
+    buffer_append_char(out, '}');
+}
+
+/* What the ballot would say to a vote with a reason. */
+static enum ballot_refusal judge(const struct ballot *ballot, const struct task *task,
+                                 const struct voter *voter, enum ballot_verb verb,
+                                 bool is_emergency)
+{
+    const struct ballot_question question = {
+        .voter = &voter->person,
+        .is_own = ballot_is_own(&voter->person, &voter->owners, task->owner, task->owner_email),
+        .is_pending = task->state == TASK_PENDING,
+        .verb = verb,
+        .has_reason = true,
+        .is_emergency = is_emergency,
+    };
+    return ballot_judge(ballot, &question);
+}
+
+/* Without the role nobody decides anything, whatever the ballot says. */
+static void add_rights(struct buffer *out, const struct ballot *ballot, const struct task *task,
+                       const struct operator_identity *who)
+{
+    struct voter voter;
+    voter_init(&voter, who);
+    bool has_role = operator_may(who, ROLE_APPROVER);
+    const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &voter.person);
+    enum ballot_refusal approve = judge(ballot, task, &voter, BALLOT_APPROVE, false);
+    enum ballot_refusal reject = judge(ballot, task, &voter, BALLOT_REJECT, false);
+    enum ballot_refusal alone = judge(ballot, task, &voter, BALLOT_APPROVE, true);
+    json_add_key(out, "you");
+    buffer_append_char(out, '{');
+    add_flag(out, "approve", has_role && approve == BALLOT_ACCEPTED);
+    add_flag(out, "reject", has_role && reject == BALLOT_ACCEPTED);
+    add_flag(out, "emergency", has_role && alone == BALLOT_ACCEPTED);
+    add_flag(out, "withdraw", has_role && own && task->state == TASK_PENDING);
+    json_add_text_or_null(out, "code", has_role ? ballot_refusal_code(approve) : "forbidden");
+    buffer_append_char(out, '}');
+    voter_finish(&voter);
+}
+
+static bool was_emergency(const struct ballot_votes *votes)
+{
+    for (size_t i = 0; i < votes->count; i++) {
+        if (votes->items[i].is_emergency)
+            return true;
+    }
+    return false;
+}
+
+void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view)
+{
+    struct ballot ballot;
+    voter_read_ballot(view->config, task, &ballot);
+    add_votes(out, &ballot.votes);
+    add_missing(out, &ballot, task->state == TASK_PENDING);
+    add_terms(out, &ballot.terms);
+    add_flag(out, "emergency", was_emergency(&ballot.votes));
+    add_rights(out, &ballot, task, view->who);
+    ballot_finish(&ballot);
+}

@@ -1,0 +1,9 @@
+/*
+ * The members of a task that tell of its votes: `votes`, `missing`, `quorum`, `reasons`,
+ * `emergency`, and `you`: what the operator who looks may do (contract "Approvals by several").
+ */
+#pragma once
+
+#include "task_json.h"
+
+void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view);
