@@ -6,6 +6,7 @@
 #include "taskgate/config/duration.h"
 
 #include "consultation.h"
+#include "electorate_view.h"
 #include "judgement.h"
 #include "options.h"
 #include "shadow_view.h"
@@ -73,6 +74,9 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
         buffer_append_format(&text, "%s (%s to decide, then %s to begin the call)",
                              decision->workflow->name, timeout, valid_for);
         append_row(out, "Workflow", buffer_str(&text));
+        buffer_clear(&text);
+        electorate_view_write_text(&text, snapshot->config, decision->workflow);
+        append_row(out, "Decided by", buffer_str(&text));
     }
     enum policy_annotation with = policy_annotate(decision, true, false, ANNOTATION_FORBIDDEN);
     enum policy_annotation without = policy_annotate(decision, false, false, ANNOTATION_FORBIDDEN);
@@ -104,6 +108,8 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
             shown.workflow = consultation->decision.workflow;
         if (consultation)
             consultation_write_json(&more, consultation);
+        if (shown.workflow)
+            electorate_view_write_json(&more, snapshot->config, shown.workflow);
         shadow_view_write_json(&more, snapshot, &request, consultation);
         buffer_append_json_string(&quoted, str_from(source->id));
         judgement_write_json(out, str_from(tool), buffer_str(&quoted), &shown, buffer_str(&reason),

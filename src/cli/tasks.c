@@ -22,6 +22,7 @@ struct arguments {
     const char *id;
     const char *state, *source, *tool, *limit, *cursor;
     const char *reason, *wait;
+    bool emergency;
     bool json;
 };
 
@@ -29,7 +30,15 @@ struct subcommand {
     const char *name, *operands, *help;
     int (*run)(struct admin_client *client, const struct subcommand *self,
                const struct arguments *arguments);
-    enum { WITH_NO_OPTION, WITH_NOTHING, WITH_FILTERS, WITH_ID, WITH_DECISION, WITH_WAIT } with;
+    enum {
+        WITH_NO_OPTION,
+        WITH_NOTHING,
+        WITH_FILTERS,
+        WITH_ID,
+        WITH_DECISION,
+        WITH_APPROVAL,
+        WITH_WAIT
+    } with;
 };
 
 static int run_list(struct admin_client *client, const struct subcommand *self,
@@ -50,9 +59,11 @@ static const struct subcommand subcommands[] = {
     {"next", "", "decide what waits, one by one, by single keys", run_next, WITH_NO_OPTION},
     {"show", "ID", "show one task with its arguments", run_show, WITH_ID},
     {"result", "ID [--wait D]", "print the result of the call", run_result, WITH_WAIT},
-    {"approve", "ID [--reason TEXT]", "let the call be executed", run_decision, WITH_DECISION},
+    {"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run", run_decision,
+     WITH_APPROVAL},
     {"reject", "ID [--reason TEXT]", "refuse the call; the agent gets the reason", run_decision,
      WITH_DECISION},
+    {"withdraw", "ID [--reason TEXT]", "take your vote back", run_decision, WITH_DECISION},
     {"cancel", "ID [--reason TEXT]", "cancel a task that has not ended", run_decision,
      WITH_DECISION},
     {"watch", "", "print changes as they happen", run_watch, WITH_NOTHING},
@@ -131,6 +142,8 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
         buffer_append(&decision, STR("\"reason\":"));
         buffer_append_json_string(&decision, str_from(arguments->reason));
     }
+    if (arguments->emergency)
+        buffer_append_format(&decision, "%s\"emergency\":true", arguments->reason ? "," : "");
     buffer_append(&decision, STR("}"));
     char *id = admin_client_encode(client, arguments->id);
     char *path = memory_format("/api/v1/tasks/%s/%s", id, self->name);
@@ -226,6 +239,11 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     };
     const struct option decision[] = {
         {"reason", "TEXT", "stored with the decision", &arguments.reason, NULL}, json};
+    const struct option approval[] = {
+        {"reason", "TEXT", "stored with the decision", &arguments.reason, NULL},
+        {"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency},
+        json,
+    };
     const struct option wait[] = {
         {"wait", "DURATION", "wait at most so long, such as 30s", &arguments.wait, NULL}, json};
     const struct {
@@ -237,6 +255,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         [WITH_ID] = {&json, 1},
         [WITH_FILTERS] = {filters, sizeof filters / sizeof *filters},
         [WITH_DECISION] = {decision, sizeof decision / sizeof *decision},
+        [WITH_APPROVAL] = {approval, sizeof approval / sizeof *approval},
         [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
     };
     bool has_id = self->with > WITH_FILTERS;

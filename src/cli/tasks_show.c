@@ -164,11 +164,59 @@ void tasks_append_table(struct buffer *out, const struct tasks_table *tasks)
     table_finish(&table);
 }
 
+void tasks_append_missing(struct buffer *out, struct str task)
+{
+    size_t position = 0;
+    struct str key, value, needs = json_member(task, "missing");
+    bool has_groups = json_type(json_member(json_member(task, "quorum"), "count")) == JSON_NONE;
+    const char *joint = "";
+    while (json_next_member(needs, &position, &key, &value)) {
+        struct buffer group;
+        buffer_init(&group);
+        json_decode_string(str_slice(key.bytes - 1, key.length + 2), &group);
+        buffer_append_format(out, "%s%.*s", joint, STR_ARGS(value));
+        if (has_groups) {
+            buffer_append_text(out, " of ");
+            terminal_append_text(out, buffer_str(&group));
+        }
+        buffer_finish(&group);
+        joint = ", ";
+    }
+}
+
 static void append_json(struct buffer *out, const char *label, struct str task, const char *member)
 {
     buffer_append_format(out, "%-11s", label);
     terminal_append_pretty(out, json_member(task, member), json_member(task, "redactFields"));
     buffer_append_char(out, '\n');
+}
+
+/* "alice approved, 2026-01-12 22:30:00Z: the reason", each on a line of its own. */
+static void append_votes(struct buffer *out, struct str task)
+{
+    size_t position = 0;
+    struct str vote;
+    const char *label = "Votes";
+    while (json_next_element(json_member(task, "votes"), &position, &vote)) {
+        bool is_approval = json_string_equals(json_member(vote, "verb"), STR("approve"));
+        buffer_append_format(out, "%-11s", label);
+        tasks_append_member(out, vote, "person");
+        buffer_append_text(out, is_approval ? " approved, " : " rejected, ");
+        append_time(out, vote, "at");
+        if (json_type(json_member(vote, "reason")) == JSON_STRING) {
+            buffer_append_text(out, ": ");
+            tasks_append_member(out, vote, "reason");
+        }
+        buffer_append_char(out, '\n');
+        label = "";
+    }
+    if (json_type(json_member(task, "emergency")) == JSON_TRUE)
+        buffer_append_format(out, "%-11sdecided by one person alone\n", "Emergency");
+    if (json_count(json_member(task, "missing")) > 0) {
+        buffer_append_format(out, "%-11s", "Missing");
+        tasks_append_missing(out, task);
+        buffer_append_char(out, '\n');
+    }
 }
 
 void tasks_append_details(struct buffer *out, struct str task)
@@ -205,6 +253,7 @@ void tasks_append_details(struct buffer *out, struct str task)
             buffer_append_format(out, "%-11s%.*s\n", rows[i].label, STR_ARGS(buffer_str(&value)));
     }
     buffer_finish(&value);
+    append_votes(out, task);
     append_json(out, "Arguments", task, "arguments");
     /* Most calls have neither. */
     if (json_count(json_member(task, "meta")) > 0)
@@ -245,6 +294,11 @@ void tasks_append_change(struct buffer *out, struct str task)
     buffer_append(out, STR("  "));
     terminal_append_text(out, buffer_str(&tool));
     buffer_finish(&tool);
+    if (json_string_equals(json_member(task, "state"), STR("pending")) &&
+        json_count(json_member(task, "votes")) > 0) {
+        buffer_append_text(out, "  missing: ");
+        tasks_append_missing(out, task);
+    }
     tasks_append_member(&by, task, "decidedBy");
     if (by.length > 0)
         buffer_append_format(out, "  %sby %.*s", is_decision(task) ? "" : "approved ",
