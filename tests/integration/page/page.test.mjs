@@ -250,7 +250,7 @@ test('a viewer sees, and gets no buttons; becoming an approver brings them', { s
   assert.equal((await admin.inState(taskId, 'completed')).decidedBy, 'eve');
 });
 
-test('who has called is told why the same token does not approve', { skip }, async (t) => {
+test('who has called is told why the same token does not approve, and may reject', { skip }, async (t) => {
   const { admin, row } = await stage(t, {
     token: 'both-token',
     config: { admin: { tokens: [{ name: 'both', token_env: 'BOTH', roles: ['caller', 'approver'] }] } },
@@ -259,8 +259,8 @@ test('who has called is told why the same token does not approve', { skip }, asy
   const called = await admin.as('both-token').post('/api/v1/calls', { tool: 'delete_user', arguments: {} });
   assert.equal(called.status, 201, called.text);
   const { id } = called.json;
-  await row(id).locator('button.approve').click();
-  await row(id).getByText('Not done: the token that made this call may not approve it').waitFor();
+  await row(id).getByText('This is your own call: somebody else must approve it.').waitFor();
+  assert.deepEqual([await row(id).locator('button.approve').isVisible(), await row(id).locator('button.reject').isVisible()], [false, true]);
   assert.equal((await admin.task(id)).state, 'pending');
 });
 

@@ -1,0 +1,91 @@
+// Votes on the operators' page, in a real browser. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { workflow } from '../lib/gateway.mjs';
+import { defer } from '../lib/lifetime.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+
+const CHROMIUM = process.env.TASKGATE_CHROMIUM ?? '/usr/bin/chromium';
+const skip = fs.existsSync(CHROMIUM) ? false : `the browser ${CHROMIUM} is missing: apt-get install chromium, or set TASKGATE_CHROMIUM`;
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+let launching;
+const browser = () => (launching ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS }));
+after(async () => (await launching)?.close());
+
+const PEOPLE = [{ name: 'alice', groups: ['dba'] }, { name: 'bob', groups: ['security'] }, { name: 'olga', groups: ['oncall'] }];
+const TOKENS = PEOPLE.map(({ name }) => ({ name: `${name}-cli`, person: name, token_env: name.toUpperCase(), roles: ['approver', 'caller'] }));
+const env = Object.fromEntries(PEOPLE.map(({ name }) => [name.toUpperCase(), `token-of-${name}`]));
+
+/** A gateway whose workflow has these keys, and a page of alice. */
+async function stage(t, keys, who = 'alice') {
+  const { gateway, admin, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('10m', keys), upstream: { tools: [tool('delete_user')] }, env, config: { admin: { people: PEOPLE, tokens: TOKENS } } });
+  const context = await (await browser()).newContext();
+  defer(t, () => context.close());
+  const page = await context.newPage();
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+  defer(t, () => assert.deepEqual(faults, []));
+  await page.goto(`${gateway.adminUrl}/#token=token-of-${who}`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const row = page.locator(`[data-task-id="${taskId}"]`);
+  const visible = async () => {
+    await row.waitFor();
+    const shown = [];
+    for (const verb of ['approve', 'reject', 'withdraw', 'emergency']) if (await row.locator(`button.${verb}`).isVisible()) shown.push(verb);
+    return shown;
+  };
+  return { admin, page, row, taskId, visible, as: (name) => admin.as(`token-of-${name}`) };
+}
+
+test('a vote: what is missing, who has voted; taken back; decided by the votes of others, live', { skip }, async (t) => {
+  const { row, taskId, visible, as, admin } = await stage(t, { quorum: { dba: 1, security: 1 } });
+  assert.deepEqual(await visible(), ['approve', 'reject']);
+  await row.locator('.reason').fill('looked at it');
+  await row.locator('button.approve').click();
+  await row.getByText('1 of 2: alice (“looked at it”); needs 1 of security').waitFor();
+  assert.deepEqual(await visible(), ['withdraw']);
+  await row.locator('button.withdraw').click();
+  await row.getByText('0 of 2; needs 1 of dba, 1 of security').waitFor();
+  assert.deepEqual((await admin.task(taskId)).votes, []);
+  await row.locator('button.approve').click();
+  await row.locator('button.withdraw').waitFor();
+  await as('bob').approve(taskId);
+  await row.getByText('Approved by bob').waitFor();
+  await row.getByText('2 of 2: alice').waitFor();
+});
+
+test('a reason that is required is asked for before anything is sent', { skip }, async (t) => {
+  const { row, taskId, admin } = await stage(t, { reasons: { reject: 'required' } });
+  await row.getByText('(required to reject, kept with the decision)').waitFor();
+  await row.locator('button.reject').click();
+  await row.getByText('This vote needs a reason.').waitFor();
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  await row.locator('.reason').fill('not today');
+  await row.locator('button.reject').click();
+  assert.equal((await admin.inState(taskId, 'rejected')).reason, 'not today');
+});
+
+test('whoever does not decide this workflow gets no buttons, and the why', { skip }, async (t) => {
+  const { row, visible } = await stage(t, { approvers: { groups: ['security'] } });
+  await row.getByText('You are not among those who decide this workflow.').waitFor();
+  assert.deepEqual(await visible(), []);
+  assert.equal(await row.locator('.reason').count(), 0);
+});
+
+test('an emergency: its own button for its groups alone, and a reason', { skip }, async (t) => {
+  const { row, taskId, visible, admin } = await stage(t, { approvers: { groups: ['dba'] }, quorum: { dba: 1 }, emergency: { groups: ['oncall'] } }, 'olga');
+  await row.waitFor();
+  assert.deepEqual(await visible(), ['emergency']);
+  await row.locator('button.emergency').click();
+  await row.getByText('An emergency needs a reason.').waitFor();
+  await row.locator('.reason').fill('the site is down');
+  await row.locator('button.emergency').click();
+  const task = await admin.inState(taskId, 'completed');
+  assert.deepEqual([task.emergency, task.decidedBy], [true, 'olga']);
+  await row.getByText('In an emergency, alone: olga (“the site is down”)').waitFor();
+});
