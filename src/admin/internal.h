@@ -70,6 +70,7 @@ void tasks_get(const struct request *request);
 void decisions_approve(const struct request *request);
 void decisions_reject(const struct request *request);
 void decisions_withdraw(const struct request *request);
+void decisions_many(const struct request *request);
 void cancel_task(const struct request *request);
 void events_open(const struct request *request);
 void calls_create(const struct request *request);

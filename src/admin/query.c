@@ -10,7 +10,7 @@
 #define PAGE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of text of clients; at least one task */
 #define CURSOR_PREFIX "c"
 
-static bool parse_states(struct store_task_query *filter, struct str value, struct error *error)
+static bool parse_states(struct task_list_query *query, struct str value, struct error *error)
 {
     while (value.length > 0) {
         struct str name;
@@ -18,32 +18,67 @@ static bool parse_states(struct store_task_query *filter, struct str value, stru
         str_cut(value, ',', &name, &value);
         if (!task_state_parse(name, &state))
             return error_set(error, "state \"%.*s\" is not a state of a task", STR_ARGS(name));
-        filter->states |= 1u << state;
+        query->filter.states |= 1u << state;
     }
     return true;
 }
 
-static bool parse_source(struct store_task_query *filter, struct str value, struct error *error)
+static bool parse_source(struct task_list_query *query, struct str value, struct error *error)
 {
     (void)error;
-    filter->source = value;
+    query->filter.source = value;
     return true;
 }
 
-static bool parse_tool(struct store_task_query *filter, struct str value, struct error *error)
+static bool parse_tool(struct task_list_query *query, struct str value, struct error *error)
 {
     (void)error;
-    filter->tool = value;
+    query->filter.tool = value;
     return true;
 }
 
-static bool parse_limit(struct store_task_query *filter, struct str value, struct error *error)
+static bool parse_limit(struct task_list_query *query, struct str value, struct error *error)
 {
     uint64_t limit;
     if (!str_to_u64(value, &limit) || limit < 1 || limit > LIMIT_MAX)
         return error_set(error, "limit must be a number from 1 to %d", LIMIT_MAX);
-    filter->limit = (size_t)limit;
+    query->filter.limit = (size_t)limit;
     return true;
+}
+
+static bool parse_workflow(struct task_list_query *query, struct str value, struct error *error)
+{
+    (void)error;
+    query->filter.workflow = value;
+    return true;
+}
+
+static bool parse_principal(struct task_list_query *query, struct str value, struct error *error)
+{
+    (void)error;
+    query->filter.principal = value;
+    return true;
+}
+
+static bool parse_text(struct task_list_query *query, struct str value, struct error *error)
+{
+    (void)error;
+    query->text = value;
+    return true;
+}
+
+static bool parse_digest(struct task_list_query *query, struct str value, struct error *error)
+{
+    (void)error;
+    query->digest = value;
+    return true;
+}
+
+static bool parse_mine(struct task_list_query *query, struct str value, struct error *error)
+{
+    query->is_mine = str_equal(value, STR("true"));
+    return query->is_mine || str_equal(value, STR("false")) ||
+           error_set(error, "mine must be true or false");
 }
 
 void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES])
@@ -60,7 +95,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static bool parse_cursor(struct store_task_query *filter, struct str value, struct error *error)
+static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
 {
     char canonical[QUERY_CURSOR_BYTES];
     uint64_t sequence = 0;
@@ -70,16 +105,18 @@ static bool parse_cursor(struct store_task_query *filter, struct str value, stru
     query_cursor((int64_t)sequence, canonical);
     if (sequence == 0 || sequence > INT64_MAX || !str_equal(value, str_from(canonical)))
         return error_set(error, "cursor does not come from a list");
-    filter->before_sequence = (int64_t)sequence;
+    query->filter.before_sequence = (int64_t)sequence;
     return true;
 }
 
 static const struct {
     const char *name;
-    bool (*parse)(struct store_task_query *filter, struct str value, struct error *error);
+    bool (*parse)(struct task_list_query *query, struct str value, struct error *error);
 } parameters[] = {
-    {"state", parse_states}, {"source", parse_source}, {"tool", parse_tool},
-    {"limit", parse_limit},  {"cursor", parse_cursor},
+    {"state", parse_states},        {"source", parse_source}, {"tool", parse_tool},
+    {"limit", parse_limit},         {"cursor", parse_cursor}, {"workflow", parse_workflow},
+    {"principal", parse_principal}, {"q", parse_text},        {"digest", parse_digest},
+    {"mine", parse_mine},
 };
 #define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
 
@@ -161,11 +198,11 @@ static bool parse_parameter(struct task_list_query *query, struct str parameter,
     struct str value = str_slice(query->decoded.bytes + start, query->decoded.length - start);
     for (size_t i = 0; i < PARAMETER_COUNT; i++) {
         if (str_equal(name, str_from(parameters[i].name)))
-            return parameters[i].parse(&query->filter, value, error);
+            return parameters[i].parse(query, value, error);
     }
     return error_set(error,
                      "\"%.*s\" is not a parameter of this list; there are state, source, tool, "
-                     "limit and cursor",
+                     "workflow, principal, digest, q, mine, limit and cursor",
                      STR_ARGS(name));
 }
 

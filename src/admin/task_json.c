@@ -4,6 +4,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/notify/redact.h"
 
+#include "task_filter.h"
 #include "vote_json.h"
 
 /* The status that a client sees for each state; design §5. */
@@ -47,6 +48,13 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
     buffer_append_char(out, ']');
 }
 
+static void add_group(struct buffer *out, const struct task *task)
+{
+    char digest[TASK_FILTER_DIGEST_BYTES];
+    task_filter_digest(task, digest);
+    json_add_text(out, "digest", digest);
+}
+
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
     const struct config *config = view->config;
@@ -70,6 +78,8 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text_or_null(out, "decidedBy", task->decided_by);
     json_add_text_or_null(out, "reason", task->reason);
     json_add_text(out, "statusMessage", task->status_message);
+    add_group(out, task);
+    json_add_text_or_null(out, "rule", task->rule);
     vote_json_add(out, task, view);
     buffer_append_char(out, '}');
 }

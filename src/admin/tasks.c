@@ -4,6 +4,7 @@
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
+#include "task_filter.h"
 #include "task_json.h"
 
 static void answer_task(void *context, const struct store_reply *reply)
@@ -34,9 +35,9 @@ static void write_list(struct buffer *body, const struct store_reply *reply,
         task_json_write(body, reply->tasks[i], view);
     }
     buffer_append(body, STR("],\"nextCursor\":"));
-    if (reply->has_more && reply->task_count > 0) {
+    if (reply->has_more) {
         char cursor[QUERY_CURSOR_BYTES];
-        query_cursor(reply->sequences[reply->task_count - 1], cursor);
+        query_cursor(reply->last_sequence, cursor);
         buffer_append_format(body, "\"%s\"}", cursor);
     } else {
         buffer_append(body, STR("null}"));
@@ -66,6 +67,8 @@ void tasks_list(const struct request *request)
     struct error error = {""};
     if (query_parse(&query, http_query(request->exchange), &error)) {
         struct pending_reply *pending = pending_reply_create(request);
+        const struct task_view view = pending_reply_view(pending);
+        task_filter_add(&query, &view);
         store_task_list(request->admin->store, &query.filter,
                         (struct store_call){request->admin->loop, answer_list, pending});
     } else {

@@ -202,7 +202,7 @@ static void drop_skipped(struct tasks_pages *pages, const struct map *skipped)
 static int step(struct walk *walk)
 {
     struct tasks_pages pages = {0};
-    int code = tasks_pages_read(&pages, walk->client, "state=pending", QUEUE_MAX);
+    int code = tasks_pages_read(&pages, walk->client, "state=pending&mine=true", QUEUE_MAX);
     if (code == CLI_DONE) {
         tasks_pages_sort(&pages);
         drop_skipped(&pages, walk->skipped);

@@ -83,6 +83,10 @@ void operation_destroy(struct operation *operation)
     free(operation->session);
     free(operation->source);
     free(operation->tool);
+    free(operation->workflow);
+    free(operation->principal);
+    if (operation->query.release)
+        operation->query.release(operation->query.context);
     free(operation->token_digest);
     free(operation->upstream_task);
     session_destroy(operation->session_value);

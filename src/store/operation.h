@@ -44,7 +44,7 @@ struct operation {
     char *actor_kind, *actor_name;
     struct store_vote *vote;       /* a copy; it holds the electorate */
     struct store_task_query query; /* its texts are views of the fields below */
-    char *id, *owner, *session, *source, *tool;
+    char *id, *owner, *session, *source, *tool, *workflow, *principal;
     char *token_digest;
     char *upstream_task;
     int64_t time_ms;

@@ -238,6 +238,8 @@ void store_task_list(struct store *store, const struct store_task_query *query,
     operation->query.session = keep(&operation->session, query->session);
     operation->query.source = keep(&operation->source, query->source);
     operation->query.tool = keep(&operation->tool, query->tool);
+    operation->query.workflow = keep(&operation->workflow, query->workflow);
+    operation->query.principal = keep(&operation->principal, query->principal);
     queue(store, operation);
 }
 

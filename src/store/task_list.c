@@ -8,6 +8,8 @@
 /* More than can ever be due at once under the default limits. */
 #define EXPIRE_BEFORE_LIST 100000
 #define MOST_BYTES ((size_t)1024 * 1024)
+/* Rows that are looked at for one page, when not all of them are listed. */
+#define MOST_ROWS 5000
 
 /* The plus keeps SQLite from looking through everybody's tasks in a state, when an index on the
  * holder gives the few that matter. */
@@ -37,6 +39,10 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
         buffer_append_text(sql, " AND source = :source");
     if (query->tool.length > 0)
         buffer_append_text(sql, " AND tool = :tool");
+    if (query->workflow.length > 0)
+        buffer_append_text(sql, " AND workflow = :workflow");
+    if (query->principal.length > 0)
+        buffer_append_text(sql, " AND principal = :principal");
     if (query->without_promoted)
         buffer_append_text(sql, " AND NOT promoted");
     if (query->states != 0)
@@ -102,10 +108,29 @@ static sqlite3_stmt *prepare(struct batch *batch, const struct store_task_query 
     bind_named_text(statement, ":session", query->session);
     bind_named_text(statement, ":source", query->source);
     bind_named_text(statement, ":tool", query->tool);
+    bind_named_text(statement, ":workflow", query->workflow);
+    bind_named_text(statement, ":principal", query->principal);
     bind_named_number(statement, ":before", query->before_sequence);
     bind_named_number(statement, ":bytes", (int64_t)(query->most_argument_bytes & INT64_MAX));
-    bind_named_number(statement, ":limit", (int64_t)query->limit + 1); /* one more: has_more */
+    /* One more: has_more. */
+    bind_named_number(statement, ":limit", query->accepts ? MOST_ROWS : (int64_t)query->limit + 1);
     return statement;
+}
+
+/* Takes the task of a row onto the page, if it is listed. Returns its size. */
+static size_t look(const struct store_task_query *query, struct store_reply *reply,
+                   sqlite3_stmt *row)
+{
+    struct task *task = task_rows_read(row);
+    size_t bytes = task_rows_bytes(task);
+    reply->last_sequence = sqlite3_column_int64(row, 0);
+    if (query->accepts && !query->accepts(query->context, task)) {
+        task_unref(task);
+        return bytes;
+    }
+    reply->sequences[reply->task_count] = reply->last_sequence;
+    reply->tasks[reply->task_count++] = task;
+    return bytes;
 }
 
 static bool run_list(struct batch *batch, struct operation *operation)
@@ -118,6 +143,7 @@ static bool run_list(struct batch *batch, struct operation *operation)
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
     size_t bytes = 0, most_bytes = query->most_bytes > 0 ? query->most_bytes : MOST_BYTES;
+    size_t looked_at = 0;
     int code = SQLITE_DONE;
     while (row && (code = sqlite3_step(row)) == SQLITE_ROW) {
         if (reply->task_count == query->limit || bytes > most_bytes) {
@@ -125,10 +151,10 @@ static bool run_list(struct batch *batch, struct operation *operation)
             code = SQLITE_DONE;
             break;
         }
-        reply->sequences[reply->task_count] = sqlite3_column_int64(row, 0);
-        reply->tasks[reply->task_count++] = task_rows_read(row);
-        bytes += task_rows_bytes(reply->tasks[reply->task_count - 1]);
+        bytes += look(query, reply, row);
+        looked_at++;
     }
+    reply->has_more = reply->has_more || (query->accepts && looked_at == MOST_ROWS);
     bool prepared = row != NULL;
     sqlite3_finalize(row);
     return prepared && code == SQLITE_DONE;

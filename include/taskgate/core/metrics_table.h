@@ -19,6 +19,8 @@ METRIC_ROW(ERRORS, COUNTER, "errors_total", "error_type,method", "JSON-RPC error
 METRIC_ROW(LIMITS_REACHED, COUNTER, "limits_reached_total", "limit", "Requests and tasks refused by a limit, by its key below `limits`. For connections: times that their limit was reached.")
 METRIC_ROW(HEADER_MISMATCHES, COUNTER, "header_mismatches_total", "header", "Modern requests refused because a header does not say what the body says.")
 METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outcome", "Approvals asked for and decided.")
+METRIC_ROW(VOTES, COUNTER, "votes_total", "workflow,verb", "Votes of operators that were counted, by verb: approve, reject or withdraw.")
+METRIC_ROW(EMERGENCY_APPROVALS, COUNTER, "emergency_approvals_total", "", "Calls that one person alone has approved in an emergency.")
 METRIC_ROW(TOKENS_REFUSED, COUNTER, "tokens_refused_total", "source,reason", "Requests refused for their access token.")
 METRIC_ROW(OPERATORS_REFUSED, COUNTER, "operators_refused_total", "via,reason", "Requests to the admin port refused for their credentials: a token, a token of the issuer (oidc), the cookie of a session, or a certificate.")
 METRIC_ROW(SIGN_INS, COUNTER, "sign_ins_total", "outcome", "Sign-ins of operators, by outcome: success, or why they were refused: malformed, state, provider, issuer, untrusted, no_role, unavailable, store or shutting_down.")

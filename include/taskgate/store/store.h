@@ -74,8 +74,9 @@ struct store_reply {
     enum ballot_refusal refusal;
     struct task **tasks; /* list: newest first; without request, outcome, and long arguments */
     size_t task_count;
-    int64_t *sequences; /* list: the row number of each task, for the next page */
-    bool has_more;      /* list: there are older ones */
+    int64_t *sequences;    /* list: the row number of each task, for the next page */
+    bool has_more;         /* list: there are older ones, behind */
+    int64_t last_sequence; /* the last row that was looked at */
     const struct store_session *session;
     const struct store_sign_in *sign_in;
     const struct store_audit_entry *audit; /* audit list */
@@ -166,8 +167,9 @@ struct store_task_query {
     struct str owner;   /* empty: any (operators) */
     struct str session; /* also tasks of this session digest, whatever their owner; may be empty */
     struct str source;  /* empty: any */
-    struct str tool;    /* exact; empty: any */
-    unsigned states;    /* bit mask 1u << state; 0: any */
+    struct str tool;    /* exact; empty: any, as the two below */
+    struct str workflow, principal;
+    unsigned states; /* bit mask 1u << state; 0: any */
     bool without_promoted;
     int64_t before_sequence; /* only rows older than this; 0: from the newest */
     size_t limit;
@@ -176,6 +178,11 @@ struct store_task_query {
     size_t most_argument_bytes;
     /* Of all that clients wrote on a page: it ends there, with has_more; 0: 1 MiB. */
     size_t most_bytes;
+    /* Which of the tasks are listed, asked on the store's thread; NULL: all. A page ends, with
+     * has_more, also when many were looked at. */
+    bool (*accepts)(void *context, const struct task *task);
+    void (*release)(void *context); /* once, when nobody asks any more; NULL: nothing to release */
+    void *context;
 };
 void store_task_list(struct store *store, const struct store_task_query *query,
                      struct store_call call);

@@ -185,7 +185,7 @@ START_TEST(a_task_has_every_member)
     free(start_of_it);
     scene_has(&scene, "\"principal\":\"agent 1f2e\",\"workflow\":\"default\",\"createdAt\":\"20");
     scene_has(&scene, "\"executeBy\":null,\"decidedAt\":null,\"decidedBy\":null,\"reason\":null,"
-                      "\"statusMessage\":\"\",\"votes\":[],");
+                      "\"statusMessage\":\"\",\"digest\":\"");
 }
 END_TEST
 

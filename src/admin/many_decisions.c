@@ -1,0 +1,170 @@
+/*
+ * POST /api/v1/decisions: the same vote on many tasks. All go to the store at once, which takes
+ * them in their order; each is counted or refused by itself.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+#include "body.h"
+#include "decision_body.h"
+#include "vote.h"
+
+#define MOST_IDS 10000
+
+static const struct decision verbs[] = {
+    [BALLOT_APPROVE] = {BALLOT_APPROVE, false, "Task approved"},
+    [BALLOT_REJECT] = {BALLOT_REJECT, false, "Task rejected"},
+};
+
+/* One task of the request. */
+struct item {
+    struct many *many;
+    char *id;
+    int status;
+    const char *code; /* of a refusal, or NULL */
+};
+
+/* Lives until the last answer of the store. */
+struct many {
+    struct pending_reply *pending;
+    struct item *items;
+    size_t count, answered;
+};
+
+static void destroy(struct many *many)
+{
+    for (size_t i = 0; i < many->count; i++)
+        free(many->items[i].id);
+    free(many->items);
+    free(many);
+}
+
+static void answer(struct many *many)
+{
+    struct http_exchange *exchange = pending_reply_take(many->pending);
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_text(&body, "{\"results\":[");
+    for (size_t i = 0; i < many->count; i++) {
+        const struct item *item = &many->items[i];
+        buffer_append_text(&body, i > 0 ? ",{" : "{");
+        json_add_text(&body, "id", item->id);
+        buffer_append_format(&body, ",\"status\":%d", item->status);
+        if (item->code)
+            json_add_text(&body, "code", item->code);
+        buffer_append_char(&body, '}');
+    }
+    buffer_append_text(&body, "]}");
+    if (exchange)
+        reply_json(exchange, 200, &body);
+    buffer_finish(&body);
+    pending_reply_destroy(many->pending);
+    destroy(many);
+}
+
+static enum reply_error error_of(const struct store_reply *reply)
+{
+    if (reply->status == STORE_REFUSED || reply->status == STORE_CONFLICT)
+        return vote_error(reply->refusal);
+    return reply->status == STORE_NOT_FOUND ? REPLY_NOT_FOUND : REPLY_UNAVAILABLE;
+}
+
+static void on_vote(void *context, const struct store_reply *reply)
+{
+    struct item *item = context;
+    struct many *many = item->many;
+    if (reply->status == STORE_OK) {
+        item->status = vote_status(many->pending, reply);
+        vote_note(many->pending, reply->task);
+    } else {
+        item->status = reply_error_status(error_of(reply));
+        item->code = reply_error_code(error_of(reply));
+    }
+    if (++many->answered == many->count)
+        answer(many);
+}
+
+/* ---- the body ---- */
+
+static bool read_ids(struct str value, struct many *many, struct error *error)
+{
+    size_t position = 0;
+    struct str element;
+    if (json_type(value) != JSON_ARRAY || json_count(value) == 0)
+        return error_set(error, "ids must be a list of the ids of tasks");
+    if (json_count(value) > MOST_IDS)
+        return error_set(error, "ids has more than %d items", MOST_IDS);
+    many->items = memory_alloc_array(json_count(value), sizeof *many->items);
+    while (json_next_element(value, &position, &element)) {
+        char *id = json_string_text(element, NULL);
+        if (!id)
+            return error_set(error, "ids must be a list of texts");
+        many->items[many->count++] = (struct item){.many = many, .id = id};
+    }
+    return true;
+}
+
+static bool read_verb(struct str value, const struct decision **decision, struct error *error)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (json_string_equals(value, str_from(ballot_verb_name(verbs[i].verb)))) {
+            *decision = &verbs[i];
+            return true;
+        }
+    }
+    return error_set(error, "verb must be \"approve\" or \"reject\"");
+}
+
+/* The members of the body; `reason` is the caller's also after a failure. */
+static bool read_body(struct str text, struct many *many, const struct decision **decision,
+                      char **reason, struct error *error)
+{
+    struct error cause;
+    size_t position = 0;
+    struct str key, value;
+    if (!json_check(text, &cause))
+        return error_set(error, "the body is not JSON: %s", cause.message);
+    while (json_next_member(text, &position, &key, &value)) {
+        bool is_good;
+        if (body_key_is(key, "ids"))
+            is_good = read_ids(value, many, error);
+        else if (body_key_is(key, "verb"))
+            is_good = read_verb(value, decision, error);
+        else if (body_key_is(key, "reason"))
+            is_good = decision_body_read_reason(value, reason, error);
+        else
+            is_good = error_set(error, "the body has an unknown member; it may have only \"ids\", "
+                                       "\"verb\" and \"reason\"");
+        if (!is_good)
+            return false;
+    }
+    return (many->count > 0 && *decision) || error_set(error, "the body needs ids and verb");
+}
+
+void decisions_many(const struct request *request)
+{
+    const struct decision *decision = NULL;
+    char *reason = NULL;
+    struct error error = {""};
+    if (!body_is_json(request, false))
+        return;
+    struct many *many = memory_alloc(sizeof *many);
+    if (!read_body(http_body(request->exchange), many, &decision, &reason, &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        free(reason);
+        destroy(many);
+        return;
+    }
+    many->pending = pending_reply_create(request);
+    many->pending->decision = decision;
+    many->pending->reason = reason;
+    /* The answers come later, but all may have come when the last vote is on its way. */
+    for (size_t i = 0, count = many->count; i < count; i++)
+        vote_cast(many->pending, str_from(many->items[i].id),
+                  (struct store_call){request->admin->loop, on_vote, &many->items[i]});
+}

@@ -1,0 +1,123 @@
+/* Filters of a list, asked on the store's thread. */
+#include "task_filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/digest.h"
+#include "taskgate/core/magic.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/notify/redact.h"
+
+#include "voter.h"
+
+/* Copies of all that is asked for: the request is over before the store's thread is done. */
+struct filter {
+    uint32_t magic; /* FILTER_MAGIC */
+    char *text, *digest;
+    bool is_mine, may_decide;
+    struct voter voter;
+    struct config *config;
+};
+#define FILTER_MAGIC 0x4f117e25
+
+static struct filter *filter_from(void *context)
+{
+    return MAGIC_CAST(struct filter, FILTER_MAGIC, context);
+}
+
+void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_BYTES])
+{
+    const char *const parts[] = {task->owner, task->source, task->tool, task->definition_digest,
+                                 *task->request_digest ? task->request_digest
+                                                       : task->arguments_digest};
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buffer_append_text(&text, parts[i]);
+        buffer_append_char(&text, '\0');
+    }
+    digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+/* Only what operators see: else somebody could guess a hidden value by searching for it. */
+static bool has_text(const struct filter *filter, const struct task *task)
+{
+    const char *const texts[] = {task->id,   task->tool,       task->source, task->principal,
+                                 task->rule, task->decided_by, task->reason, task->workflow};
+    struct buffer all;
+    buffer_init(&all);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        buffer_append_text(&all, texts[i]);
+        buffer_append_char(&all, '\n');
+    }
+    redact_write(&all, str_from(*task->arguments ? task->arguments : "{}"), filter->config,
+                 task->workflow);
+    buffer_append_char(&all, '\0');
+    bool has = strcasestr(all.bytes, filter->text) != NULL;
+    buffer_finish(&all);
+    return has;
+}
+
+static bool is_of_group(const struct filter *filter, const struct task *task)
+{
+    char digest[TASK_FILTER_DIGEST_BYTES];
+    task_filter_digest(task, digest);
+    return strcmp(digest, filter->digest) == 0;
+}
+
+static bool waits_for_me(const struct filter *filter, const struct task *task)
+{
+    const struct voter *voter = &filter->voter;
+    const struct ballot_question question = {
+        .voter = &voter->person,
+        .is_own = ballot_is_own(&voter->person, &voter->owners, task->owner, task->owner_email),
+        .is_pending = task->state == TASK_PENDING,
+        .verb = BALLOT_APPROVE,
+        .has_reason = true,
+    };
+    struct ballot ballot;
+    voter_read_ballot(filter->config, task, &ballot);
+    bool waits = filter->may_decide && ballot_judge(&ballot, &question) == BALLOT_ACCEPTED;
+    ballot_finish(&ballot);
+    return waits;
+}
+
+static bool accepts(void *context, const struct task *task)
+{
+    const struct filter *filter = filter_from(context);
+    return (!filter->is_mine || waits_for_me(filter, task)) &&
+           (!*filter->digest || is_of_group(filter, task)) &&
+           (!*filter->text || has_text(filter, task));
+}
+
+static void release(void *context)
+{
+    struct filter *filter = filter_from(context);
+    free(filter->text);
+    free(filter->digest);
+    voter_finish(&filter->voter);
+    config_unref(filter->config);
+    MAGIC_CLEAR(filter);
+    free(filter);
+}
+
+void task_filter_add(struct task_list_query *query, const struct task_view *view)
+{
+    if (query->text.length == 0 && query->digest.length == 0 && !query->is_mine)
+        return;
+    struct filter *filter = memory_alloc(sizeof *filter);
+    MAGIC_SET(filter, FILTER_MAGIC);
+    filter->text = memory_copy_str(query->text);
+    filter->digest = memory_copy_str(query->digest);
+    filter->is_mine = query->is_mine;
+    filter->may_decide = operator_may(view->who, ROLE_APPROVER);
+    filter->config = config_ref(view->config);
+    voter_init(&filter->voter, view->who);
+    if (query->is_mine && query->filter.states == 0)
+        query->filter.states = 1u << TASK_PENDING;
+    query->filter.accepts = accepts;
+    query->filter.release = release;
+    query->filter.context = filter;
+}

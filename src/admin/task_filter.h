@@ -1,0 +1,16 @@
+/*
+ * Which tasks a list has, beyond what the store can tell from its columns: those with a text that
+ * operators see, of a group of equal calls, or that wait for a vote of whoever asks.
+ */
+#pragma once
+
+#include "query.h"
+#include "task_json.h"
+
+/* Bytes of task_filter_digest(), with its NUL. */
+#define TASK_FILTER_DIGEST_BYTES DIGEST_HEX_BYTES
+
+/* Puts the filter that the query asks for, if any, into query->filter; the store releases it. */
+void task_filter_add(struct task_list_query *query, const struct task_view *view);
+/* Equal for calls of one owner of the same tool, definition and request (contract "Clocks"). */
+void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_BYTES]);

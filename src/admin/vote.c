@@ -1,0 +1,58 @@
+/* Votes on their way to the store and back. */
+#include "vote.h"
+
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+
+#include "voter.h"
+
+void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
+{
+    struct voter voter;
+    voter_init(&voter, pending->who);
+    const struct store_vote vote = {
+        .voter = voter.person,
+        .owners = voter.owners,
+        .verb = pending->decision->verb,
+        .reason = pending->reason,
+        .is_emergency = pending->is_emergency,
+        .withdraws = pending->decision->withdraws,
+        .electorate = voter_electorate(pending->snapshot->config),
+    };
+    store_task_vote(pending->admin->store, id, &vote, call);
+    voter_finish(&voter);
+}
+
+void vote_note(const struct pending_reply *pending, const struct task *task)
+{
+    const struct decision *decision = pending->decision;
+    bool is_open = task->state == TASK_PENDING && !decision->withdraws;
+    const char *verb = decision->withdraws ? "withdraw" : ballot_verb_name(decision->verb);
+    metrics_count(METRIC_VOTES, str_from(task->workflow), str_from(verb));
+    log_info(is_open ? "Vote counted" : decision->log_line, LOG_TEXT("task", task->id),
+             LOG_TEXT("by", pending->who->person), LOG_TEXT("source", task->source),
+             LOG_TEXT("tool", task->tool), LOG_TEXT("reason", pending->reason));
+    if (!pending->is_emergency)
+        return;
+    metrics_add(METRIC_EMERGENCY_APPROVALS, 1, NULL);
+    log_warn("Approved in an emergency, by one person alone", LOG_TEXT("task", task->id),
+             LOG_TEXT("by", pending->who->person), LOG_TEXT("workflow", task->workflow));
+}
+
+int vote_status(const struct pending_reply *pending, const struct store_reply *reply)
+{
+    return reply->task->state == TASK_PENDING && !pending->decision->withdraws ? 202 : 200;
+}
+
+enum reply_error vote_error(enum ballot_refusal refusal)
+{
+    static const enum reply_error errors[] = {
+        [BALLOT_OWN_CALL] = REPLY_OWN_CALL,
+        [BALLOT_NOT_AN_APPROVER] = REPLY_NOT_AN_APPROVER,
+        [BALLOT_NOT_PENDING] = REPLY_CONFLICT,
+        [BALLOT_REASON_REQUIRED] = REPLY_REASON_REQUIRED,
+        [BALLOT_ALREADY_VOTED] = REPLY_ALREADY_VOTED,
+        [BALLOT_NO_VOTE] = REPLY_NO_VOTE,
+    };
+    return errors[refusal];
+}
