@@ -107,7 +107,7 @@ export function callCircles(room, root = HERE) {
   const arrows = new Map(
     [...texts].map(([file, text]) => {
       const own = names(text, OF_ITS_OWN);
-      const used = [...new Set(text.replace(/\b(?:struct|enum|union) \w+/g, '').match(/\w+/g))].filter((word) => home.has(word) && !own.has(word));
+      const used = [...new Set(text.replace(/\b(?:struct|enum|union) \w+|(?:->|\.)\w+/g, '').match(/\w+/g))].filter((word) => home.has(word) && !own.has(word));
       return [file, new Set(used.map((word) => home.get(word)).filter((other) => other !== file))];
     }),
   );

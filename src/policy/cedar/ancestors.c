@@ -96,7 +96,8 @@ static bool climb(struct cedar_entities *entities, struct entity *first, struct 
     return true;
 }
 
-bool entities_close(struct cedar_entities *entities, struct error *error)
+/* Fills in the ancestors of all. False on a circle. */
+static bool close_all(struct cedar_entities *entities, struct error *error)
 {
     struct step *steps = memory_alloc_array(entities->count, sizeof *steps);
     size_t total = 0;
@@ -106,6 +107,12 @@ bool entities_close(struct cedar_entities *entities, struct error *error)
             good = climb(entities, entities->items[i], steps, &total, error);
     free(steps);
     return good;
+}
+
+bool cedar_entities_seal(struct cedar_entities *entities, struct error *error)
+{
+    entities->sealed = entities->sealed || close_all(entities, error);
+    return entities->sealed;
 }
 
 bool entity_has_ancestor(const struct entity *entity, const struct cedar_uid *uid)

@@ -122,9 +122,3 @@ bool cedar_entities_add(struct cedar_entities *entities, const struct cedar_uid 
     entities->items[entities->count++] = entity;
     return true;
 }
-
-bool cedar_entities_seal(struct cedar_entities *entities, struct error *error)
-{
-    entities->sealed = entities->sealed || entities_close(entities, error);
-    return entities->sealed;
-}

@@ -30,5 +30,3 @@ struct cedar_entities {
 const struct entity *entities_find(const struct cedar_entities *entities,
                                    const struct cedar_uid *uid);
 bool entity_has_ancestor(const struct entity *entity, const struct cedar_uid *uid);
-/* Fills in the ancestors of all. False on a circle. */
-bool entities_close(struct cedar_entities *entities, struct error *error);

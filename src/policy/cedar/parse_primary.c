@@ -32,7 +32,7 @@ static bool parse_list(struct parser *parser, enum token_kind close, const char 
                        struct operand_list *list)
 {
     while (!parser_take(parser, close)) {
-        const struct node *element = parse_expression(parser);
+        const struct node *element = parser->expression(parser);
         if (!element)
             return false;
         operands_append(parser, list, element, STR_EMPTY);
@@ -77,7 +77,7 @@ static const struct node *parse_record(struct parser *parser)
         if (!parse_attribute_name(parser, &name) ||
             !parser_expect(parser, TOKEN_COLON, "\":\" behind the attribute"))
             return NULL;
-        const struct node *value = parse_expression(parser);
+        const struct node *value = parser->expression(parser);
         if (!value)
             return NULL;
         operands_append(parser, &list, value, name);
@@ -179,7 +179,7 @@ static const struct node *parse_primary(struct parser *parser, bool *negative)
     }
     case TOKEN_OPEN_PARENTHESIS: {
         parser_advance(parser);
-        const struct node *inner = parse_expression(parser);
+        const struct node *inner = parser->expression(parser);
         return inner && parser_expect(parser, TOKEN_CLOSE_PARENTHESIS, "\")\"") ? inner : NULL;
     }
     case TOKEN_OPEN_BRACKET:

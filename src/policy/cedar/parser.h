@@ -22,6 +22,8 @@ struct parser {
     unsigned nesting;   /* of expressions */
     struct buffer *problems;
     unsigned problem_count; /* over all sources */
+    /* parse_expression(), for what stands in brackets. */
+    const struct node *(*expression)(struct parser *parser);
 };
 
 void parser_advance(struct parser *parser);

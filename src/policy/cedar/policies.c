@@ -47,7 +47,8 @@ struct cedar_policies *cedar_policies_parse(const struct cedar_source *sources, 
     struct cedar_policies *policies = memory_alloc(sizeof *policies);
     arena_init(&policies->arena);
     policies->sources = arena_alloc_array(&policies->arena, count, sizeof *policies->sources);
-    struct parser parser = {.arena = &policies->arena, .problems = problems};
+    struct parser parser = {
+        .arena = &policies->arena, .problems = problems, .expression = parse_expression};
     arena_init(&parser.lists);
     size_t capacity = 0;
     for (size_t i = 0; i < count; i++) {
@@ -131,6 +132,7 @@ bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid 
     buffer_init(&problems);
     struct source source = {.name = "entity", .text = cedar_heap_copy(heap, text)};
     struct parser parser = {.arena = &heap->arena,
+                            .expression = parse_expression,
                             .source = &source,
                             .problems = &problems,
                             .lexer = {.text = source.text}};

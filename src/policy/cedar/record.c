@@ -6,18 +6,10 @@
 
 const struct cedar_record record_empty = {.depth = 1};
 
-/* Names of different lengths differ; their bytes are not read. */
-static int compare_names(struct str a, struct str b)
-{
-    if (a.length != b.length)
-        return a.length < b.length ? -1 : 1;
-    return a.length ? memcmp(a.bytes, b.bytes, a.length) : 0;
-}
-
 static int compare_members(const void *left, const void *right)
 {
     const struct cedar_member *a = left, *b = right;
-    return compare_names(a->name, b->name);
+    return record_compare_names(a->name, b->name);
 }
 
 bool record_build(struct arena *arena, struct cedar_member *members, size_t count,
@@ -28,7 +20,7 @@ bool record_build(struct arena *arena, struct cedar_member *members, size_t coun
     uint64_t hash = count, weight = 0;
     unsigned depth = 0;
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && compare_names(members[i - 1].name, members[i].name) == 0) {
+        if (i > 0 && record_compare_names(members[i - 1].name, members[i].name) == 0) {
             if (twice)
                 *twice = members[i].name;
             return false;
@@ -64,7 +56,7 @@ const struct cedar_value *cedar_record_get(const struct cedar_record *record, st
     size_t low = 0, high = record->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_names(name, record->members[middle].name);
+        int order = record_compare_names(name, record->members[middle].name);
         if (order == 0)
             return &record->members[middle].value;
         if (order < 0)
@@ -73,17 +65,4 @@ const struct cedar_value *cedar_record_get(const struct cedar_record *record, st
             low = middle + 1;
     }
     return NULL;
-}
-
-bool record_equal(const struct cedar_record *a, const struct cedar_record *b)
-{
-    if (a == b)
-        return true;
-    if (a->count != b->count || (a->count && a->hash != b->hash))
-        return false;
-    for (size_t i = 0; i < a->count; i++)
-        if (compare_names(a->members[i].name, b->members[i].name) != 0 ||
-            !cedar_value_equal(&a->members[i].value, &b->members[i].value))
-            return false;
-    return true;
 }

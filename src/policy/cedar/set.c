@@ -6,27 +6,6 @@
 /* Up to here the hashes are compared one after the other. */
 #define SEARCHED_ONE_BY_ONE 8
 
-/* Where `value` stands among the items, or `count`. With slots, `free_slot` is where it would
- * be entered. */
-static size_t find(const struct cedar_set *set, const struct cedar_value *value, uint64_t hash,
-                   size_t *free_slot)
-{
-    if (!set->slots) {
-        for (size_t i = 0; i < set->count; i++)
-            if (set->hashes[i] == hash && cedar_value_equal(&set->items[i], value))
-                return i;
-        return set->count;
-    }
-    size_t slot = hash & set->slot_mask;
-    for (; set->slots[slot]; slot = (slot + 1) & set->slot_mask) {
-        size_t i = set->slots[slot] - 1;
-        if (set->hashes[i] == hash && cedar_value_equal(&set->items[i], value))
-            return i;
-    }
-    *free_slot = slot;
-    return set->count;
-}
-
 static size_t slots_for(size_t count)
 {
     size_t size = 16;
@@ -52,7 +31,7 @@ bool set_build(struct arena *arena, struct cedar_value *elements, size_t count,
     for (size_t i = 0; i < count; i++) {
         uint64_t hash = value_hash(&elements[i]);
         size_t free_slot = 0;
-        if (find(made, &elements[i], hash, &free_slot) < made->count)
+        if (set_find(made, &elements[i], hash, &free_slot) < made->count)
             continue;
         elements[made->count] = elements[i];
         hashes[made->count++] = hash;
@@ -78,26 +57,9 @@ bool cedar_set(struct cedar_heap *heap, const struct cedar_value *elements, size
     return set_build(&heap->arena, copy, count, set);
 }
 
-static bool contains_hashed(const struct cedar_set *set, const struct cedar_value *value,
-                            uint64_t hash)
-{
-    size_t unused;
-    return find(set, value, hash, &unused) < set->count;
-}
-
 bool set_contains(const struct cedar_set *set, const struct cedar_value *value)
 {
-    return set->count && contains_hashed(set, value, value_hash(value));
-}
-
-bool set_is_subset(const struct cedar_set *part, const struct cedar_set *whole)
-{
-    if (part->count > whole->count)
-        return false;
-    for (size_t i = 0; i < part->count; i++)
-        if (!contains_hashed(whole, &part->items[i], part->hashes[i]))
-            return false;
-    return true;
+    return set->count && set_contains_hashed(set, value, value_hash(value));
 }
 
 bool set_overlaps(const struct cedar_set *a, const struct cedar_set *b)
@@ -105,12 +67,7 @@ bool set_overlaps(const struct cedar_set *a, const struct cedar_set *b)
     const struct cedar_set *smaller = a->count < b->count ? a : b;
     const struct cedar_set *larger = smaller == a ? b : a;
     for (size_t i = 0; i < smaller->count; i++)
-        if (contains_hashed(larger, &smaller->items[i], smaller->hashes[i]))
+        if (set_contains_hashed(larger, &smaller->items[i], smaller->hashes[i]))
             return true;
     return false;
-}
-
-bool set_equal(const struct cedar_set *a, const struct cedar_set *b)
-{
-    return a == b || (a->count == b->count && a->hash == b->hash && set_is_subset(a, b));
 }

@@ -117,34 +117,6 @@ struct cedar_value cedar_entity(struct cedar_heap *heap, const struct cedar_uid 
     return (struct cedar_value){.kind = CEDAR_ENTITY, .entity = uid_copy(&heap->arena, uid)};
 }
 
-static bool ip_equal(const struct cedar_ip *a, const struct cedar_ip *b)
-{
-    return a->v6 == b->v6 && a->prefix == b->prefix &&
-           memcmp(a->bytes, b->bytes, a->v6 ? 16 : 4) == 0;
-}
-
-bool cedar_value_equal(const struct cedar_value *a, const struct cedar_value *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    switch (a->kind) {
-    case CEDAR_BOOL:
-        return a->boolean == b->boolean;
-    case CEDAR_STRING:
-        return str_equal(a->text, b->text);
-    case CEDAR_ENTITY:
-        return cedar_uid_equal(a->entity, b->entity);
-    case CEDAR_SET:
-        return set_equal(a->set, b->set);
-    case CEDAR_RECORD:
-        return record_equal(a->record, b->record);
-    case CEDAR_IP:
-        return ip_equal(a->ip, b->ip);
-    default:
-        return a->number == b->number;
-    }
-}
-
 uint64_t value_hash(const struct cedar_value *value)
 {
     uint64_t hash;

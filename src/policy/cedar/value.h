@@ -51,11 +51,19 @@ unsigned value_depth(const struct cedar_value *value);
 /* Turns one hash into an unrelated one. */
 uint64_t value_mix(uint64_t hash);
 
+/* Where `value` with this hash stands among the items, or their count. In a set with slots that
+ * lacks it, `free_slot` becomes the slot where it would be entered. */
+size_t set_find(const struct cedar_set *set, const struct cedar_value *value, uint64_t hash,
+                size_t *free_slot);
+bool set_contains_hashed(const struct cedar_set *set, const struct cedar_value *value,
+                         uint64_t hash);
 bool set_contains(const struct cedar_set *set, const struct cedar_value *value);
 bool set_is_subset(const struct cedar_set *part, const struct cedar_set *whole);
 bool set_overlaps(const struct cedar_set *a, const struct cedar_set *b);
 bool set_equal(const struct cedar_set *a, const struct cedar_set *b);
 bool record_equal(const struct cedar_record *a, const struct cedar_record *b);
+/* The order of members. Names of different lengths differ; their bytes are not read. */
+int record_compare_names(struct str a, struct str b);
 
 /* The empty record. */
 extern const struct cedar_record record_empty;
