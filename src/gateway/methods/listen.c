@@ -13,7 +13,6 @@
 #include "methods.h"
 #include "relay/relay.h"
 #include "request/deferred_response.h"
-#include "run/quota.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -27,40 +26,6 @@
 #define SIGN_OF_LIFE_MS 15000
 
 /* ---- its life ---- */
-
-/* Clients without a token cannot be told apart. */
-static struct str holder_of(const struct call *call)
-{
-    return str_from(call->owner);
-}
-
-static bool takes_place(const struct call *call)
-{
-    const struct config_limits *limits = &call->snapshot->config->limits;
-    bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
-    return quota_take(call->worker->gateway->listens, holder_of(call),
-                      is_anonymous ? limits->listens : limits->listens_per_principal,
-                      limits->listens);
-}
-
-static void drop(struct call *call, void *object)
-{
-    struct listening *listening = listening_from(object);
-    quota_give_back(call->worker->gateway->listens, holder_of(call));
-    list_remove(&listening->node);
-    loop_timer_stop(&listening->end);
-    loop_timer_stop(&listening->life);
-    listen_tasks_finish(listening);
-    MAGIC_CLEAR(listening);
-    free(listening);
-}
-
-static const struct call_part_kind listening_kind = CALL_PART_KIND(struct listening, drop);
-
-struct listening *listening_find(const struct call *call)
-{
-    return call_part_find(call, &listening_kind);
-}
 
 static void end_gracefully(struct call *call)
 {
@@ -101,8 +66,7 @@ static struct listening *create(struct call *call, const struct mcp_subscription
     if (call->identity)
         loop_timer_start(&listening->end, call->identity->until_ms - clock_now_ms());
     listen_tasks_init(listening, wanted->task_ids);
-    list_append(&call->worker->listens, &listening->node);
-    call_part_add(call, &listening->part, &listening_kind);
+    listening_add(call, listening);
     return listening;
 }
 
@@ -354,7 +318,7 @@ void listen_handle(struct call *call)
         call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &needs_tasks);
     else if (!deferred_response_may_stream(call))
         modern_refuse_params(call, "the Accept header must name text/event-stream");
-    else if (!takes_place(call))
+    else if (!listening_takes_place(call))
         refuse_for_place(call);
     else if (create(call, &wanted)->task_count > 0)
         call_with_facts(call, verify);

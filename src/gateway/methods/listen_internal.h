@@ -33,13 +33,18 @@ static inline struct listening *listening_from(void *context)
     return MAGIC_CAST(struct listening, LISTENING_MAGIC, context);
 }
 
+/* ---- listening.c ---- */
+/* Takes a place for the call's stream. false: its owner has as many streams as allowed, or all
+ * have. */
+bool listening_takes_place(const struct call *call);
+/* The call owns it from now on, with its tasks and the place. */
+void listening_add(struct call *call, struct listening *listening);
 /* The call's; NULL without one. */
 struct listening *listening_find(const struct call *call);
 
 /* ---- listen_tasks.c ---- */
 /* Takes the ids of the gateway's own tasks out of the filter's list, each once. */
 void listen_tasks_init(struct listening *listening, struct str task_ids);
-void listen_tasks_finish(struct listening *listening);
 /* Reads the tasks; those that are not the client's are left out. Then goes on with `next`, unless
  * the store is down: then the call is answered. */
 void listen_tasks_read(struct call *call, call_step next);

@@ -49,13 +49,6 @@ void listen_tasks_init(struct listening *listening, struct str task_ids)
     buffer_finish(&id);
 }
 
-void listen_tasks_finish(struct listening *listening)
-{
-    for (size_t i = 0; i < listening->task_count; i++)
-        task_unref(listening->tasks[i].task);
-    free(listening->tasks);
-}
-
 /* ---- reading ---- */
 
 static void read_next(struct call *call);
