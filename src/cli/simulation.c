@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
 void simulation_init(struct simulation *simulation, const struct snapshot *snapshot)
 {
-    *simulation = (struct simulation){.snapshot = snapshot, .kinds = map_create()};
+    *simulation =
+        (struct simulation){.magic = SIMULATION_MAGIC, .snapshot = snapshot, .kinds = map_create()};
 }
 
 static void destroy_change(struct simulated_change *change)
@@ -173,7 +175,7 @@ static void add_example(struct simulated_change *change, const struct recorded_c
 
 void simulation_add(void *context, const struct recorded_call *call)
 {
-    struct simulation *simulation = context;
+    struct simulation *simulation = MAGIC_CAST(struct simulation, SIMULATION_MAGIC, context);
     struct verdict verdict = judge(simulation, call);
     simulation->calls += call->calls;
     if (!verdict.hangs_on &&

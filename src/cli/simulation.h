@@ -32,6 +32,7 @@ struct simulated_failure {
 };
 
 struct simulation {
+    uint32_t magic; /* SIMULATION_MAGIC */
     const struct snapshot *snapshot;
     int64_t calls, same, different, undecidable;
     struct map *kinds; /* from the key of a change to the change */
@@ -40,6 +41,8 @@ struct simulation {
     struct simulated_failure *failures;
     size_t failure_count;
 };
+
+#define SIMULATION_MAGIC 0x434c5301
 
 void simulation_init(struct simulation *simulation, const struct snapshot *snapshot);
 void simulation_finish(struct simulation *simulation);

@@ -8,12 +8,14 @@
 
 #include "taskgate/config/secure_url.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/upstream/upstream.h"
 
 #define IDLE_CONNECTIONS 4
 
 struct fetcher {
+    uint32_t magic;    /* FETCHER_MAGIC */
     struct loop *loop; /* of the thread; created and destroyed there */
     struct upstream_client *client;
     struct list fetches; /* begun, on the thread */
@@ -26,6 +28,7 @@ struct fetcher {
 };
 
 struct fetch {
+    uint32_t magic;   /* FETCH_MAGIC */
     struct list node; /* in the fetcher, from its begin to its end */
     struct fetcher *fetcher;
     /* Of the caller's loop. */
@@ -46,6 +49,20 @@ struct fetch {
     char problem[ERROR_MESSAGE_BYTES];
 };
 
+#define FETCHER_MAGIC 0x49444601
+
+static struct fetcher *fetcher_from(void *context)
+{
+    return MAGIC_CAST(struct fetcher, FETCHER_MAGIC, context);
+}
+
+#define FETCH_MAGIC 0x49444602
+
+static struct fetch *fetch_from(void *context)
+{
+    return MAGIC_CAST(struct fetch, FETCH_MAGIC, context);
+}
+
 /* ---- the end ---- */
 
 static void fetch_free(struct fetch *fetch)
@@ -56,13 +73,14 @@ static void fetch_free(struct fetch *fetch)
     buffer_finish(&fetch->texts);
     buffer_finish(&fetch->body);
     buffer_finish(&fetch->answer);
+    MAGIC_CLEAR(fetch);
     free(fetch);
 }
 
 /* On the caller's loop. */
 static void deliver(void *context)
 {
-    struct fetch *fetch = context;
+    struct fetch *fetch = fetch_from(context);
     const struct fetch_answer answer = {.status = fetch->status,
                                         .body = buffer_str(&fetch->answer),
                                         .max_age_ms = fetch->max_age_ms,
@@ -93,7 +111,7 @@ static void fail(struct fetch *fetch, const char *problem)
 
 static void on_deadline(void *context)
 {
-    fail(context, "no whole answer within 10 s");
+    fail(fetch_from(context), "no whole answer within 10 s");
 }
 
 /* ---- the answer ---- */
@@ -118,7 +136,7 @@ static int64_t read_max_age(struct str directives)
 
 static void on_head(void *context, int status, const struct http_header *headers, size_t count)
 {
-    struct fetch *fetch = context;
+    struct fetch *fetch = fetch_from(context);
     fetch->status = status;
     for (size_t i = 0; i < count; i++) {
         if (str_equal(headers[i].name, STR("cache-control")))
@@ -128,7 +146,7 @@ static void on_head(void *context, int status, const struct http_header *headers
 
 static void on_body(void *context, struct str bytes)
 {
-    struct fetch *fetch = context;
+    struct fetch *fetch = fetch_from(context);
     if (fetch->answer.length + bytes.length > FETCH_MAX_BYTES)
         fail(fetch, "the answer is larger than 1 MiB");
     else
@@ -137,7 +155,7 @@ static void on_body(void *context, struct str bytes)
 
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
-    struct fetch *fetch = context;
+    struct fetch *fetch = fetch_from(context);
     fetch->call = NULL;
     if (result == UPSTREAM_DONE)
         finish(fetch);
@@ -150,7 +168,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 static void begin(void *context)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
-    struct fetch *fetch = context;
+    struct fetch *fetch = fetch_from(context);
     struct error error = {0};
     list_append(&fetch->fetcher->fetches, &fetch->node);
     loop_timer_init(&fetch->deadline, fetch->fetcher->loop, on_deadline, fetch);
@@ -196,6 +214,7 @@ struct fetch *fetch_start(struct fetcher *fetcher, const struct fetch_request *r
                           struct loop *loop, fetch_callback callback, void *context)
 {
     struct fetch *fetch = memory_alloc(sizeof(*fetch));
+    MAGIC_SET(fetch, FETCH_MAGIC);
     fetch->fetcher = fetcher;
     fetch->loop = loop;
     fetch->callback = callback;
@@ -236,7 +255,7 @@ static void await_flag(struct fetcher *fetcher, const bool *flag)
 
 static void *run(void *context)
 {
-    struct fetcher *fetcher = context;
+    struct fetcher *fetcher = fetcher_from(context);
     fetcher->loop = loop_create(&fetcher->error);
     if (fetcher->loop)
         fetcher->client = upstream_client_create(fetcher->loop, IDLE_CONNECTIONS, &fetcher->error);
@@ -258,6 +277,7 @@ static void *run(void *context)
 struct fetcher *fetcher_create(struct error *error)
 {
     struct fetcher *fetcher = memory_alloc(sizeof(*fetcher));
+    MAGIC_SET(fetcher, FETCHER_MAGIC);
     list_init(&fetcher->fetches);
     pthread_mutex_init(&fetcher->lock, NULL);
     pthread_cond_init(&fetcher->changed, NULL);
@@ -286,6 +306,7 @@ void fetcher_destroy(struct fetcher *fetcher)
     pthread_join(fetcher->thread, NULL);
     pthread_mutex_destroy(&fetcher->lock);
     pthread_cond_destroy(&fetcher->changed);
+    MAGIC_CLEAR(fetcher);
     free(fetcher);
 }
 

@@ -1,4 +1,4 @@
-/* What is known of an issuer, and who waits for more. Fetching is refresh.c. */
+/* What is known of an issuer, and when more is fetched. */
 #include "taskgate/identity/issuer.h"
 
 #include <stdlib.h>
@@ -15,13 +15,6 @@ struct issuers {
     struct fetcher *fetcher;
     pthread_mutex_t lock; /* of the list and of all reference counts */
     struct list list;
-};
-
-struct issuer_wait {
-    struct list node; /* in the issuer, under its lock, until it is posted */
-    struct loop *loop;
-    loop_callback ready; /* of the loop's thread; NULL when nobody waits any more */
-    void *context;
 };
 
 struct issuers *issuers_create(struct error *error)
@@ -75,6 +68,7 @@ struct issuer *issuers_get(struct issuers *issuers, const char *name, const char
         return issuer;
     }
     issuer = memory_alloc(sizeof(*issuer));
+    MAGIC_SET(issuer, ISSUER_MAGIC);
     issuer->references = 1;
     issuer->issuers = issuers;
     issuer->fetcher = issuers->fetcher;
@@ -88,16 +82,6 @@ struct issuer *issuers_get(struct issuers *issuers, const char *name, const char
     pthread_mutex_unlock(&issuers->lock);
     loop_post(fetcher_loop(issuer->fetcher), issuer_refresh_begin, issuer);
     return issuer;
-}
-
-void issuer_free(struct issuer *issuer)
-{
-    pthread_mutex_destroy(&issuer->lock);
-    key_set_unref(issuer->keys);
-    issuer_metadata_unref(issuer->metadata);
-    free(issuer->name);
-    free(issuer->jwks_url);
-    free(issuer);
 }
 
 void issuer_release(struct issuer *issuer)
@@ -155,24 +139,6 @@ enum token_error issuer_verify(struct issuer *issuer, struct str token,
 
 /* ---- waiting ---- */
 
-/* On the loop of who waits. */
-static void tell(void *context)
-{
-    struct issuer_wait *wait = context;
-    if (wait->ready)
-        wait->ready(wait->context);
-    free(wait);
-}
-
-void issuer_tell_all(struct issuer *issuer)
-{
-    LIST_FOR_EACH_SAFE (node, next, &issuer->waits) {
-        struct issuer_wait *wait = LIST_ENTRY(node, struct issuer_wait, node);
-        list_remove(&wait->node);
-        loop_post(wait->loop, tell, wait);
-    }
-}
-
 /* Whether a fetch may begin now; under the lock. */
 static bool is_due(struct issuer *issuer, int64_t now_ms)
 {
@@ -196,13 +162,9 @@ struct issuer_wait *issuer_wait(struct issuer *issuer, uint64_t used, struct loo
     if (!is_newer && !issuer->is_fetching)
         begins = is_due(issuer, now_ms);
     if (is_newer || issuer->is_fetching || begins) {
-        wait = memory_alloc(sizeof(*wait));
-        wait->loop = loop;
-        wait->ready = ready;
-        wait->context = context;
-        list_init(&wait->node);
+        wait = issuer_wait_create(loop, ready, context);
         if (!is_newer)
-            list_append(&issuer->waits, &wait->node);
+            issuer_waits_add(issuer, wait);
     }
     if (begins) {
         issuer->is_fetching = true;
@@ -210,14 +172,8 @@ struct issuer_wait *issuer_wait(struct issuer *issuer, uint64_t used, struct loo
     }
     pthread_mutex_unlock(&issuer->lock);
     if (is_newer)
-        loop_post(loop, tell, wait);
+        issuer_wait_post(wait);
     if (begins)
         loop_post(fetcher_loop(issuer->fetcher), issuer_refresh_begin, issuer);
     return wait;
-}
-
-void issuer_wait_cancel(struct issuer_wait *wait)
-{
-    if (wait)
-        wait->ready = NULL;
 }

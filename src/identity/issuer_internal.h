@@ -1,14 +1,16 @@
 /*
- * An issuer as issuer.c and refresh.c see it.
+ * An issuer as issuer.c, issuer_wait.c and refresh.c see it.
  */
 #pragma once
 
 #include <pthread.h>
 
 #include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/identity/issuer.h"
 
 struct issuer {
+    uint32_t magic;      /* ISSUER_MAGIC */
     struct list node;    /* in the issuers */
     unsigned references; /* under the lock of the issuers */
     struct issuers *issuers;
@@ -33,14 +35,26 @@ struct issuer {
     struct issuer_metadata *found; /* that the keys which are fetched belong to */
 };
 
+#define ISSUER_MAGIC 0x49444904
+
+static inline struct issuer *issuer_from(void *context)
+{
+    return MAGIC_CAST(struct issuer, ISSUER_MAGIC, context);
+}
+
+/* ---- refresh.c ---- */
 /* On the fetcher's thread, posted. `is_fetching` is set before. */
 void issuer_refresh_begin(void *context);
-/* Nobody holds the issuer any more. */
+/* Nobody holds the issuer any more: it is freed. */
 void issuer_refresh_end(void *context);
 
 /* How long keys are kept whose answer had this max-age (see struct fetch_answer). */
 int64_t issuer_keys_kept_ms(int64_t max_age_ms);
 
-/* Under the lock. */
-void issuer_tell_all(struct issuer *issuer);
-void issuer_free(struct issuer *issuer);
+/* ---- issuer_wait.c ---- */
+/* `ready` comes on the loop, once the wait is posted. */
+struct issuer_wait *issuer_wait_create(struct loop *loop, loop_callback ready, void *context);
+void issuer_wait_post(struct issuer_wait *wait);
+/* Under the issuer's lock. */
+void issuer_waits_add(struct issuer *issuer, struct issuer_wait *wait);
+void issuer_waits_post_all(struct issuer *issuer);

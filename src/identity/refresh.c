@@ -35,7 +35,7 @@ static void settle(struct issuer *issuer, const char *problem)
     bool is_news = strcmp(issuer->problem.message, problem) != 0;
     snprintf(issuer->problem.message, sizeof issuer->problem.message, "%s", problem);
     issuer->is_fetching = false;
-    issuer_tell_all(issuer);
+    issuer_waits_post_all(issuer);
     pthread_mutex_unlock(&issuer->lock);
     if (is_news && *problem)
         log_warn("The keys of an issuer cannot be fetched", LOG_TEXT("issuer", issuer->name),
@@ -85,7 +85,7 @@ static void fetch_keys(struct issuer *issuer)
 
 static void on_keys(void *context, const struct fetch_answer *answer)
 {
-    struct issuer *issuer = context;
+    struct issuer *issuer = issuer_from(context);
     struct error problem = {0};
     issuer->fetch = NULL;
     struct key_set *keys = is_good(answer, &problem) ? key_set_parse(answer->body, &problem) : NULL;
@@ -129,7 +129,7 @@ static bool fetch_metadata(struct issuer *issuer)
 
 static void on_metadata(void *context, const struct fetch_answer *answer)
 {
-    struct issuer *issuer = context;
+    struct issuer *issuer = issuer_from(context);
     struct error problem = {0};
     issuer->fetch = NULL;
     if (is_good(answer, &problem))
@@ -153,7 +153,7 @@ static void on_metadata(void *context, const struct fetch_answer *answer)
 
 void issuer_refresh_begin(void *context)
 {
-    struct issuer *issuer = context;
+    struct issuer *issuer = issuer_from(context);
     if (issuer->has_timer)
         loop_timer_stop(&issuer->timer);
     issuer->place = 0;
@@ -165,7 +165,7 @@ void issuer_refresh_begin(void *context)
 
 static void on_timer(void *context)
 {
-    struct issuer *issuer = context;
+    struct issuer *issuer = issuer_from(context);
     pthread_mutex_lock(&issuer->lock);
     bool begins = !issuer->is_fetching;
     issuer->is_fetching = true;
@@ -176,15 +176,26 @@ static void on_timer(void *context)
         issuer_refresh_begin(issuer);
 }
 
+static void destroy(struct issuer *issuer)
+{
+    pthread_mutex_destroy(&issuer->lock);
+    key_set_unref(issuer->keys);
+    issuer_metadata_unref(issuer->metadata);
+    free(issuer->name);
+    free(issuer->jwks_url);
+    MAGIC_CLEAR(issuer);
+    free(issuer);
+}
+
 void issuer_refresh_end(void *context)
 {
-    struct issuer *issuer = context;
+    struct issuer *issuer = issuer_from(context);
     if (issuer->has_timer)
         loop_timer_stop(&issuer->timer);
     fetch_cancel(issuer->fetch);
     pthread_mutex_lock(&issuer->lock);
-    issuer_tell_all(issuer);
+    issuer_waits_post_all(issuer);
     pthread_mutex_unlock(&issuer->lock);
     issuer_metadata_unref(issuer->found);
-    issuer_free(issuer);
+    destroy(issuer);
 }

@@ -261,9 +261,13 @@ static void write_tool(struct buffer *out, const struct tool_walk *walk,
     buffer_finish(&room);
 }
 
+struct tools_writing {
+    const struct mcp_tools_rewriting *how;
+};
+
 static void write_tools(void *context, struct buffer *out, struct str items)
 {
-    const struct mcp_tools_rewriting *rewriting = context;
+    const struct mcp_tools_rewriting *rewriting = ((const struct tools_writing *)context)->how;
     struct tool_walk walk = {.items = items};
     bool is_first = true;
     while (next_tool(&walk)) {
@@ -282,7 +286,7 @@ static void write_tools(void *context, struct buffer *out, struct str items)
 
 static void write_more(void *context, struct buffer *out)
 {
-    const struct mcp_tools_rewriting *rewriting = context;
+    const struct mcp_tools_rewriting *rewriting = ((const struct tools_writing *)context)->how;
     if (rewriting->more)
         rewriting->more(rewriting->context, out);
 }
@@ -290,8 +294,7 @@ static void write_more(void *context, struct buffer *out)
 void mcp_tools_rewrite_with(struct buffer *out, const struct mcp_list *list,
                             const struct mcp_tools_rewriting *rewriting)
 {
-    struct mcp_tools_rewriting copy = *rewriting;
-    rewrite_list(out, list, write_tools, write_more, &copy);
+    rewrite_list(out, list, write_tools, write_more, &(struct tools_writing){rewriting});
 }
 
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context)
