@@ -5,7 +5,7 @@
 
 /* Ends the streams of everybody who may no longer read them, after a reload. */
 void events_renew_all(struct admin *admin);
-/* Of whoever has shown the token or cookie with this digest. */
+/* Those that were opened with the token or cookie of this digest. */
 void events_end_of(struct admin *admin, const char *sha256);
 /* Ends every stream; no new one is opened once the server shuts down. */
 void events_end_all(struct admin *admin);

@@ -47,7 +47,7 @@ typedef void (*provider_told)(void *context, const struct provider_answer *answe
 /* Whose token of this issuer it is: an ID token or an access token for the gateway's client. */
 void provider_check_token(struct provider *provider, struct snapshot *snapshot, struct str token,
                           provider_told callback, void *context);
-/* Trades a code for the identity of whoever has signed in. */
+/* Trades a code for the identity of the person who has signed in. */
 void provider_redeem(struct provider *provider, struct snapshot *snapshot, struct str code,
                      const char *verifier, const char *nonce, provider_told callback,
                      void *context);

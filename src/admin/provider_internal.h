@@ -54,5 +54,5 @@ struct inquiry *inquiry_create(struct provider *provider, struct snapshot *snaps
 void inquiry_know(struct inquiry *inquiry, inquiry_step next);
 /* Takes the next step once there may be newer keys than `used` names. */
 void inquiry_await_keys(struct inquiry *inquiry, uint64_t used, inquiry_step next);
-/* Tells whoever has asked, and ends the inquiry. */
+/* Calls the inquiry's callback, and ends the inquiry. */
 void inquiry_finish(struct inquiry *inquiry, enum provider_result result);

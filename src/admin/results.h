@@ -5,7 +5,7 @@
 
 /* Ends the waits of everybody who may no longer see the task, after a reload. */
 void results_renew_all(struct admin *admin);
-/* Of whoever has shown the token or cookie with this digest. */
+/* Those that were opened with the token or cookie of this digest. */
 void results_end_of(struct admin *admin, const char *sha256);
 /* Answers everyone with the state as it is: the process ends. */
 void results_end_all(struct admin *admin);

@@ -1,6 +1,6 @@
 /*
  * A text that only the holder of a secret can read again: AES-256-GCM under a key that is derived
- * from the secret. Whoever has the sealed text alone, such as a copy of the store, reads nothing.
+ * from the secret. The sealed text alone, such as that in a copy of the store, tells nothing.
  */
 #pragma once
 

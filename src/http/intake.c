@@ -258,5 +258,5 @@ void intake_wrap_later(struct connection *connection)
         return;
     if (list_is_empty(&connection->resting))
         list_append(&server->resting, &connection->resting);
-    loop_round_end_ask(&server->round_end);
+    loop_round_end_schedule(&server->round_end);
 }

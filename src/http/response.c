@@ -139,7 +139,7 @@ static void finish_later(struct http_exchange *exchange)
 {
     struct http_server *server = exchange->connection->server;
     list_append(&server->finished, &exchange->finished);
-    loop_round_end_ask(&server->send_finished);
+    loop_round_end_schedule(&server->send_finished);
 }
 
 static void send_finished(void *context)

@@ -68,5 +68,5 @@ static inline const struct key *keys_push(struct keys *keys, struct str raw, boo
 bool keys_fold_last(struct keys *keys);
 
 /* Searches the keys from `first` on and pops them. The place of a key that equals an earlier
- * one, or NULL. Time is proportional to the keys' bytes, whoever chose them. */
+ * one, or NULL. Time is proportional to the keys' bytes, even if an attacker chose them. */
 const char *keys_pop_object(struct keys *keys, size_t first);

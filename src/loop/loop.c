@@ -101,7 +101,7 @@ void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_cal
     list_init(&end->node);
 }
 
-void loop_round_end_ask(struct loop_round_end *end)
+void loop_round_end_schedule(struct loop_round_end *end)
 {
     if (list_is_empty(&end->node))
         list_append(&end->loop->round_ends, &end->node);

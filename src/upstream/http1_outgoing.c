@@ -34,7 +34,7 @@ void http1_outgoing_add(struct http1_client *client, struct http1_call *call, si
     call->head_begin = head_begin;
     call->head_length = client->request_heads.length - head_begin;
     list_append(&client->outgoing, &call->deferred);
-    loop_round_end_ask(&client->send_outgoing);
+    loop_round_end_schedule(&client->send_outgoing);
 }
 
 static struct http1_call *call_at(struct list *node)

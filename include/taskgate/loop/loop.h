@@ -48,9 +48,10 @@ struct loop_round_end {
 };
 void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,
                          void *context);
-/* Of this round, or of the next one, which does not wait then; asked for twice it is run once. */
-void loop_round_end_ask(struct loop_round_end *end);
-void loop_round_end_finish(struct loop_round_end *end); /* safe when not asked for */
+/* The callback comes at the end of this round, or of the next one, which does not wait then. It
+ * comes once, however often it was scheduled. */
+void loop_round_end_schedule(struct loop_round_end *end);
+void loop_round_end_finish(struct loop_round_end *end); /* safe when not scheduled */
 /* The h2o_evloop_t, for the http and upstream modules alone. */
 void *loop_native(struct loop *loop);
 

@@ -115,7 +115,7 @@ enum policy_unknown {
     UNKNOWN_ARGUMENTS = 1,
     UNKNOWN_CALLER = 2, /* who called, when, and what upstream said of the tool then */
 };
-/* As policy_consult(), but nothing is counted and nothing logged: for whoever asks what would
+/* As policy_consult(), but nothing is counted and nothing logged: it tells what would
  * be. 0 when it is decided; else what the decision hangs on of `unknown`, and `decision` is
  * still ACTION_POLICY. What is unknown need not be there in `request` and `facts`. */
 unsigned policy_rehearse(const struct policy *policy, const struct policy_request *request,

@@ -3,8 +3,8 @@
  * one table for all workers behind one short lock, bounded, found by whom they are for. Any
  * thread.
  *
- * A question's memory belongs to the loop that took it. Whoever closes one (there is exactly
- * one who does) may read it until it tells that loop so; everybody else sees it only from
+ * A question's memory belongs to the loop that took it. Exactly one caller closes a question. This
+ * caller may read it until it tells that loop of the closing. All others see a question only from
  * inside a visit.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /*
  * Waits that their client has given up. An SDK client whose own clock runs out sends
  * notifications/cancelled and leaves the exchange open, but reads no answer in it: what came there
- * would be lost. So the wait ends as if the client had gone, and what it waited for is told to
- * whoever asks next.
+ * would be lost. So the wait ends as if the client had gone, and the client's next request gets the
+ * outcome.
  */
 #include "cancelled.h"
 

@@ -56,7 +56,7 @@ static void become_task(struct call *call, const struct tool_judgement *judgemen
 {
     if (!tool_judgement_is_shown_whole(call))
         return;
-    tool_judgement_tell(call, judgement, false, true);
+    tool_judgement_record(call, judgement, false, true);
     if (dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
         task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
     else
@@ -142,7 +142,7 @@ static void judge(struct call *call)
         become_task(call, &judgement, true);
         return;
     }
-    tool_judgement_tell(call, &judgement, false, false);
+    tool_judgement_record(call, &judgement, false, false);
     if (decision->action == ACTION_FORWARD)
         forward(call);
     else

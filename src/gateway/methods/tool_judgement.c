@@ -80,8 +80,8 @@ bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgemen
     return decision.action != ACTION_DENY && tools_fetch_then(call, next);
 }
 
-void tool_judgement_tell(struct call *call, const struct tool_judgement *judgement, bool is_hidden,
-                         bool becomes_task)
+void tool_judgement_record(struct call *call, const struct tool_judgement *judgement,
+                           bool is_hidden, bool becomes_task)
 {
     const struct decision_log_entry entry = {
         .snapshot = call->snapshot,
@@ -100,7 +100,7 @@ bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judge
     const struct policy *policy = call->snapshot->policy;
     if (!policy_is_visible(policy, call->source, request->name)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-        tool_judgement_tell(call, judgement, true, false);
+        tool_judgement_record(call, judgement, true, false);
         tool_judgement_refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
         return false;
     }
@@ -108,7 +108,7 @@ bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judge
     tool_judgement_count(judgement->decision.action);
     if (judgement->decision.action != ACTION_DENY)
         return true;
-    tool_judgement_tell(call, judgement, false, false);
+    tool_judgement_record(call, judgement, false, false);
     tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
     return false;
 }

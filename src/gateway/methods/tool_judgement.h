@@ -32,8 +32,8 @@ bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgem
 /* Whether the message has nothing that approvers are not shown. False when the call is answered. */
 bool tool_judgement_is_shown_whole(struct call *call);
 /* The record of the decision. */
-void tool_judgement_tell(struct call *call, const struct tool_judgement *judgement, bool is_hidden,
-                         bool becomes_task);
+void tool_judgement_record(struct call *call, const struct tool_judgement *judgement,
+                           bool is_hidden, bool becomes_task);
 void tool_judgement_count(enum config_action action);
 /* Answers with the error of a gate. */
 void tool_judgement_refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate);

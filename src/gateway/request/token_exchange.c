@@ -202,8 +202,8 @@ static void choose_authentication(struct trader *trader, const struct token_requ
     issuer_metadata_unref(metadata);
 }
 
-struct token_trade *token_exchange_ask(const struct token_request *request,
-                                       exchange_callback callback, void *context)
+struct token_trade *token_exchange_start(const struct token_request *request,
+                                         exchange_callback callback, void *context)
 {
     struct trader *trader = trader_of(request);
     struct str token;
@@ -302,7 +302,7 @@ void token_exchange_then(struct call *call, call_step next)
     struct call_trade *waiting = memory_alloc(sizeof *waiting);
     waiting->call = call;
     waiting->next = next;
-    waiting->trade = token_exchange_ask(&request, on_token, waiting);
+    waiting->trade = token_exchange_start(&request, on_token, waiting);
     if (waiting->trade) {
         call_part_add(call, &waiting->part, &trade_kind);
         return;

@@ -30,11 +30,11 @@ struct token_request {
 };
 /* The token that is known for it, borrowed until the next call; empty when none is. */
 struct str token_exchange_find(const struct token_request *request);
-/* Asks for it. The callback comes once, never from inside. NULL, with no callback, when nothing can
- * be asked now. */
+/* Requests it. The callback comes once, never from inside. NULL, with no callback, when nothing can
+ * be requested now. */
 struct token_trade;
-struct token_trade *token_exchange_ask(const struct token_request *request,
-                                       exchange_callback callback, void *context);
+struct token_trade *token_exchange_start(const struct token_request *request,
+                                         exchange_callback callback, void *context);
 void token_exchange_cancel(struct token_trade *trade); /* before the callback; NULL is allowed */
 void token_exchange_drop(const struct token_request *request);
 

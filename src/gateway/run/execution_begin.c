@@ -50,7 +50,7 @@ static void on_no_token(struct execution *execution)
 /* At OFFERED. Begins anew with it. */
 static void ask_for_token(struct execution *execution)
 {
-    execution_token_ask(execution, on_token, on_no_token);
+    execution_token_obtain(execution, on_token, on_no_token);
 }
 
 /* ---- committing ---- */

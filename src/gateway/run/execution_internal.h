@@ -46,10 +46,10 @@ void execution_token_finish(struct execution *execution);
 bool execution_token_find(struct execution *execution);
 /* The server has refused it. */
 void execution_token_refused(struct execution *execution);
-/* Asks for it. `ready` comes when there is one, `later` when it may be asked for again. Neither
+/* Requests it. `ready` comes when there is one, `later` when it may be requested again. Neither
  * comes when only another token of the client's helps: its next call brings that. */
-void execution_token_ask(struct execution *execution, void (*ready)(struct execution *execution),
-                         void (*later)(struct execution *execution));
+void execution_token_obtain(struct execution *execution, void (*ready)(struct execution *execution),
+                            void (*later)(struct execution *execution));
 
 /* ---- execution_begin.c: is it still what was approved, and may it run? ---- */
 /* Begins an execution that is OFFERED, unless the server has refused its credentials before. */

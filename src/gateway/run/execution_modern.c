@@ -45,7 +45,7 @@ static void deliver_change(struct gateway_worker *worker, const void *broadcast)
 static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_change);
 
 /* Clients that listen to the task are told what it asks now. */
-static void tell_change(const struct execution *execution)
+static void broadcast_change(const struct execution *execution)
 {
     broadcast_send(execution->base.worker->gateway, &change_kind,
                    &(struct task_broadcast){execution->base.task, STR_EMPTY});
@@ -117,7 +117,7 @@ static void wait_without_requests(struct execution *execution)
         execution->again_ms * 2 < AGAIN_MOST_MS ? execution->again_ms * 2 : AGAIN_MOST_MS;
 }
 
-static void ask_client(struct execution *execution, struct str requests)
+static void require_input(struct execution *execution, struct str requests)
 {
     struct invocation *base = &execution->base;
     if (execution->rounds == MOST_ROUNDS) {
@@ -127,9 +127,9 @@ static void ask_client(struct execution *execution, struct str requests)
     }
     execution->rounds++;
     execution->again_ms = 0;
-    task_rounds_ask(rounds_of(execution), str_from(base->id), execution->rounds, requests,
+    task_rounds_put(rounds_of(execution), str_from(base->id), execution->rounds, requests,
                     clock_now_ms());
-    tell_change(execution);
+    broadcast_change(execution);
     log_info("Upstream asks the client of a task", LOG_TEXT("task", base->id),
              LOG_NUMBER("round", execution->rounds),
              LOG_NUMBER("requests", (int64_t)json_count(requests)));
@@ -166,7 +166,7 @@ static void begin_round(struct execution *execution, struct str result)
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
                        "upstream requires input that the client does not declare that it gives");
     else if (json_count(requests) > 0)
-        ask_client(execution, requests);
+        require_input(execution, requests);
     else
         wait_without_requests(execution);
 }
@@ -194,7 +194,7 @@ static void write_request(const struct execution *execution, const char *method,
     buffer_finish(&meta);
 }
 
-static void tell(struct execution *execution, const char *method, struct str more_members)
+static void send_to_server(struct execution *execution, const char *method, struct str more_members)
 {
     struct rpc_call_options options = invocation_rpc_options(&execution->base);
     struct headers headers;
@@ -213,7 +213,7 @@ static void tell(struct execution *execution, const char *method, struct str mor
 void execution_modern_cancel(struct execution *execution)
 {
     if (execution->base.server_task)
-        tell(execution, "tasks/cancel", STR_EMPTY);
+        send_to_server(execution, "tasks/cancel", STR_EMPTY);
 }
 
 static int64_t poll_interval_ms(struct str task)
@@ -236,11 +236,11 @@ static void go_on_polling(struct execution *execution, struct str task)
     bool is_asking = json_string_equals(json_member(task, "status"), STR("input_required"));
     bool has_changed;
     if (is_asking && json_count(requests) > 0 && is_well_formed(requests, STR_EMPTY))
-        has_changed = task_rounds_ask(rounds_of(execution), id, 1, requests, clock_now_ms());
+        has_changed = task_rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
         has_changed = task_rounds_forget(rounds_of(execution), id);
     if (has_changed)
-        tell_change(execution);
+        broadcast_change(execution);
     start_timer(execution, on_poll, poll_interval_ms(task));
 }
 
@@ -340,7 +340,7 @@ static void pass_on_answers(struct execution *execution)
         if (task_rounds_take_some(rounds_of(execution), id, &answers)) {
             buffer_append_text(&members, ",\"inputResponses\":");
             buffer_append(&members, buffer_str(&answers));
-            tell(execution, "tasks/update", buffer_str(&members));
+            send_to_server(execution, "tasks/update", buffer_str(&members));
         }
     } else if (where == INVOCATION_RUNNING && !execution->base.rpc &&
                task_rounds_take(rounds_of(execution), id, &answers)) {

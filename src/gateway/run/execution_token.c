@@ -99,8 +99,8 @@ static void on_token(void *context, enum exchange_result result, struct str toke
         say_not_exchanged(execution);
 }
 
-void execution_token_ask(struct execution *execution, void (*ready)(struct execution *execution),
-                         void (*later)(struct execution *execution))
+void execution_token_obtain(struct execution *execution, void (*ready)(struct execution *execution),
+                            void (*later)(struct execution *execution))
 {
     struct token_request request = request_of(execution);
     if (execution->trade)
@@ -111,7 +111,7 @@ void execution_token_ask(struct execution *execution, void (*ready)(struct execu
     }
     execution->token_ready = ready;
     execution->token_later = later;
-    execution->trade = token_exchange_ask(&request, on_token, execution);
+    execution->trade = token_exchange_start(&request, on_token, execution);
     if (!execution->trade)
         later(execution);
 }

@@ -133,7 +133,7 @@ static const struct rule {
     {AT(POLLING), OF_BOTH, was_sent, "it has been sent"},
     {AT(POLLING), OF_BOTH, has_server_task, "the server has a task for it"},
     {AT(STORING) | AT(REFUSED), OF_BOTH, has_outcome, "its task has an outcome"},
-    {AT(REFUSED), OF_BOTH, yields_to_others, "the refusal yields to whoever has begun it"},
+    {AT(REFUSED), OF_BOTH, yields_to_others, "the refusal yields to the worker that has begun it"},
     {AT(STORING) | AT(ENDED), OF_BOTH, nothing_is_under_way, "nothing is under way to the server"},
 };
 

@@ -100,7 +100,7 @@ static bool are_same(const struct round *one, const struct round *other)
     return is_same;
 }
 
-bool task_rounds_ask(struct task_rounds *rounds, struct str task, int64_t number,
+bool task_rounds_put(struct task_rounds *rounds, struct str task, int64_t number,
                      struct str requests, int64_t now_ms)
 {
     struct round *round = memory_alloc(sizeof *round);

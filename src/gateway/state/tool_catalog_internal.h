@@ -81,7 +81,7 @@ struct told *told_find(const struct source_entry *entry, struct str owner);
 /* Forgets the lists of all owners at the source. */
 void told_forget_all(struct catalog *catalog, struct source_entry *entry);
 
-/* ---- tools_over_owners.c: all that is known of each tool of a source, whoever was told ---- */
+/* ---- tools_over_owners.c: all that is known of each tool of a source, of all owners ---- */
 /* The first owner has got this list, or the last owner has lost it. */
 void views_add_list(struct source_entry *entry, const struct tool_list *list);
 void views_remove_list(struct catalog *catalog, struct source_entry *entry,

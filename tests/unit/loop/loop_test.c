@@ -67,14 +67,14 @@ static void end_again(void *context)
 {
     struct ending *ending = context;
     if (++ending->count < ending->wanted)
-        loop_round_end_ask(&ending->end);
+        loop_round_end_schedule(&ending->end);
 }
 
 static void ask_twice(void *context)
 {
     struct ending *ending = context;
-    loop_round_end_ask(&ending->end);
-    loop_round_end_ask(&ending->end);
+    loop_round_end_schedule(&ending->end);
+    loop_round_end_schedule(&ending->end);
     ck_assert_int_eq(ending->count, 0);
 }
 

@@ -36,7 +36,7 @@ START_TEST(a_round_is_whole_when_all_is_answered)
     struct task_rounds *rounds = task_rounds_create();
     expect_shown(rounds, "", 0);
     ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:a\":1}"), 5));
-    task_rounds_ask(rounds, TASK, 1, ASKED, 10);
+    task_rounds_put(rounds, TASK, 1, ASKED, 10);
     expect_shown(rounds, "{\"r1:a\":{\"method\":\"roots/list\"},\"r1:b \\\"c\\\"\":{\"n\":1.0}}",
                  10);
     ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"a\":1,\"r2:a\":1,\"x\":1}"), 11));
@@ -55,9 +55,9 @@ END_TEST
 START_TEST(a_later_round_has_other_keys)
 {
     struct task_rounds *rounds = task_rounds_create();
-    task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1}"), 10);
+    task_rounds_put(rounds, TASK, 1, STR("{\"a\":1}"), 10);
     ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:a\":1}"), 11));
-    task_rounds_ask(rounds, TASK, 2, STR("{\"a\":2}"), 12);
+    task_rounds_put(rounds, TASK, 2, STR("{\"a\":2}"), 12);
     expect_shown(rounds, "{\"r2:a\":2}", 12);
     ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:a\":1}"), 13));
     task_rounds_forget(rounds, TASK);
@@ -71,15 +71,15 @@ END_TEST
 START_TEST(what_is_asked_again_keeps_its_answer)
 {
     struct task_rounds *rounds = task_rounds_create();
-    task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1,\"b\":2}"), 10);
+    task_rounds_put(rounds, TASK, 1, STR("{\"a\":1,\"b\":2}"), 10);
     ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:a\":7}"), 11));
     expect_taken(rounds, false, "{\"a\":7}");
     expect_taken(rounds, false, "");
-    task_rounds_ask(rounds, TASK, 1, STR("{\"a\":1,\"b\":2,\"c\":3}"), 12);
+    task_rounds_put(rounds, TASK, 1, STR("{\"a\":1,\"b\":2,\"c\":3}"), 12);
     expect_shown(rounds, "{\"r1:b\":2,\"r1:c\":3}", 12);
     expect_taken(rounds, false, "");
-    ck_assert(task_rounds_ask(rounds, TASK, 1, STR("{\"b\":2}"), 13));
-    ck_assert_msg(!task_rounds_ask(rounds, TASK, 1, STR("{\"b\":2}"), 14), "nothing is new");
+    ck_assert(task_rounds_put(rounds, TASK, 1, STR("{\"b\":2}"), 13));
+    ck_assert_msg(!task_rounds_put(rounds, TASK, 1, STR("{\"b\":2}"), 14), "nothing is new");
     ck_assert(!task_rounds_answer(rounds, TASK, STR("{\"r1:c\":9}"), 14));
     ck_assert(task_rounds_answer(rounds, TASK, STR("{\"r1:b\":8}"), 15));
     expect_taken(rounds, false, "{\"b\":8}");
