@@ -7,6 +7,7 @@
 
 #include "consultation.h"
 #include "electorate_view.h"
+#include "eras_view.h"
 #include "judgement.h"
 #include "options.h"
 #include "shadow_view.h"
@@ -110,6 +111,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
             consultation_write_json(&more, consultation);
         if (shown.workflow)
             electorate_view_write_json(&more, snapshot->config, shown.workflow);
+        eras_view_write_json(&more, snapshot, source, str_from(tool), ruled);
         shadow_view_write_json(&more, snapshot, &request, consultation);
         buffer_append_json_string(&quoted, str_from(source->id));
         judgement_write_json(out, str_from(tool), buffer_str(&quoted), &shown, buffer_str(&reason),
@@ -117,6 +119,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
         buffer_append_char(out, '\n');
     } else {
         append_text(out, snapshot, source, tool, ruled, buffer_str(&reason));
+        eras_view_write_text(out, snapshot, source, str_from(tool), ruled);
         if (consultation)
             consultation_write_text(out, consultation);
         else if (policy_hangs_on_caller(snapshot->policy, &request))
@@ -178,8 +181,9 @@ int cli_explain(int argc, char **argv)
                  "       [--annotations JSON] [--source ID] [--config FILE] [--json]",
         .synopsis =
             "Shows the decision of the rules on one tool: the rule, the action and workflow,\n"
-            "the announcement, and the reason. With the facts of one call it also shows the\n"
-            "decision on that call, and the Cedar policies that made it.",
+            "the announcement, the reason, and what clients of both eras of the protocol get.\n"
+            "With the facts of one call it also shows the decision on that call, and the\n"
+            "Cedar policies that made it.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .operands_min = 1,

@@ -1,0 +1,16 @@
+/* What clients of both eras of the protocol see of a tool, as `explain` tells it. A table says it
+ * of each action; how a client is known to be one without tasks is in docs/clients.md. */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/gateway/snapshot.h"
+
+/* The rows "Legacy" and "Modern", whole lines, on the tool of `decision`, which is that of the
+ * rules. A tool that no client sees has none. */
+void eras_view_write_text(struct buffer *out, const struct snapshot *snapshot,
+                          const struct config_source *source, struct str tool,
+                          const struct policy_decision *decision);
+/* `,"eras":{"legacy":{…},"modern":{…}}`; null for a tool that no client sees. */
+void eras_view_write_json(struct buffer *out, const struct snapshot *snapshot,
+                          const struct config_source *source, struct str tool,
+                          const struct policy_decision *decision);
