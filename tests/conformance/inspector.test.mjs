@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Child } from '../integration/lib/child.mjs';
 import { exampleMissing, startExample } from '../integration/lib/example_server.mjs';
 import { startGateway, temporaryFolder, workflow } from '../integration/lib/gateway.mjs';
+import { startSdk2Server } from '../integration/lib/sdk2_server.mjs';
 import { until, within } from '../integration/lib/wait.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -66,3 +67,35 @@ test('the Inspector calls a dangerous tool, waits for the human, and prints what
   assert.equal(code, 0, child.stderr);
   assert.match(JSON.parse(child.stdout).content[0].text, /staging/);
 });
+
+for (const protocolEra of ['modern', 'auto']) {
+  test(`the Inspector, protocolEra ${protocolEra}: lists, calls, waits for the human, and says why it was rejected`, options, async (t) => {
+    const server = await startSdk2Server(t, { legacy: 'reject' });
+    const gateway = await startGateway(t, { upstream: server.url, rules: [['delete_*', 'approve']], approval: workflow('10m') });
+    const home = temporaryFolder(t);
+    const config = path.join(home, 'servers.json');
+    fs.writeFileSync(config, JSON.stringify({ mcpServers: { gateway: { type: 'streamable-http', url: gateway.url, protocolEra } } }));
+    const begin = (...words) => new Child(NODE, [INSPECTOR, '--cli', '--config', config, '--server', 'gateway', '--method', ...words], { env: { HOME: home }, name: 'mcp-inspector' });
+    const end = async (child) => {
+      const { code } = await within(child.exited, 'the Inspector', 60_000);
+      return { code, stdout: child.stdout, stderr: child.stderr };
+    };
+    const decided = async (verb, ...words) => {
+      const child = begin('tools/call', '--tool-name', 'delete_user', ...words);
+      await gateway.admin[verb]((await gateway.admin.pending(() => true, 30_000)).id, 'not today');
+      return end(child);
+    };
+    const listed = await end(begin('tools/list'));
+    assert.equal(listed.code, 0, listed.stderr);
+    assert.deepEqual(JSON.parse(listed.stdout).tools.map(({ name, execution }) => [name, execution]), ['read', 'delete_user', 'count', 'ask_name', 'wait'].map((name) => [name, undefined]));
+    const counted = await end(begin('tools/call', '--tool-name', 'count', '--tool-arg', 'to=3'));
+    assert.equal(JSON.parse(counted.stdout).content[0].text, 'counted to 3');
+    const approved = await decided('approve', '--tool-arg', 'id=7');
+    assert.equal(approved.code, 0, approved.stderr);
+    assert.equal(JSON.parse(approved.stdout).content[0].text, 'deleted 7');
+    const rejected = await decided('reject', '--tool-arg', 'id=8');
+    assert.notEqual(rejected.code, 0);
+    assert.match(rejected.stdout + rejected.stderr, /Rejected by: admin/);
+    assert.deepEqual(server.calls.map(({ tool, era }) => [tool, era]), [['count', 'modern'], ['delete_user', 'modern']]);
+  });
+}
