@@ -23,8 +23,8 @@ const clients = {
 
 const absent = ({ command: [program] }) => (fs.existsSync(path.join(here, program)) ? false : `${program} was not made: tests/clients/run says why`);
 
-async function stage(t, { command: [program, ...words], wait, rounds }, mode, steps) {
-  const server = await startSdk2Server(t);
+async function stage(t, { command: [program, ...words], wait, rounds, legacy }, mode, steps) {
+  const server = await startSdk2Server(t, { legacy });
   const gateway = await startGateway(t, {
     upstream: server.url,
     rules: [['delete_*', 'approve']],
@@ -65,18 +65,20 @@ for (const [name, client] of Object.entries(clients)) {
     assert.deepEqual(server.calls.filter(({ tool }) => tool === 'delete_user').map(({ arguments: { id } }) => id), [7], 'once, and the rejected one never');
   });
 
-  test(`${name}: as a legacy client it goes on as ever`, { skip: absent(client) }, async (t) => {
-    const steps = [['list'], ['progress', 'count', { to: 3 }], ['call', 'delete_user', { id: 7 }], ['call', 'delete_user', { id: 8 }]];
-    const { server, admin, end } = await stage(t, { ...client, wait: '45s' }, 'legacy', steps);
-    await admin.approve((await admin.pending(() => true, 60_000)).id);
-    await admin.reject((await admin.pending(() => true, 30_000)).id, 'no');
-    const [version, { tools }, count, approved, rejected, { progress }] = await end();
-    assert.deepEqual(version, { version: '2025-11-25' });
-    assert.deepEqual(tools.slice(0, TOOLS.length), TOOLS);
-    assert.ok(tools.includes('get_task_result'), 'the tools of the gateway');
-    assert.deepEqual([count, approved], [answer('counted to 3'), answer('deleted 7')]);
-    assert.deepEqual(progress, [[1, 3], [2, 3], [3, 3]]);
-    assert.deepEqual(rejected, { error: { code: -32007, message: 'Rejected by: admin' } });
-    assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set(['legacy']));
-  });
+  for (const [legacy, behind, era] of [['stateless', 'a server of both eras', 'legacy'], ['reject', 'a server that is modern alone', 'modern']]) {
+    test(`${name}: as a legacy client, ${behind}`, { skip: absent(client) }, async (t) => {
+      const steps = [['list'], ['progress', 'count', { to: 3 }], ['call', 'delete_user', { id: 7 }], ['call', 'delete_user', { id: 8 }]];
+      const { server, admin, end } = await stage(t, { ...client, wait: '45s', legacy }, 'legacy', steps);
+      await admin.approve((await admin.pending(() => true, 60_000)).id);
+      await admin.reject((await admin.pending(() => true, 30_000)).id, 'no');
+      const [version, { tools }, count, approved, rejected, { progress }] = await end();
+      assert.deepEqual(version, { version: '2025-11-25' });
+      assert.deepEqual(tools.slice(0, TOOLS.length), TOOLS);
+      assert.ok(tools.includes('get_task_result'), 'the tools of the gateway');
+      assert.deepEqual([count, approved], [answer('counted to 3'), answer('deleted 7')]);
+      assert.deepEqual(progress, [[1, 3], [2, 3], [3, 3]]);
+      assert.deepEqual(rejected, { error: { code: -32007, message: 'Rejected by: admin' } });
+      assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set([era]));
+    });
+  }
 }

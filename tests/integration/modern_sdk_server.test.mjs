@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
+import { exampleMissing, startExample } from './lib/example_server.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { MODES, modernSdkClient, taskSession } from './lib/modern_sdk.mjs';
 import { startSdk2Server } from './lib/sdk2_server.mjs';
@@ -158,4 +159,41 @@ test('a modern client that is not of tasks goes on after a restart of the gatewa
   await admin.approve((await admin.pending()).id);
   assert.equal(textOf(await call), 'deleted 7');
   assert.equal(server.calls.length, 3);
+});
+
+test('legacy client, a server that is modern alone: it lists, calls, hears of progress, is asked, cancels, and has approvals', async (t) => {
+  const { server, admin, connect } = await stage(t, { mode: 'legacy', server: { legacy: 'reject' } });
+  const client = await connect({
+    capabilities: { elicitation: {} },
+    prepare: (it) => it.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } })),
+  });
+  assert.ok((await client.listTools()).tools.some(({ name }) => name === 'delete_user'));
+  const progress = [];
+  const counted = await client.callTool({ name: 'count', arguments: { to: 3 } }, { onprogress: (event) => progress.push(event.progress) });
+  assert.deepEqual([textOf(counted), progress], ['counted to 3', [1, 2, 3]]);
+  assert.equal(textOf(await client.callTool({ name: 'ask_name', arguments: {} })), 'Hello Ada');
+  const aborter = new AbortController();
+  const waiting = client.callTool({ name: 'wait', arguments: {} }, { signal: aborter.signal });
+  await until(() => server.events.includes('began'), 'the call at the server');
+  aborter.abort();
+  await assert.rejects(waiting);
+  await until(() => server.events.includes('cancelled'), 'the end of the call at the server');
+  const approved = client.callTool({ name: 'delete_user', arguments: { id: 7 } });
+  await admin.approve((await admin.pending()).id);
+  assert.equal(textOf(await approved), 'deleted 7');
+  assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set(['modern']));
+});
+
+test('auto client, a server that is legacy alone: it falls back, and goes on as a legacy one', { skip: exampleMissing }, async (t) => {
+  const server = await startExample(t);
+  const gateway = await startGateway(t, { upstream: server.url });
+  const client = await modernSdkClient(t, gateway.url, { mode: 'auto' });
+  assert.match(textOf(await client.callTool({ name: 'get_time', arguments: {} })), /^It is 20/);
+  assert.equal(client.getNegotiatedProtocolVersion(), '2025-11-25');
+});
+
+test('modern client, a server that is legacy alone, bridge: off: it cannot connect', { skip: exampleMissing }, async (t) => {
+  const server = await startExample(t);
+  const gateway = await startGateway(t, { upstream: server.url, source: { bridge: 'off' } });
+  await assert.rejects(modernSdkClient(t, gateway.url), (error) => /-?32601|not found|discover|version/i.test(`${error.code} ${error.message}`));
 });
