@@ -62,7 +62,7 @@ for (const [name, client] of Object.entries(clients)) {
     assert.deepEqual(progress, [[1, 3], [2, 3], [3, 3]]);
     delete cancelled.error?.message;
     assert.deepEqual(cancelled, client.cancelled);
-    assert.deepEqual([approved, rejected], [answer('deleted 7'), { error: { code: -32007, message: 'Rejected by: admin' } }]);
+    assert.deepEqual([approved, rejected], [answer('deleted 7'), { error: { code: -32007, message: 'Rejected by: admin: no' } }]);
     assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set(['modern']));
     assert.deepEqual(server.calls.filter(({ tool }) => tool === 'delete_user').map(({ arguments: { id } }) => id), [7], 'once, and the rejected one never');
   });
