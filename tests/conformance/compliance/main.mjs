@@ -2,9 +2,10 @@
 import { check, CannotCheck } from './check.mjs';
 import { parse, USAGE, UsageError } from './options.mjs';
 import { requirements } from './requirements/index.mjs';
+import { modern } from './requirements/modern.mjs';
 
-const nameWidth = Math.max(...requirements.map(({ name }) => name.length));
-const sourceWidth = Math.max(...requirements.map(({ source }) => source.length));
+const width = (member) => Math.max(...[...requirements, ...modern].map((requirement) => requirement[member].length));
+const [nameWidth, sourceWidth] = [width('name'), width('source')];
 
 const line = ({ verdict, name, source, detail }) => `${verdict}  ${name.padEnd(nameWidth)}   ${source.padEnd(sourceWidth)}   ${onOneLine(detail)}`.trimEnd();
 

@@ -6,7 +6,8 @@ export const USAGE = `Usage: tests/conformance/run URL [OPTION…]     checks an
        tests/conformance/run [--keep]         compares the official suite through the gateway (this repository's own test)
 
 Checks the MCP endpoint at URL against the compliance list of the tasks proposal (seed 002 §9.3, §9.4, §9.5) and against
-MCP 2025-11-25, and prints a line for each requirement: PASS, FAIL, or SKIP with the reason, and its source.
+MCP 2025-11-25; if it lists 2026-07-28, against that revision and its tasks extension, too. Prints a line for each
+requirement: PASS, FAIL, or SKIP with the reason, and its source.
 
   --tool NAME           call this tool as a task; again for a tool whose tasks have another owner. Unless it is given,
                         only a tool that says it is read-only and that needs no arguments is called.
