@@ -38,6 +38,15 @@ function question(method, params, { size = 0, verb = 'POST', headers = [] } = {}
   fs.writeFileSync(file, `${lines.join('\r\n')}\r\n\r\n${text}`);
   return file;
 }
+/** The same of the modern era; `name` is repeated in its header. */
+function modernQuestion(method, params, { name, ...more } = {}) {
+  const prefix = 'io.modelcontextprotocol/';
+  const _meta = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientInfo`]: { name: 'bench', version: '1' }, [`${prefix}clientCapabilities`]: {} };
+  const file = question(method, { ...params, _meta }, { ...more, headers: [`Mcp-Method: ${method}`, ...(name ? [`Mcp-Name: ${name}`] : [])] });
+  const text = fs.readFileSync(file, 'utf8').replace(/Mcp-Session-Id:.*\r\n/, '').replace('MCP-Protocol-Version: 2025-11-25', 'MCP-Protocol-Version: 2026-07-28');
+  fs.writeFileSync(file, text);
+  return file;
+}
 const call = (name, size) => question('tools/call', { name, arguments: { padding: '' } }, { size });
 
 // ---- measuring ----
@@ -191,7 +200,7 @@ async function taskRows(gateway, isFirst) {
 }
 
 /** RSS for each of many open streams: `file` is asked once on each connection, and stays open. */
-async function idleRow(row, upstream, kind, count, prepare) {
+async function idleRow(row, upstream, kind, count, prepare, isHeld = () => true) {
   const gateway = await startTaskgate(folder, upstream, kind);
   await handshake(gateway);
   await rpc(gateway, { method: 'tools/call', params: { name: 'read' } });
@@ -199,6 +208,7 @@ async function idleRow(row, upstream, kind, count, prepare) {
   const before = rssKb(gateway.child.pid);
   const child = spawn(program('load'), [gateway.port, count, count, 60_000, file, 'hold'].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
   await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => { throw new Error(`${row}: the streams did not open`); })]);
+  if (!(await isHeld(gateway))) throw new Error(`${row}: they are not open`);
   record(row, gateway.name, { each: (rssKb(gateway.child.pid) - before) / count });
   child.kill('SIGKILL');
   await once(child, 'close');
@@ -213,6 +223,20 @@ async function processRow(upstream, kind) {
   await stop(gateway.child);
 }
 
+/** Whether the gateway's metric has at least this value. */
+async function hasMetric(gateway, name, least) {
+  const text = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]) >= least;
+}
+
+async function modernIdleRows(upstream, kind, count) {
+  const areOpen = (gateway) => hasMetric(gateway, 'thoughtgate_active_requests', count);
+  // Each of them is a task of its own, for nobody says who calls.
+  const held = () => modernQuestion('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600, name: 'delete_x' });
+  await idleRow(`${count} held modern calls, each`, upstream, kind, count, held, areOpen);
+  await idleRow(`${count} modern listeners, each`, upstream, kind, count, () => modernQuestion('subscriptions/listen', { notifications: { toolsListChanged: true } }), areOpen);
+}
+
 /** Rows that need a process of their own. */
 async function processRows(upstream, kind) {
   const count = smoke ? 50 : 5000;
@@ -220,6 +244,7 @@ async function processRows(upstream, kind) {
   await slowRow(await startTaskgate(folder, upstream, kind));
   await idleRow(`${count} idle proxied streams, each`, upstream, kind, count, async () => question(undefined, undefined, { verb: 'GET' }));
   await idleRow(`${count} waiting tasks/result, each`, upstream, kind, count, async (gateway) => question('tasks/result', { taskId: await createTask(gateway) }));
+  if (!kind.binary) await modernIdleRows(upstream, kind, count);
   await churnRow(upstream, kind);
 }
 
@@ -278,6 +303,7 @@ function judge(rows) {
     ['durable creates at 64 clients over plain SQLite', '>= 0.5', creates(64, 'taskgate, 10 rules') / creates(64, 'plain SQLite'), (x) => x >= 0.5],
     ['RSS idle (MB)', '< 12', find('RSS idle', 'taskgate, 10 rules').kb / 1024, (x) => x < 12],
     ['KB for each idle proxied stream', '<= 12', find(rows.find((r) => / idle proxied streams/.test(r.row))?.row, 'taskgate, 10 rules').each, (x) => x <= 12],
+    ['KB for each held modern call', '<= 12', find(rows.find((r) => / held modern calls/.test(r.row))?.row, 'taskgate, 10 rules').each, (x) => x <= 12],
     ['growth of RSS over the second half of the churn (KB)', 'none: < 64', find(rows.find((r) => /cycles/.test(r.row))?.row, 'taskgate, 10 rules').growth, (x) => x < 64],
     ['cold start with 1000 rules (ms)', '< 50', find('cold start to ready', 'taskgate, 1000 rules').ms, (x) => x < 50],
     ['loading 1000 rules (ms)', '< 100', find('loading 1000 rules, alone', 'taskgate').ms, (x) => x < 100],

@@ -4,7 +4,8 @@
  * `server/discover` lists the modern version, `initialize` opens a session, for a client named
  * "churn" one of its own, `tools/list` has as many tools as the second argument says and, asked
  * with "fresh", other bytes each time; a call that names "bytes-N" gets N bytes, one that names
- * "quiet" an event stream without events; a GET an event stream.
+ * "quiet" an event stream without events; a GET an event stream, and `subscriptions/listen` one
+ * that begins with its acknowledgement.
  *
  *     upstream PORT TOOLS
  */
@@ -101,6 +102,23 @@ static void reply_bytes(struct connection *c, const char *start, size_t start_le
     reply(c, "", start, start_length, filler, filler_length);
 }
 
+/* The stream of a listener, whose id is a number here. */
+static void reply_listening(struct connection *c)
+{
+    static const char acknowledged[] =
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
+        "\"params\":{\"notifications\":{\"toolsListChanged\":true},"
+        "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":1}}}\n\n";
+    char head[200];
+    int n = snprintf(head, sizeof head,
+                     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                     "Transfer-Encoding: chunked\r\n\r\n%zx\r\n",
+                     sizeof acknowledged - 1);
+    append(c, head, (size_t)n);
+    append(c, acknowledged, sizeof acknowledged - 1);
+    append(c, "\r\n", 2);
+}
+
 static void answer(struct connection *c, const char *head, const char *body, size_t length)
 {
     static const char initialize[] =
@@ -108,7 +126,8 @@ static void answer(struct connection *c, const char *head, const char *body, siz
         "\"serverInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}";
     static const char discovered[] =
         "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
-        "\"capabilities\":{\"tools\":{}},\"ttlMs\":0,\"cacheScope\":\"private\"}}";
+        "\"capabilities\":{\"tools\":{\"listChanged\":true}},\"ttlMs\":0,\"cacheScope\":"
+        "\"private\"}}";
     static const char quiet[] =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         "3\r\n:\n\n\r\n";
@@ -124,6 +143,8 @@ static void answer(struct connection *c, const char *head, const char *body, siz
     const char *bytes = memmem(body, length < 400 ? length : 400, "\"bytes-", 7);
     if (head[0] == 'G' || has(body, length < 400 ? length : 400, "\"quiet\"")) {
         append(c, quiet, sizeof quiet - 1);
+    } else if (has(body, length < 200 ? length : 200, "\"subscriptions/listen\"")) {
+        reply_listening(c);
     } else if (head[0] == 'D' || !has(body, length, "\"id\":")) {
         append(c, accepted, sizeof accepted - 1);
     } else if (has(body, length < 200 ? length : 200, "\"initialize\"")) {
