@@ -142,8 +142,12 @@ struct place {
 
 struct kept_meta {
     size_t length; /* 0: none */
+    size_t count;
+    struct {
+        size_t value;                                /* offset in the envelope */
+        struct str span;                             /* of `text` */
+    } members[sizeof meta_keys / sizeof *meta_keys]; /* those that are there */
     char text[META_BYTES];
-    struct str spans[sizeof meta_keys / sizeof *meta_keys]; /* of `text`, by the known key */
 };
 
 static _Thread_local struct {
@@ -151,9 +155,9 @@ static _Thread_local struct {
     size_t next;
 } kept;
 
-static struct str *span_of(struct envelope *envelope, const struct known_key *known)
+static struct str *span_at(struct envelope *envelope, size_t value)
 {
-    return (struct str *)(void *)((char *)envelope + known->value);
+    return (struct str *)(void *)((char *)envelope + value);
 }
 
 static bool is_at(const struct kept_meta *meta, struct str rest)
@@ -169,11 +173,10 @@ static const char *recall_meta(struct envelope *envelope, struct str rest)
         const struct kept_meta *meta = &kept.metas[i];
         if (!is_at(meta, rest))
             continue;
-        for (size_t key = 0; key < meta_level.count; key++) {
-            struct str span = meta->spans[key];
-            if (span.length > 0)
-                *span_of(envelope, &meta_keys[key]) =
-                    str_slice(rest.bytes + (span.bytes - meta->text), span.length);
+        for (size_t member = 0; member < meta->count; member++) {
+            struct str span = meta->members[member].span;
+            *span_at(envelope, meta->members[member].value) =
+                str_slice(rest.bytes + (span.bytes - meta->text), span.length);
         }
         return rest.bytes + meta->length;
     }
@@ -188,13 +191,15 @@ static void keep_meta(struct envelope *envelope, struct str text)
     kept.next = (kept.next + 1) % META_KEPT;
     meta->length = text.length;
     memcpy(meta->text, text.bytes, text.length);
+    meta->count = 0;
     for (size_t key = 0; key < meta_level.count; key++) {
-        meta->spans[key] = STR_EMPTY;
-        if (meta_keys[key].value == NOWHERE)
+        size_t value = meta_keys[key].value;
+        struct str span = value == NOWHERE ? STR_EMPTY : *span_at(envelope, value);
+        if (span.length == 0)
             continue;
-        struct str span = *span_of(envelope, &meta_keys[key]);
-        if (span.length > 0)
-            meta->spans[key] = str_slice(meta->text + (span.bytes - text.bytes), span.length);
+        meta->members[meta->count].value = value;
+        meta->members[meta->count++].span =
+            str_slice(meta->text + (span.bytes - text.bytes), span.length);
     }
 }
 

@@ -63,9 +63,10 @@ void mcp_era_refuse_half(const struct envelope *envelope, struct mcp_era_fault *
                "params._meta lacks io.modelcontextprotocol/protocolVersion");
 }
 
-static const struct envelope_member *mirrored_member(const struct envelope *envelope)
+static const struct envelope_member *mirrored_member(const struct envelope *envelope,
+                                                     const struct mcp_method *method)
 {
-    switch (mcp_method_find(envelope->method, MCP_ERA_MODERN)->mirrored) {
+    switch (method->mirrored) {
     case MCP_MIRRORED_NAME:
         return &envelope->name;
     case MCP_MIRRORED_URI:
@@ -80,14 +81,26 @@ static const struct envelope_member *mirrored_member(const struct envelope *enve
 
 /* A body without the member is the handler's to refuse, unless a header makes one up. */
 static enum mirrored_verdict compare_name(const struct envelope *envelope,
+                                          const struct mcp_method *method,
                                           const struct mirrored_header *header)
 {
-    const struct envelope_member *member = mirrored_member(envelope);
+    const struct envelope_member *member = mirrored_member(envelope, method);
     if (!member)
         return header->count > 1 ? MIRRORED_REPEATED : MIRRORED_SAME;
     if (!member->text.bytes)
         return header->count > 0 ? MIRRORED_UNEXPECTED : MIRRORED_SAME;
     return mirrored_header_compare(header, member->text);
+}
+
+/* A name of the table has nothing that a header would carry otherwise: the very bytes are it. */
+static enum mirrored_verdict compare_method(const struct envelope *envelope,
+                                            const struct mcp_method *method,
+                                            const struct mirrored_header *header)
+{
+    if (header->count == 1 && method->treatment != MCP_UNKNOWN &&
+        str_equal(header->value, envelope->method))
+        return MIRRORED_SAME;
+    return mirrored_header_compare(header, envelope->method);
 }
 
 /* Nearly all write it without escapes: then the bytes between the quotes are compared. */
@@ -125,10 +138,11 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
         return refuse(fault, JSONRPC_UNSUPPORTED_VERSION, "");
     if (headers->version.count == 0)
         return refuse_header(fault, "MCP-Protocol-Version", MIRRORED_MISSING);
-    verdict = mirrored_header_compare(&headers->method, envelope->method);
+    const struct mcp_method *method = mcp_method_find(envelope->method, MCP_ERA_MODERN);
+    verdict = compare_method(envelope, method, &headers->method);
     if (verdict != MIRRORED_SAME)
         return refuse_header(fault, "Mcp-Method", verdict);
-    verdict = compare_name(envelope, &headers->name);
+    verdict = compare_name(envelope, method, &headers->name);
     if (verdict != MIRRORED_SAME)
         return refuse_header(fault, "Mcp-Name", verdict);
     return true;

@@ -40,9 +40,11 @@ static const struct pseudo_tool *find(const struct call *call, struct str name)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
+        if (!is_of_era(call, tools[i].id))
+            continue;
         const char *own = config_pseudo_tool_name(tools[i].id);
         if (name.length > 0 && name.bytes[0] == own[0] && str_equal(name, str_from(own)) &&
-            config_pseudo_offers(pseudo, tools[i].id) && is_of_era(call, tools[i].id))
+            config_pseudo_offers(pseudo, tools[i].id))
             return &tools[i];
     }
     return NULL;
