@@ -129,7 +129,7 @@ static void judge(struct call *call)
     }
     policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
     if (decision->action != ACTION_FORWARD && is_open_upstream) {
-        tool_judgement_tell(call, &judgement, false, false);
+        tool_judgement_record(call, &judgement, false, false);
         bridge_down_refuse_to_go_on(call);
         return;
     }
