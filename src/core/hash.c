@@ -50,7 +50,7 @@ static void absorb(uint64_t v[4], uint64_t word)
 static __attribute__((noinline)) unsigned __int128 hash_block(const char *block)
 {
     unsigned __int128 sum = 0;
-    for (int i = 0; i < BLOCK_WORDS; i += 2) {
+    for (size_t i = 0; i < BLOCK_WORDS; i += 2) {
         uint64_t pair[2];
         memcpy(pair, block + 8 * i, sizeof pair);
         sum += (unsigned __int128)(pair[0] + block_key[i]) * (pair[1] + block_key[i + 1]);

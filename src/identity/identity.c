@@ -26,8 +26,12 @@ void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
 {
     struct buffer text = {0};
     digest[0] = '\0';
-    for (const char *at = email; at && *at; at++)
-        buffer_append_char(&text, *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at);
+    for (const char *at = email; at && *at; at++) {
+        char byte = *at;
+        if (byte >= 'A' && byte <= 'Z')
+            byte = (char)(byte - 'A' + 'a');
+        buffer_append_char(&text, byte);
+    }
     if (text.length > 0)
         digest_sha256_hex(buffer_str(&text), digest);
     buffer_finish(&text);

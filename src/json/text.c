@@ -305,7 +305,8 @@ static void append_member(struct buffer *out, bool is_first, struct str key, str
     }
     char *to = out->bytes + out->length;
     *to++ = '"';
-    to = mempcpy(to, key.bytes, key.length);
+    if (key.length > 0)
+        to = mempcpy(to, key.bytes, key.length);
     *to++ = '"';
     *to++ = ':';
     to = mempcpy(to, value.bytes, value.length);
