@@ -1,7 +1,6 @@
 /* Votes for operators. */
 #include "vote_json.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "taskgate/json/members.h"
@@ -30,29 +29,11 @@ static void add_votes(struct buffer *out, const struct ballot_votes *votes)
     buffer_append_char(out, ']');
 }
 
-/* {"count": n}, or {GROUP: n}; groups of which nobody is missing are left out. */
-static void add_needs(struct buffer *out, const char *key, const struct ballot_need *needs,
-                      size_t count)
-{
-    const char *joint = "";
-    json_add_key(out, key);
-    buffer_append_char(out, '{');
-    for (size_t i = 0; i < count; i++) {
-        if (needs[i].count == 0)
-            continue;
-        buffer_append_text(out, joint);
-        buffer_append_json_string(out, str_from(needs[i].group ? needs[i].group : "count"));
-        buffer_append_format(out, ":%" PRId64, needs[i].count);
-        joint = ",";
-    }
-    buffer_append_char(out, '}');
-}
-
 static void add_missing(struct buffer *out, const struct ballot *ballot, bool is_pending)
 {
     size_t count;
     struct ballot_need *missing = ballot_missing(ballot, &count);
-    add_needs(out, "missing", missing, is_pending ? count : 0);
+    ballot_needs_write(out, "missing", missing, is_pending ? count : 0);
     free(missing);
 }
 
@@ -60,9 +41,9 @@ static void add_terms(struct buffer *out, const struct ballot_terms *terms)
 {
     const struct ballot_need anybody = {NULL, terms->quorum};
     if (terms->need_count > 0)
-        add_needs(out, "quorum", terms->needs, terms->need_count);
+        ballot_needs_write(out, "quorum", terms->needs, terms->need_count);
     else
-        add_needs(out, "quorum", &anybody, 1);
+        ballot_needs_write(out, "quorum", &anybody, 1);
     json_add_key(out, "reasons");
     buffer_append_char(out, '{');
     json_add_text(out, "approve", terms->approve_needs_reason ? "required" : "optional");

@@ -1,10 +1,12 @@
 /* Who may vote, and what their votes come to. */
 #include "taskgate/approval/ballot.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
 
 void ballot_read(struct ballot *ballot, struct str terms, struct str votes)
 {
@@ -210,4 +212,21 @@ bool ballot_is_filled(const struct ballot *ballot)
         left += missing[i].count;
     free(missing);
     return left == 0 && !ballot->terms.is_unreadable;
+}
+
+void ballot_needs_write(struct buffer *out, const char *key, const struct ballot_need *needs,
+                        size_t count)
+{
+    const char *joint = "";
+    json_add_key(out, key);
+    buffer_append_char(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (needs[i].count == 0)
+            continue;
+        buffer_append_text(out, joint);
+        buffer_append_json_string(out, str_from(needs[i].group ? needs[i].group : "count"));
+        buffer_append_format(out, ":%" PRId64, needs[i].count);
+        joint = ",";
+    }
+    buffer_append_char(out, '}');
 }

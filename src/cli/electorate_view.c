@@ -78,23 +78,6 @@ void electorate_view_write_text(struct buffer *out, const struct config *config,
 
 /* ---- as JSON ---- */
 
-static void add_needs(struct buffer *out, const char *key, const struct ballot_need *needs,
-                      size_t count)
-{
-    const char *joint = "";
-    json_add_key(out, key);
-    buffer_append_char(out, '{');
-    for (size_t i = 0; i < count; i++) {
-        if (needs[i].count == 0)
-            continue;
-        buffer_append_text(out, joint);
-        buffer_append_json_string(out, str_from(needs[i].group ? needs[i].group : "count"));
-        buffer_append_format(out, ":%" PRId64, needs[i].count);
-        joint = ",";
-    }
-    buffer_append_char(out, '}');
-}
-
 static void add_present(struct buffer *out, const struct ballot_votes *votes)
 {
     json_add_key(out, "present");
@@ -122,10 +105,10 @@ void electorate_view_write_json(struct buffer *out, const struct config *config,
     ballot_names_write(out, &terms->groups);
     json_add_key(out, "people");
     ballot_names_write(out, &terms->people);
-    add_needs(out, "quorum", terms->need_count > 0 ? terms->needs : &anybody,
-              terms->need_count > 0 ? terms->need_count : 1);
+    ballot_needs_write(out, "quorum", terms->need_count > 0 ? terms->needs : &anybody,
+                       terms->need_count > 0 ? terms->need_count : 1);
     add_present(out, &ballot.votes);
-    add_needs(out, "missing", missing, count);
+    ballot_needs_write(out, "missing", missing, count);
     json_add_key(out, "open");
     buffer_append_text(out, electorate_is_open(config) ? "true}" : "false}");
     free(missing);

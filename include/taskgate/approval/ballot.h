@@ -64,3 +64,7 @@ int64_t ballot_approvals(const struct ballot *ballot);
 struct ballot_need *ballot_missing(const struct ballot *ballot, size_t *count);
 /* Whether nothing is missing. */
 bool ballot_is_filled(const struct ballot *ballot);
+/* As a member of an object: {"count": n}, or {GROUP: n} without groups of which nobody is missing.
+ */
+void ballot_needs_write(struct buffer *out, const char *key, const struct ballot_need *needs,
+                        size_t count);
