@@ -1,4 +1,4 @@
-/* Cancelling a task: one compare-and-set in the store, by an approver or by whoever called. */
+/* Cancelling a task: one compare-and-set in the store, by an approver or by the caller. */
 #include "internal.h"
 
 #include "taskgate/core/log.h"

@@ -9,7 +9,7 @@ struct task_list_query {
     struct store_task_query filter; /* its texts point into `decoded`, as those below */
     struct str text;                /* q: part of what operators see of the task; empty: any */
     struct str digest;              /* of the group of equal calls; empty: any */
-    bool is_mine;                   /* those alone that wait for a vote of whoever asks */
+    bool is_mine;                   /* those alone that wait for a vote of the asker */
     struct buffer decoded;
 };
 

@@ -41,7 +41,7 @@ void voter_init(struct voter *voter, const struct operator_identity *who)
         .claimed = names_of(&who->claimed),
     };
     ballot_person_copy(&voter->person, &person);
-    /* The entry's address counts beside the issuer's: whoever wrote the file vouches for it. */
+    /* The entry's address counts beside the issuer's: the file's author vouches for it. */
     add_email(&voter->person.emails, who->email);
     add_email(&voter->person.emails, operator_email(who));
     voter->owners = (struct ballot_names){NULL, 0};

@@ -75,7 +75,7 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
                         (is_approval ? terms->approve_needs_reason : terms->reject_needs_reason);
     bool may = question->is_emergency ? ballot_may_in_emergency(terms, question->voter)
                                       : ballot_may_vote(terms, question->voter);
-    /* Without the keys of this contract, whoever made a call may still end it by a rejection. */
+    /* Without the keys of this contract, the maker of a call may still end it by a rejection. */
     bool may_own = !is_approval && ballot_terms_are_plain(terms);
     if (question->is_own && !may_own)
         return BALLOT_OWN_CALL;
@@ -89,7 +89,7 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
                                                             : BALLOT_ACCEPTED;
 }
 
-/* Whoever gave a vote may take it back, also if they may no longer vote. */
+/* A voter may take their vote back, also if they may no longer vote. */
 enum ballot_refusal ballot_judge_withdrawal(const struct ballot *ballot,
                                             const struct ballot_question *question)
 {
@@ -140,7 +140,7 @@ struct matching {
     bool *is_tried; /* of each voter, in this search */
 };
 
-/* Finds a person for a place of `need`; whoever stands there may be moved to another place. */
+/* Finds a person for a place of `need`. Another who stands there may be moved to another place. */
 static bool fill_place(struct matching *matching, size_t need)
 {
     for (size_t i = 0; i < matching->voter_count; i++) {

@@ -2,7 +2,8 @@
  * PRF"): keys of hash tables come from clients, who must not be able to choose collisions.
  *
  * Of a long text it hashes NH of each block (Black and others: "UMAC: fast and secure message
- * authentication", 64-bit words): two blocks collide under one of 2^64 keys, whoever chose them. */
+ * authentication", 64-bit words): two blocks collide under one of 2^64 keys, also if an attacker
+ * chose them. */
 #include <pthread.h>
 #include <string.h>
 

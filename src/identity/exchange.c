@@ -8,6 +8,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/oauth.h"
@@ -18,6 +19,7 @@
 #define REFUSED_MS 5000 /* how long a refusal is remembered */
 
 struct exchange {
+    uint32_t magic; /* EXCHANGE_MAGIC */
     struct fetcher *fetcher;
     struct loop *loop;
     const struct exchange_settings *settings;
@@ -26,9 +28,11 @@ struct exchange {
     struct list again;  /* waits that are told a remembered refusal in the next round */
     struct loop_timer tell_again;
 };
+#define EXCHANGE_MAGIC 0x7c3a15e9
 
 /* A token that was traded, or is being traded. */
 struct trade {
+    uint32_t magic; /* TRADE_MAGIC */
     struct exchange *exchange;
     struct token_digest digest;
     struct fetch *fetch; /* NULL when it is over */
@@ -37,6 +41,7 @@ struct trade {
     char *token;      /* NULL: none yet, or it was refused: */
     enum exchange_result refusal; /* EXCHANGE_DONE: it was not */
 };
+#define TRADE_MAGIC 0x7c3a15ea
 
 struct exchange_wait {
     struct list node;
@@ -48,6 +53,16 @@ struct exchange_wait {
 static struct str key_of(const struct token_digest *digest)
 {
     return str_slice((const char *)digest->bytes, sizeof digest->bytes);
+}
+
+static struct exchange *exchange_from(void *context)
+{
+    return MAGIC_CAST(struct exchange, EXCHANGE_MAGIC, context);
+}
+
+static struct trade *trade_from(void *context)
+{
+    return MAGIC_CAST(struct trade, TRADE_MAGIC, context);
 }
 
 static void on_tell_again(void *context);
@@ -62,6 +77,7 @@ struct exchange *exchange_create(struct fetcher *fetcher, struct loop *loop,
                                  const struct exchange_settings *settings, size_t capacity)
 {
     struct exchange *exchange = memory_alloc(sizeof(*exchange));
+    MAGIC_SET(exchange, EXCHANGE_MAGIC);
     exchange->fetcher = fetcher;
     exchange->loop = loop;
     exchange->settings = settings;
@@ -74,10 +90,11 @@ struct exchange *exchange_create(struct fetcher *fetcher, struct loop *loop,
 
 static void trade_free(void *value)
 {
-    struct trade *trade = value;
+    struct trade *trade = trade_from(value);
     fetch_cancel(trade->fetch);
     free_waits(&trade->waits);
     free(trade->token);
+    MAGIC_CLEAR(trade);
     free(trade);
 }
 
@@ -88,6 +105,7 @@ void exchange_destroy(struct exchange *exchange)
     map_destroy(exchange->trades, trade_free);
     loop_timer_stop(&exchange->tell_again);
     free_waits(&exchange->again);
+    MAGIC_CLEAR(exchange);
     free(exchange);
 }
 
@@ -222,7 +240,7 @@ static void remember_refusal(struct trade *trade, enum exchange_result result)
 
 static void on_answer(void *context, const struct fetch_answer *answer)
 {
-    struct trade *trade = context;
+    struct trade *trade = trade_from(context);
     struct list waits;
     trade->fetch = NULL;
     trade->exchange->under_way--;
@@ -246,7 +264,7 @@ static void on_answer(void *context, const struct fetch_answer *answer)
 
 static void on_tell_again(void *context)
 {
-    struct exchange *exchange = context;
+    struct exchange *exchange = exchange_from(context);
     struct list waits;
     list_init(&waits);
     LIST_FOR_EACH_SAFE (node, next, &exchange->again) {
@@ -288,9 +306,9 @@ static struct exchange_wait *add_wait(struct list *waits, enum exchange_result r
     return wait;
 }
 
-struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token_digest *digest,
-                                   struct str token, int64_t until_ms, exchange_callback callback,
-                                   void *context)
+struct exchange_wait *exchange_request(struct exchange *exchange, const struct token_digest *digest,
+                                       struct str token, int64_t until_ms,
+                                       exchange_callback callback, void *context)
 {
     struct trade *trade = map_get(exchange->trades, key_of(digest));
     int64_t now_ms = clock_now_ms();
@@ -307,6 +325,7 @@ struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token
             return NULL;
         make_room(exchange, now_ms);
         trade = memory_alloc(sizeof(*trade));
+        MAGIC_SET(trade, TRADE_MAGIC);
         trade->exchange = exchange;
         trade->digest = *digest;
         trade->until_ms = until_ms;

@@ -201,7 +201,7 @@ static void write_pagerduty_payload(struct buffer *out, const struct store_deliv
     buffer_finish(&title);
 }
 
-/* Whoever is called by a pager is let go as soon as the call is decided. */
+/* A person called by a pager is let go as soon as the call is decided. */
 static bool is_resolved_already(const struct store_delivery *delivery,
                                 const struct config_notify *notify)
 {

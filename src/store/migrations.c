@@ -222,7 +222,7 @@ const char *const migration_scripts[] = {
     /* 13 -> 14: the headers of a modern call that repeat its body. They go with the body. */
     "ALTER TABLE task_request ADD COLUMN mirrored_headers TEXT NOT NULL DEFAULT '';",
 
-    /* 14 -> 15: the digest of the verified address of whoever has called, for self-approval */
+    /* 14 -> 15: the digest of the verified address of the caller, for self-approval */
     "ALTER TABLE task ADD COLUMN owner_email TEXT NOT NULL DEFAULT '';",
 
     /* 15 -> 16: by what an operator was known, in rows that are about no task */

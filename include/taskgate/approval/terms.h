@@ -42,7 +42,7 @@ struct ballot_need {
 
 struct ballot_terms {
     bool is_unreadable; /* of a damaged store: nobody may vote */
-    /* Whoever may vote is in one of the groups, or one of the people. Without any: everybody. */
+    /* A voter is in one of the groups, or one of the people. Without any: everybody. */
     struct ballot_names groups, people;
     int64_t quorum; /* distinct persons; 0: `needs` says how many of which group */
     struct ballot_need *needs;
@@ -51,7 +51,7 @@ struct ballot_terms {
     struct ballot_names emergency; /* groups of whom one decides alone in an emergency */
 };
 
-/* Those of a workflow without any of the keys: one person, whoever it is. */
+/* Those of a workflow without any of the keys: any one person. */
 void ballot_terms_init(struct ballot_terms *terms);
 void ballot_terms_finish(struct ballot_terms *terms);
 /* Adds so many of a group. */

@@ -31,7 +31,7 @@ struct exchange_wait;
 /* Remembers so many tokens; beyond that the one that ends first goes. */
 struct exchange *exchange_create(struct fetcher *fetcher, struct loop *loop,
                                  const struct exchange_settings *settings, size_t capacity);
-/* Before its loop; whoever waits is told nothing any more. NULL is allowed. */
+/* Before its loop; those who wait are told nothing any more. NULL is allowed. */
 void exchange_destroy(struct exchange *exchange);
 
 /* `token` lives until the callback returns; empty unless EXCHANGE_DONE. */
@@ -46,8 +46,8 @@ void exchange_forget(struct exchange *exchange, const struct token_digest *diges
  * EXCHANGE_FORBIDDEN) is remembered for 5 seconds, and told without asking anew. `until_ms` is the
  * end of `token` (wall clock). The callback comes once, never from inside. NULL, with no callback,
  * when too many tokens are being traded. */
-struct exchange_wait *exchange_ask(struct exchange *exchange, const struct token_digest *digest,
-                                   struct str token, int64_t until_ms, exchange_callback callback,
-                                   void *context);
+struct exchange_wait *exchange_request(struct exchange *exchange, const struct token_digest *digest,
+                                       struct str token, int64_t until_ms,
+                                       exchange_callback callback, void *context);
 /* Before the callback. NULL is allowed. */
 void exchange_wait_cancel(struct exchange_wait *wait);

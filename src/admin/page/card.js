@@ -232,7 +232,7 @@ export class Card {
     this.putControls();
   }
 
-  /** Each button only for whoever may press it; without any, a word on why. */
+  /** Only the buttons that this person may press; without any, a word on why. */
   putControls() {
     const decision = this.part('.decision');
     const { you, reasons } = this.task;

@@ -214,7 +214,7 @@ struct token_trade *token_exchange_start(const struct token_request *request,
     choose_authentication(trader, request);
     *trade = (struct token_trade){.trader = trader, .callback = callback, .context = context};
     trade->wait =
-        exchange_ask(trader->exchange, &digest, token, request->until_ms, on_traded, trade);
+        exchange_request(trader->exchange, &digest, token, request->until_ms, on_traded, trade);
     if (!trade->wait) {
         free(trade);
         return NULL;

@@ -53,7 +53,7 @@ static void note(void *context, enum exchange_result result, struct str token)
 static struct exchange_wait *ask(const char *token, int64_t until_ms, struct outcome *outcome)
 {
     struct token_digest digest = token_digest(str_from(token));
-    return exchange_ask(exchange, &digest, str_from(token), until_ms, note, outcome);
+    return exchange_request(exchange, &digest, str_from(token), until_ms, note, outcome);
 }
 
 static bool is_known(const char *token, int64_t now_ms, const char *traded)
