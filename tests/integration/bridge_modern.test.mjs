@@ -295,7 +295,9 @@ test('each round is judged: a rule that denies meanwhile ends the conversation',
 });
 
 test('a round that lands on another worker goes on with the same call', async (t) => {
-  const { modern, upstream } = await stage(t, { upstream: { handlers: { 'tools/call': asks(elicit('q1'), elicit('q2'), elicit('q3')) } }, config: { workers: 4 } });
+  // The scripted server knows a response by its id alone, and these calls run at the same time.
+  const handler = (request) => asks(...[1, 2, 3].map((n) => elicit(`q${n} of ${request.params.arguments.i}`)))(request);
+  const { modern, upstream } = await stage(t, { upstream: { handlers: { 'tools/call': handler } }, config: { workers: 4 } });
   const calls = Array.from({ length: 4 }, async (_, i) => {
     const params = { name: 'read', arguments: { i } };
     let result = {};
