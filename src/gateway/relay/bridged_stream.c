@@ -199,9 +199,9 @@ void bridged_stream_open(struct call *call)
 
 /* ---- what happens to the session ---- */
 
-/* For the streams of one session: the URI and the message may be empty. */
+/* For the streams of one session: the message may be empty. */
 struct session_broadcast {
-    struct str source, session, uri, message;
+    struct str source, session, message;
 };
 
 static void own_broadcast(void *message)
@@ -209,7 +209,6 @@ static void own_broadcast(void *message)
     struct session_broadcast *broadcast = message;
     broadcast->source = broadcast_copy(broadcast->source);
     broadcast->session = broadcast_copy(broadcast->session);
-    broadcast->uri = broadcast_copy(broadcast->uri);
     broadcast->message = broadcast_copy(broadcast->message);
 }
 
@@ -218,7 +217,6 @@ static void finish_broadcast(void *message)
     struct session_broadcast *broadcast = message;
     broadcast_release(broadcast->source);
     broadcast_release(broadcast->session);
-    broadcast_release(broadcast->uri);
     broadcast_release(broadcast->message);
 }
 
@@ -260,10 +258,11 @@ void bridged_stream_renew(const struct call *call)
                                                .session = str_from(call->session)});
 }
 
+/* Also where the stream listens to the resource itself by now: it may have begun to after this
+ * message was sent. To be told of a change twice does no harm. */
 static void tell(struct bridged_stream *stream, const struct session_broadcast *broadcast)
 {
-    if (!stream->listen || !bridge_listen_covers(stream->listen, broadcast->uri))
-        send(stream, broadcast->message);
+    send(stream, broadcast->message);
 }
 
 static void deliver_news(struct gateway_worker *worker, const void *message)
@@ -272,10 +271,10 @@ static void deliver_news(struct gateway_worker *worker, const void *message)
 }
 
 void bridged_stream_tell(struct gateway *gateway, struct str source, struct str session,
-                         struct str uri, struct str message)
+                         struct str message)
 {
     static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_news);
-    broadcast_send(gateway, &kind, &(struct session_broadcast){source, session, uri, message});
+    broadcast_send(gateway, &kind, &(struct session_broadcast){source, session, message});
 }
 
 static void end_stream(struct bridged_stream *stream, const struct session_broadcast *broadcast)

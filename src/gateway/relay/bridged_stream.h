@@ -12,9 +12,9 @@ void bridged_stream_open(struct call *call);
 /* The resources that the session has subscribed to have changed: its streams, of whatever worker,
  * listen anew, and end the earlier listen then. */
 void bridged_stream_renew(const struct call *call);
-/* A server's news of a resource for the session's streams that are not told of it themselves yet.
- */
+/* A server's news of a resource for the session's streams, which may not listen to it themselves
+ * yet. */
 void bridged_stream_tell(struct gateway *gateway, struct str source, struct str session,
-                         struct str uri, struct str message);
+                         struct str message);
 /* The session has ended, and its streams with it. */
 void bridged_stream_end_session(const struct call *call);

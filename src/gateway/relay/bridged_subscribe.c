@@ -120,7 +120,7 @@ static void on_news(void *context, struct str method, struct str message)
     if (json_string_equals(method, STR("notifications/resources/updated")) &&
         json_string_equals(json_path(message, "params", "uri"), uri))
         bridged_stream_tell(subscription->gateway, str_from(subscription->source),
-                            str_from(subscription->session), uri, message);
+                            str_from(subscription->session), message);
 }
 
 static void on_ended(void *context, const struct bridge_listen *listen, struct str error)
