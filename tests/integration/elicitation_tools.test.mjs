@@ -281,12 +281,14 @@ test('a request that waited for the session to be read goes down between two eve
   await Promise.all(clients.map(async (client, n) => {
     const stream = await client.stream('tools/call', { name: 'book_dinner', arguments: { id: `e-${n}` } });
     const seen = [];
+    const posted = [];
     const take = (m) => {
       seen.push(m);
-      if (m.method === 'elicitation/create') client.post({ jsonrpc: '2.0', id: m.id, result: { action: 'decline' } });
+      if (m.method === 'elicitation/create') posted.push(client.post({ jsonrpc: '2.0', id: m.id, result: { action: 'decline' } }));
       return m.id === stream.id;
     };
     await stream.message(take, 'the result', 20_000);
+    await Promise.all(posted);
     assert.deepEqual(seen.map((m) => m.id ?? m.params.data.length).sort(), [3_000_000, stream.id, `e-${n}`].sort());
   }));
 });
