@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "database.h"
+#include "sqlite/database.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
 

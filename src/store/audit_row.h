@@ -8,12 +8,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
-/* In the order of enum audit_column, which audit_row_read() and the INSERT follow. */
-#define AUDIT_COLUMNS                                                                              \
-    "actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"         \
-    " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
-    " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
-
+/* In the order of AUDIT_COLUMNS, which the statements select. */
 enum audit_column {
 #define AUDIT_COLUMN(column, key, kind) AUDIT_##column,
 #include "audit_columns.h"

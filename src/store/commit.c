@@ -1,7 +1,7 @@
 /* Group commit: operations that wait together are committed together. */
 #include "commit.h"
 
-#include "task_rows.h"
+#include "sqlite/task_rows.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 

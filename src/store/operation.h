@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "database.h"
 #include "pending.h"
+#include "sqlite/database.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 

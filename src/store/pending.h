@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "database.h"
+#include "sqlite/database.h"
 #include "taskgate/task/task.h"
 
 struct pending {

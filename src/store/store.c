@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "migrations.h"
+#include "sqlite/migrations.h"
 #include "store_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -3,7 +3,7 @@
 
 #include "audit.h"
 #include "operation.h"
-#include "task_rows.h"
+#include "sqlite/task_rows.h"
 
 /* Reads a task and applies a deadline that has passed. */
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task);

@@ -3,7 +3,8 @@
 
 #include "audit.h"
 #include "audit_row.h"
-#include "reader.h"
+#include "sqlite/columns.h"
+#include "sqlite/reader.h"
 
 static const char rows_since[] =
     "SELECT " AUDIT_COLUMNS " FROM audit WHERE at_ms >= ?1 ORDER BY sequence";

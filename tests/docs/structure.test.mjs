@@ -61,6 +61,7 @@ const WITHOUT_CIRCLES = [
   'policy/cedar',
   'task',
   'store',
+  'store/sqlite',
   'mcp',
   'upstream',
   'identity',
@@ -99,7 +100,7 @@ test('a circle of calls is found; a static name, a type, a comment and a text ar
   assert.deepEqual(callCircles('room', root), []);
 });
 
-const WITH_MAGIC = ['admin', 'cli', 'gateway', 'http', 'identity', 'loop', 'mcp', 'notify', 'server', 'store', 'upstream'];
+const WITH_MAGIC = ['admin', 'cli', 'gateway', 'http', 'identity', 'loop', 'mcp', 'notify', 'server', 'store', 'store/sqlite', 'upstream'];
 for (const room of WITH_MAGIC) {
   test(`long-lived objects of src/${room} are cast where their magic number is checked`, () => {
     assert.deepEqual(uncheckedCasts(room), []);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "migrations.h"
+#include "sqlite/migrations.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "migrations.h"
+#include "sqlite/migrations.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 

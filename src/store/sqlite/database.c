@@ -5,8 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit_row.h"
-#include "outbox.h"
+#include "columns.h"
 #include "task_rows.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

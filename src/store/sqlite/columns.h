@@ -1,0 +1,14 @@
+/* Columns that several statements select, in the order in which their readers take them. */
+#pragma once
+
+/* Of the audit trail: as enum audit_column. */
+#define AUDIT_COLUMNS                                                                              \
+    "actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"         \
+    " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
+    " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
+
+/* Of a notice of the outbox. */
+#define NOTICE_COLUMNS                                                                             \
+    "outbox_notice.at_ms, outbox_notice.task_id, state, source, tool, workflow, principal,"        \
+    " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \
+    " decided_ms"
