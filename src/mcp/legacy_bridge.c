@@ -9,7 +9,8 @@
 #include "taskgate/mcp/era.h"
 #include "taskgate/mcp/parameter_headers.h"
 
-#define KEY(name) "io.modelcontextprotocol/" name
+#define RESERVED "io.modelcontextprotocol/"
+#define KEY(name) RESERVED name
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const legacy_versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
@@ -112,13 +113,12 @@ void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, s
 void legacy_bridge_write_result(struct buffer *out, struct str result)
 {
     static const char *const modern[] = {"resultType", "ttlMs", "cacheScope", "_meta"};
-    static const char *const said_of_itself[] = {KEY("serverInfo")};
     struct str meta = json_member(result, "_meta");
     struct buffer rest, left;
     buffer_init(&rest);
     buffer_init(&left);
     json_write_other_members(&rest, result, modern, COUNT(modern));
-    json_write_other_members(&left, meta, said_of_itself, COUNT(said_of_itself));
+    json_write_members_outside(&left, meta, STR(RESERVED));
     if (meta.length == 0 || is_empty_object(buffer_str(&left)))
         buffer_append(out, buffer_str(&rest));
     else
@@ -219,12 +219,11 @@ void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool
 
 void legacy_bridge_write_notification(struct buffer *out, struct str message)
 {
-    static const char *const of_stream[] = {KEY("subscriptionId")};
     struct str params = json_member(message, "params"), meta = json_member(params, "_meta");
     struct buffer left, changed;
     buffer_init(&left);
     buffer_init(&changed);
-    json_write_other_members(&left, meta, of_stream, COUNT(of_stream));
+    json_write_members_outside(&left, meta, STR(RESERVED));
     if (meta.length > 0 && is_empty_object(buffer_str(&left)))
         json_write_without_member(&changed, params, "_meta");
     else if (meta.length > 0)
@@ -246,19 +245,16 @@ void legacy_bridge_write_notification(struct buffer *out, struct str message)
 static void write_meta(struct buffer *out, struct str meta,
                        const struct legacy_bridge_envelope *envelope)
 {
-    static const char *const reserved[] = {KEY("protocolVersion"), KEY("clientCapabilities"),
-                                           KEY("clientInfo"), KEY("logLevel"),
-                                           "io.modelcontextprotocol/related-task"};
     struct buffer own;
     buffer_init(&own);
-    json_write_other_members(&own, meta, reserved, COUNT(reserved));
+    json_write_members_outside(&own, meta, STR(RESERVED));
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
-    add_value(out, reserved[0], STR("\"" MCP_VERSION_MODERN "\""));
-    add_value(out, reserved[1], envelope->capabilities);
+    add_value(out, KEY("protocolVersion"), STR("\"" MCP_VERSION_MODERN "\""));
+    add_value(out, KEY("clientCapabilities"), envelope->capabilities);
     if (json_type(envelope->info) == JSON_OBJECT)
-        add_value(out, reserved[2], envelope->info);
+        add_value(out, KEY("clientInfo"), envelope->info);
     if (envelope->log_level.length > 0)
-        add_value(out, reserved[3], envelope->log_level);
+        add_value(out, KEY("logLevel"), envelope->log_level);
     buffer_append_char(out, '}');
     buffer_finish(&own);
 }

@@ -10,6 +10,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
 
 static void drop(struct call *call, void *object)
 {
@@ -83,11 +84,15 @@ static void on_server_message(void *context, struct str message)
     struct str method = json_member(message, "method");
     if (json_member(message, "id").length > 0 || !is_passed(method))
         return;
+    struct buffer legacy;
+    buffer_init(&legacy);
+    legacy_bridge_write_notification(&legacy, message);
     deferred_response_open(call);
     if (json_string_equals(method, STR("notifications/progress")))
-        deferred_response_pass_progress(call, message);
+        deferred_response_pass_progress(call, buffer_str(&legacy));
     else
-        deferred_response_pass(call, message);
+        deferred_response_pass(call, buffer_str(&legacy));
+    buffer_finish(&legacy);
 }
 
 /* ---- the answer ---- */

@@ -50,6 +50,8 @@ static bool read_client(struct call *call)
         json_add_key(said, "clientInfo");
         buffer_append(said, info);
     }
+    if (call->token[0] && bridged_binds_sessions(call))
+        json_add_text(said, BRIDGED_SESSION_TOKEN, call->token);
     buffer_append_char(said, '}');
     return said->length <= BRIDGED_SESSION_BYTES / 2;
 }
@@ -128,6 +130,7 @@ void bridged_initialize(struct call *call)
     int64_t limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     struct headers headers;
     struct buffer body = {0}, id = {0};
+    call_identify(call);
     initialize_read_declarations(call);
     if (!read_client(call)) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS,

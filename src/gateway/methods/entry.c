@@ -221,9 +221,19 @@ void relay_plainly_handle(struct call *call)
     bridge_down_start(call, &options);
 }
 
+/* The gates of a method are those of its era. In the other one nothing would judge it, but a server
+ * behind a bridge knows it. */
+static bool is_of_servers_era(const struct call *call)
+{
+    enum mcp_era servers = call->dialect->era == MCP_ERA_MODERN ? MCP_ERA_LEGACY : MCP_ERA_MODERN;
+    return (call->is_bridged || call->is_bridged_down) &&
+           mcp_method_find(call->envelope.method, servers)->treatment != MCP_UNKNOWN;
+}
+
 void unknown_method_handle(struct call *call)
 {
-    if (policy_allows_method(call->snapshot->policy, call->envelope.method)) {
+    if (!is_of_servers_era(call) &&
+        policy_allows_method(call->snapshot->policy, call->envelope.method)) {
         relay_plainly_handle(call);
         return;
     }
