@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
@@ -71,6 +72,12 @@ static struct str negotiated(struct str asked)
     return STR("\"" MCP_VERSION_LEGACY "\"");
 }
 
+static bool has_tasks(struct str capabilities)
+{
+    return json_type(json_path(capabilities, "extensions", MODERN_TASKS_EXTENSION)) == JSON_OBJECT;
+}
+
+/* The extension is what the legacy era calls tasks: the server makes one of a call if it likes. */
 static void write_server_capabilities(struct buffer *out, struct str offered)
 {
     static const char *const others[] = {"extensions", "tasks"};
@@ -79,6 +86,9 @@ static void write_server_capabilities(struct buffer *out, struct str offered)
     json_write_other_members(&rest, offered, others, COUNT(others));
     buffer_append(out, str_slice(rest.bytes, rest.length - 1)); /* without the brace */
     add_extensions(out, json_member(offered, "extensions"));
+    if (has_tasks(offered))
+        add_value(out, "tasks",
+                  STR("{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
     buffer_append_char(out, '}');
     buffer_finish(&rest);
 }
@@ -278,6 +288,39 @@ void legacy_bridge_write_params(struct buffer *out, struct str params,
     buffer_append_char(out, '}');
     buffer_finish(&meta);
     buffer_finish(&own);
+}
+
+void legacy_bridge_write_with_tasks(struct buffer *out, struct str capabilities)
+{
+    struct buffer extensions;
+    buffer_init(&extensions);
+    json_write_with_member(&extensions, json_member(capabilities, "extensions"),
+                           MODERN_TASKS_EXTENSION, STR("{}"));
+    json_write_with_member(out, capabilities, "extensions", buffer_str(&extensions));
+    buffer_finish(&extensions);
+}
+
+static void write_request_params(struct buffer *out, struct str params)
+{
+    char uuid[RANDOM_UUID_BYTES];
+    struct buffer id;
+    if (!json_string_equals(json_member(params, "mode"), STR("url"))) {
+        buffer_append(out, json_type(params) == JSON_OBJECT ? params : STR("{}"));
+        return;
+    }
+    buffer_init(&id);
+    random_uuid(uuid);
+    buffer_append_format(&id, "\"%s\"", uuid);
+    json_write_with_member(out, params, "elicitationId", buffer_str(&id));
+    buffer_finish(&id);
+}
+
+void legacy_bridge_write_request(struct buffer *out, struct str id, struct str request)
+{
+    buffer_append_format(out, "{\"jsonrpc\":\"2.0\",\"id\":\"%.*s\",\"method\":%.*s,\"params\":",
+                         STR_ARGS(id), STR_ARGS(json_member(request, "method")));
+    write_request_params(out, json_member(request, "params"));
+    buffer_append_char(out, '}');
 }
 
 bool legacy_bridge_is_log_level(struct str level)

@@ -3,6 +3,7 @@
 
 #include "bridge/bridge_call.h"
 #include "cancelled.h"
+#include "input/input_request.h"
 #include "mcp_client/credential_check.h"
 #include "relay/bridged_stream.h"
 #include "request/call_part.h"
@@ -157,9 +158,16 @@ void bridged_handle(struct call *call, call_step handler)
     }
 }
 
+/* To what is asked in a task, or in a call that is under way. */
+static void take_response(struct call *call)
+{
+    if (!input_take_response(call))
+        bridge_call_take_response(call);
+}
+
 void bridged_handle_response(struct call *call)
 {
-    handle_with(call, bridge_call_take_response);
+    handle_with(call, take_response);
 }
 
 /* ---- GET and DELETE ---- */

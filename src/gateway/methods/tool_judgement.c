@@ -64,7 +64,7 @@ void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgeme
         .hints = judgement->tool.hints,
         .now_ms = clock_now_ms(),
     };
-    if (!call->facts.server.has_tasks)
+    if (!call->facts.server.has_tasks || call->is_bridged)
         judgement->tool.has_own = false; /* what it says of tasks means nothing then */
 }
 
