@@ -27,6 +27,7 @@
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/store/sqlite.h"
 #include "taskgate/store/store.h"
 #include "workers.h"
 
@@ -179,7 +180,8 @@ static bool open_store(struct server *server, const struct config *config,
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
-        server->store = store_open(path, &(struct store_redaction){.write = redact_ended}, error);
+        server->store = store_open(&store_sqlite, path,
+                                   &(struct store_redaction){.write = redact_ended}, error);
         good = server->store != NULL;
     }
     free(path);

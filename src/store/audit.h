@@ -18,11 +18,6 @@ bool audit_has(struct batch *batch, const struct task *task, const char *event, 
 /* Adds an entry that is about no task: an operator came, went, or was refused. */
 bool audit_append_note(struct batch *batch, const struct store_audit_note *note);
 
-/* Of a row of number, hash, time and signature. */
-void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor);
-
-/* Chains the rows of a trail from before there was a chain. Cheap when there are none. */
-bool audit_seal(struct batch *batch);
 /* What the settings say is too old goes: kept arguments, then rows, which leave an anchor. */
 bool audit_purge(struct batch *batch);
 /* Makes an anchor when one is due. */

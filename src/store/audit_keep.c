@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "audit.h"
-#include "audit_row.h"
 #include "taskgate/core/log.h"
 
 /* Per sweep, so that callers never wait behind a long one. */
@@ -10,30 +9,12 @@
 
 /* ---- anchors ---- */
 
-void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor)
-{
-    struct str hash = database_column_bytes(row, 1), signature = database_column_bytes(row, 3);
-    *anchor = (struct store_anchor){.at_ms = sqlite3_column_int64(row, 2)};
-    store_chain_init(&anchor->place);
-    anchor->place.sequence = sqlite3_column_int64(row, 0);
-    if (hash.length == sizeof anchor->place.hash - 1)
-        memcpy(anchor->place.hash, hash.bytes, hash.length);
-    if (signature.length == sizeof anchor->signature - 1)
-        memcpy(anchor->signature, signature.bytes, signature.length);
-}
-
 /* Stores an anchor and leaves it for the log. `is_start`: the rows up to it go. */
 static bool put_anchor(struct batch *batch, const struct store_chain *place, bool is_start)
 {
     struct store_anchor anchor = {.place = *place, .at_ms = batch->now_ms};
     store_anchor_sign(&anchor, batch->audit->key);
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_ANCHOR_PUT);
-    sqlite3_bind_int64(row, 1, anchor.place.sequence);
-    database_bind_text(row, 2, anchor.place.hash);
-    sqlite3_bind_int64(row, 3, anchor.at_ms);
-    database_bind_text(row, 4, anchor.signature);
-    sqlite3_bind_int(row, 5, is_start);
-    if (!database_run(row))
+    if (!batch->backend->audit->anchor_put(batch->database, &anchor, is_start))
         return false;
     size_t count = batch->anchor_count;
     if (count < sizeof batch->anchors / sizeof *batch->anchors) {
@@ -43,37 +24,20 @@ static bool put_anchor(struct batch *batch, const struct store_chain *place, boo
     return true;
 }
 
-static int read_place(sqlite3_stmt *row, struct store_chain *place, int64_t *at_ms)
-{
-    struct store_anchor anchor = {.at_ms = 0};
-    int code = sqlite3_step(row);
-    store_chain_init(&anchor.place);
-    if (code == SQLITE_ROW)
-        audit_anchor_read(row, &anchor);
-    *place = anchor.place;
-    *at_ms = anchor.at_ms;
-    return code;
-}
-
 bool audit_anchor(struct batch *batch)
 {
-    struct store_chain end, last;
-    int64_t at_ms;
+    const struct audit_rows *audit = batch->backend->audit;
+    struct store_anchor last = {.at_ms = 0};
+    struct store_chain end;
     if (batch->audit->anchor_every_ms == 0)
         return true;
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_ANCHOR_LAST);
-    int code = read_place(row, &last, &at_ms);
-    database_release(row);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
+    if (audit->anchor_last(batch->database, &last) == ROW_FAILED)
         return false;
-    if (batch->now_ms - at_ms < batch->audit->anchor_every_ms)
+    if (batch->now_ms - last.at_ms < batch->audit->anchor_every_ms)
         return true;
-    row = database_statement(batch->database, STATEMENT_AUDIT_END);
-    code = read_place(row, &end, &at_ms);
-    database_release(row);
-    if (code != SQLITE_ROW || end.sequence <= last.sequence)
-        return code == SQLITE_ROW || code == SQLITE_DONE;
-    return put_anchor(batch, &end, false);
+    if (!audit->end(batch->database, &end))
+        return false;
+    return end.sequence <= last.place.sequence || put_anchor(batch, &end, false);
 }
 
 void audit_log_anchors(const struct batch *batch)
@@ -87,44 +51,36 @@ void audit_log_anchors(const struct batch *batch)
 
 /* ---- what is too old ---- */
 
-/* The last of the oldest rows that are all too old; sequence 0: none is. */
-static bool find_old(struct batch *batch, struct store_chain *last)
-{
-    int64_t before_ms = batch->now_ms - batch->audit->keep_ms;
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_AUDIT_OLDEST);
-    sqlite3_bind_int64(row, 1, PURGE_LIMIT);
-    store_chain_init(last);
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW && sqlite3_column_int64(row, 2) < before_ms) {
-        struct str hash = database_column_bytes(row, 1);
-        last->sequence = sqlite3_column_int64(row, 0);
-        if (hash.length == sizeof last->hash - 1)
-            memcpy(last->hash, hash.bytes, hash.length);
-    }
-    database_release(row);
-    return code == SQLITE_ROW || code == SQLITE_DONE;
-}
+struct old {
+    int64_t before_ms;
+    struct store_chain last; /* of the oldest rows that are all too old; sequence 0: none is */
+};
 
-static bool run_up_to(struct batch *batch, enum statement which, int64_t number)
+static bool look(void *context, const struct audit_row *row)
 {
-    sqlite3_stmt *row = database_statement(batch->database, which);
-    sqlite3_bind_int64(row, 1, number);
-    return database_run(row);
+    struct old *old = context;
+    struct str hash = row->texts[AUDIT_hash];
+    if (row->at_ms >= old->before_ms)
+        return false;
+    old->last.sequence = row->sequence;
+    if (hash.length == sizeof old->last.hash - 1)
+        memcpy(old->last.hash, hash.bytes, hash.length);
+    return true;
 }
 
 bool audit_purge(struct batch *batch)
 {
-    struct store_chain last;
-    if (!run_up_to(batch, STATEMENT_AUDIT_FORGET, batch->now_ms))
+    const struct audit_rows *audit = batch->backend->audit;
+    struct old old = {.before_ms = batch->now_ms - batch->audit->keep_ms};
+    store_chain_init(&old.last);
+    if (!audit->forget(batch->database, batch->now_ms))
         return false;
     if (batch->audit->keep_ms == 0)
         return true;
-    if (!find_old(batch, &last))
+    if (!audit->page(batch->database, 0, PURGE_LIMIT, look, &old))
         return false;
-    return last.sequence == 0 || (put_anchor(batch, &last, true) &&
-                                  run_up_to(batch, STATEMENT_AUDIT_REMOVE, last.sequence) &&
-                                  run_up_to(batch, STATEMENT_AUDIT_REMOVE_KEPT, last.sequence) &&
-                                  run_up_to(batch, STATEMENT_ANCHOR_REMOVE, last.sequence));
+    return old.last.sequence == 0 || (put_anchor(batch, &old.last, true) &&
+                                      audit->remove(batch->database, old.last.sequence));
 }
 
 int64_t audit_sweep_again_ms(const struct batch *batch)

@@ -1,11 +1,9 @@
 /* Rows by the table of columns. */
 #include "audit_row.h"
 
-#include <string.h>
-
-#include "sqlite/database.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
+#include "taskgate/json/text.h"
 
 enum kind { KIND_TEXT, KIND_JSON, KIND_TIME, KIND_NUMBER, KIND_HASH };
 
@@ -18,26 +16,9 @@ static const struct {
 #undef AUDIT_COLUMN
 };
 
-void audit_row_read(struct audit_row *row, sqlite3_stmt *statement)
+bool audit_row_is_number(int column)
 {
-    for (int i = 0; i < AUDIT_COLUMN_COUNT; i++) {
-        bool is_number = columns[i].kind == KIND_TIME || columns[i].kind == KIND_NUMBER;
-        row->texts[i] = is_number ? STR_EMPTY : database_column_bytes(statement, i);
-    }
-    row->sequence = sqlite3_column_int64(statement, AUDIT_sequence);
-    row->at_ms = sqlite3_column_int64(statement, AUDIT_at_ms);
-}
-
-void audit_row_bind(const struct audit_row *row, sqlite3_stmt *statement)
-{
-    for (int i = 0; i < AUDIT_COLUMN_COUNT; i++) {
-        if (columns[i].kind == KIND_NUMBER)
-            sqlite3_bind_int64(statement, i + 1, row->sequence);
-        else if (columns[i].kind == KIND_TIME)
-            sqlite3_bind_int64(statement, i + 1, row->at_ms);
-        else
-            database_bind_str(statement, i + 1, row->texts[i]);
-    }
+    return columns[column].kind == KIND_TIME || columns[column].kind == KIND_NUMBER;
 }
 
 static void write_value(const struct audit_row *row, int column, struct buffer *out)
@@ -67,8 +48,8 @@ void audit_row_write(const struct audit_row *row, bool with_hash, struct buffer 
     char separator = '{';
     for (int i = 0; i < AUDIT_COLUMN_COUNT; i++) {
         enum kind kind = columns[i].kind;
-        bool is_number = kind == KIND_NUMBER || kind == KIND_TIME;
-        if ((!is_number && row->texts[i].length == 0) || (kind == KIND_HASH && !with_hash))
+        if ((!audit_row_is_number(i) && row->texts[i].length == 0) ||
+            (kind == KIND_HASH && !with_hash))
             continue;
         buffer_append_char(out, separator);
         buffer_append_text(out, columns[i].key);
@@ -76,4 +57,12 @@ void audit_row_write(const struct audit_row *row, bool with_hash, struct buffer 
         separator = ',';
     }
     buffer_append_char(out, '}');
+}
+
+void audit_row_write_decision(struct buffer *out, struct str decision)
+{
+    if (decision.length > 0 && json_check(decision, NULL))
+        canonical_write(decision, out);
+    else if (decision.length > 0)
+        canonical_write_text(decision, out);
 }

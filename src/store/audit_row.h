@@ -3,12 +3,13 @@
  */
 #pragma once
 
-#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
-/* In the order of AUDIT_COLUMNS, which the statements select. */
+/* In the order in which a backend gives them. */
 enum audit_column {
 #define AUDIT_COLUMN(column, key, kind) AUDIT_##column,
 #include "audit_columns.h"
@@ -22,9 +23,10 @@ struct audit_row {
     int64_t sequence, at_ms;
 };
 
-/* AUDIT_COLUMNS of a stepped statement; valid until the next step. */
-void audit_row_read(struct audit_row *row, sqlite3_stmt *statement);
-/* For an INSERT of AUDIT_COLUMNS; the texts must live until it has run. */
-void audit_row_bind(const struct audit_row *row, sqlite3_stmt *statement);
+/* The sequence and the time. */
+bool audit_row_is_number(int column);
 /* Appends the canonical JSON: with `hash` as operators see it, without as it is hashed. */
 void audit_row_write(const struct audit_row *row, bool with_hash, struct buffer *out);
+/* Appends what decided a call: the gateway's own JSON, in canonical form. But a file that somebody
+ * edited may hold anything, which becomes a text. */
+void audit_row_write_decision(struct buffer *out, struct str decision);

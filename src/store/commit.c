@@ -1,7 +1,6 @@
 /* Group commit: operations that wait together are committed together. */
 #include "commit.h"
 
-#include "sqlite/task_rows.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 
@@ -18,47 +17,36 @@ static bool any_writes(const struct operation *chain)
 
 static bool begin(struct store *store, const struct operation *chain)
 {
-    if (store->pending_is_stale && !pending_load(&store->pending, &store->database))
+    if (store->pending_is_stale && !pending_load(&store->pending, store->backend, store->database))
         return false;
     store->pending_is_stale = false;
-    return database_simple(&store->database,
-                           any_writes(chain) ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN);
-}
-
-/* Whether only this operation failed, so that the transaction can go on without it. */
-static bool is_own_fault(sqlite3 *handle)
-{
-    int code = sqlite3_errcode(handle) & 0xff;
-    return !sqlite3_get_autocommit(handle) &&
-           (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE ||
-            code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT);
+    return store->backend->begin(store->database, any_writes(chain));
 }
 
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,
                  size_t events_before)
 {
     struct error error;
-    database_error(&store->database, operation->kind->name, &error);
+    store->backend->describe(store->database, operation->kind->name, &error);
     log_error("A store operation failed", LOG_TEXT("error", error.message));
     operation_clear_reply(operation);
     operation->reply.status = STORE_FAILED;
     batch_drop_events(batch, events_before);
-    return database_simple(&store->database, STATEMENT_ROLLBACK_TO) &&
-           database_simple(&store->database, STATEMENT_RELEASE) &&
-           pending_load(&store->pending, &store->database);
+    return store->backend->return_to_mark(store->database) &&
+           pending_load(&store->pending, store->backend, store->database);
 }
 
-/* A failing operation must not undo the others, so each has a savepoint. */
+/* A failing operation must not undo the others, so each has a mark. */
 static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
 {
     size_t events_before = batch->event_count;
-    if (!database_simple(&store->database, STATEMENT_SAVEPOINT))
+    if (!store->backend->mark(store->database))
         return false;
     batch->now_ms = clock_now_ms();
     if (operation->kind->run(batch, operation)) {
-        if (!database_simple(&store->database, STATEMENT_RELEASE))
+        if (!store->backend->forget_mark(store->database))
             return false;
-    } else if (!is_own_fault(store->database.handle) ||
+    } else if (!store->backend->can_go_on(store->database) ||
                !undo(store, operation, batch, events_before)) {
         return false;
     }
@@ -68,8 +56,7 @@ static bool run_operation(struct store *store, struct operation *operation, stru
 
 static void fail_all(struct store *store, struct operation *chain, struct batch *batch)
 {
-    if (!sqlite3_get_autocommit(store->database.handle))
-        database_simple(&store->database, STATEMENT_ROLLBACK);
+    store->backend->rollback(store->database);
     store->pending_is_stale = true;
     batch_drop_events(batch, 0);
     for (; chain; chain = chain->next) {
@@ -83,9 +70,9 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
 static bool is_enough(struct batch *batch, const struct store_reply *reply)
 {
     if (reply->task)
-        batch->reply_bytes += task_rows_bytes(reply->task);
+        batch->reply_bytes += operation_task_bytes(reply->task);
     for (size_t i = 0; i < reply->task_count; i++)
-        batch->reply_bytes += task_rows_bytes(reply->tasks[i]);
+        batch->reply_bytes += operation_task_bytes(reply->tasks[i]);
     return batch->reply_bytes > MOST_REPLY_BYTES;
 }
 
@@ -101,12 +88,12 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
             operation->next = NULL;
         }
     }
-    bool is_in_place = database_is_in_place(&store->database, error);
-    if (done && is_in_place && database_simple(&store->database, STATEMENT_COMMIT))
+    bool is_in_place = store->backend->is_in_place(store->database, error);
+    if (done && is_in_place && store->backend->commit(store->database, error))
         return true;
     /* Before the rollback, which has a result of its own. */
-    if (is_in_place)
-        database_error(&store->database, "the database failed", error);
+    if (!done && is_in_place)
+        store->backend->describe(store->database, "the database failed", error);
     fail_all(store, chain, batch);
     return false;
 }

@@ -1,7 +1,9 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 
@@ -97,6 +99,13 @@ void operation_destroy(struct operation *operation)
     free(operation);
 }
 
+size_t operation_task_bytes(const struct task *task)
+{
+    return task->request_length + task->outcome_length + strlen(task->arguments) +
+           strlen(task->meta) + strlen(task->other_params) + strlen(task->tool) +
+           strlen(task->progress_token) + strlen(task->mirrored_headers);
+}
+
 void operation_set_change(struct operation *operation, const struct task_change *change)
 {
     struct task_change *copy = &operation->change;
@@ -177,4 +186,13 @@ void vote_destroy(struct store_vote *vote)
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
     free(vote);
+}
+
+void id_list_add(struct id_list *list, struct str id)
+{
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 16;
+        list->ids = memory_grow_array(list->ids, list->capacity, sizeof *list->ids);
+    }
+    snprintf(list->ids[list->count++], TASK_ID_BYTES, "%.*s", STR_ARGS(id));
 }

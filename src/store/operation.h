@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "backend.h"
 #include "pending.h"
-#include "sqlite/database.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 
@@ -17,6 +17,7 @@ struct task_event {
 
 /* The state of one batch: the database, and the effects that hold once it is committed. */
 struct batch {
+    const struct store_backend *backend;
     struct database *database;
     struct pending *pending;
     const struct store_redaction *redaction;
@@ -78,14 +79,16 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_task_note, operation_task_list, operation_task_cancel_session, operation_session_put,
     operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,
     operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
-    operation_audit_page, operation_audit_note, operation_audit_seal, operation_outbox_configure,
-    operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
-    operation_outbox_give_up, operation_sweep, operation_probe, operation_recover;
+    operation_audit_page, operation_audit_note, operation_outbox_configure, operation_outbox_due,
+    operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
+    operation_sweep, operation_probe, operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);
 /* Empties the reply, for an answer that takes its place. */
 void operation_clear_reply(struct operation *operation);
+/* The bytes of the task that a client wrote. They may be as many as a body has. */
+size_t operation_task_bytes(const struct task *task);
 void operation_set_change(struct operation *operation, const struct task_change *change);
 
 /* Takes a reference of its own. */

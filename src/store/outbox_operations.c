@@ -1,150 +1,57 @@
 /* The outbox as the notifier sees it: its targets, the due deliveries, and the outcome of an
  * attempt. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "audit.h"
-#include "outbox.h"
 #include "taskgate/core/memory.h"
-
-/* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 19
-
-/* ---- whom to tell ---- */
-
-static bool insert_target(struct batch *batch, const struct store_outbox_target *target)
-{
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_TARGET_INSERT);
-    database_bind_text(row, 1, target->key);
-    sqlite3_bind_int64(row, 2, target->events);
-    sqlite3_bind_int(row, 3, target->with_arguments);
-    return database_run(row);
-}
 
 static bool run_configure(struct batch *batch, struct operation *operation)
 {
-    bool done = database_simple(batch->database, STATEMENT_OUTBOX_TARGET_CLEAR);
-    for (size_t i = 0; done && i < operation->target_count; i++)
-        done = insert_target(batch, &operation->targets[i]);
-    done = done && database_simple(batch->database, STATEMENT_OUTBOX_DROP_OTHERS);
-    operation->reply.dropped = sqlite3_changes64(batch->database->handle);
-    return done && database_simple(batch->database, STATEMENT_OUTBOX_THREAD_PURGE);
-}
-
-/* ---- what is due ---- */
-
-static void take(char **field, sqlite3_stmt *row, int column)
-{
-    task_set_text(field, database_column_bytes(row, column));
-}
-
-static struct store_delivery read_delivery(sqlite3_stmt *row)
-{
-    struct store_delivery delivery = {
-        .sequence = sqlite3_column_int64(row, 0),
-        .event = (unsigned)sqlite3_column_int(row, 2),
-        .attempts = sqlite3_column_int64(row, 3),
-        .at_ms = sqlite3_column_int64(row, 4),
-        .task = task_create((enum task_state)sqlite3_column_int(row, 6)),
-    };
-    struct task *task = delivery.task;
-    snprintf(delivery.id, sizeof delivery.id, "%.*s", STR_ARGS(database_column_bytes(row, 1)));
-    snprintf(task->id, sizeof task->id, "%.*s", STR_ARGS(database_column_bytes(row, 5)));
-    take(&task->source, row, 7);
-    take(&task->tool, row, 8);
-    take(&task->workflow, row, 9);
-    take(&task->principal, row, 10);
-    snprintf(task->arguments_digest, sizeof task->arguments_digest, "%.*s",
-             STR_ARGS(database_column_bytes(row, 11)));
-    take(&task->decided_by, row, 12);
-    take(&task->reason, row, 13);
-    take(&task->status_message, row, 14);
-    take(&task->arguments, row, 15);
-    task->created_ms = sqlite3_column_int64(row, 16);
-    task->decide_by_ms = sqlite3_column_int64(row, 17);
-    task->decided_ms = sqlite3_column_int64(row, 18);
-    return delivery;
-}
-
-static bool find_next(struct batch *batch, struct operation *operation)
-{
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_NEXT);
-    database_bind_text(row, 1, operation->id);
-    sqlite3_bind_int64(row, 2, batch->now_ms);
-    bool read = sqlite3_step(row) == SQLITE_ROW;
-    operation->reply.next_due_ms = INT64_MAX;
-    if (read && sqlite3_column_type(row, 0) != SQLITE_NULL)
-        operation->reply.next_due_ms = sqlite3_column_int64(row, 0);
-    database_release(row);
-    return read;
+    return batch->backend->outbox->set_targets(batch->database, operation->targets,
+                                               operation->target_count, &operation->reply.dropped);
 }
 
 static bool run_due(struct batch *batch, struct operation *operation)
 {
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_DUE);
-    database_bind_text(row, 1, operation->id);
-    sqlite3_bind_int64(row, 2, batch->now_ms);
-    sqlite3_bind_int64(row, 3, (int64_t)operation->limit);
+    const struct outbox_rows *outbox = batch->backend->outbox;
+    struct store_reply *reply = &operation->reply;
     struct store_delivery *deliveries = memory_alloc_array(operation->limit, sizeof *deliveries);
-    operation->reply.deliveries = deliveries;
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        struct store_delivery *delivery = &deliveries[operation->reply.delivery_count++];
-        *delivery = read_delivery(row);
-        delivery->reference = database_take_text(row, REFERENCE_COLUMN);
-    }
-    database_release(row);
-    return code == SQLITE_DONE && find_next(batch, operation);
-}
-
-/* ---- how an attempt went ---- */
-
-static sqlite3_stmt *of_delivery(struct batch *batch, const struct operation *operation,
-                                 enum statement which)
-{
-    sqlite3_stmt *row = database_statement(batch->database, which);
-    sqlite3_bind_int64(row, 1, operation->sequence);
-    return row;
-}
-
-static bool keep_reference(struct batch *batch, const struct operation *operation)
-{
-    sqlite3_stmt *row = of_delivery(batch, operation, STATEMENT_OUTBOX_THREAD_PUT);
-    database_bind_text(row, 2, operation->reason);
-    return database_run(row);
+    reply->deliveries = deliveries;
+    return outbox->find_due(batch->database, operation->id, batch->now_ms, operation->limit,
+                            deliveries, &reply->delivery_count) &&
+           outbox->next_due(batch->database, operation->id, batch->now_ms, &reply->next_due_ms);
 }
 
 /* A delivery is gone already if its target is no longer configured. */
 static bool run_delivered(struct batch *batch, struct operation *operation)
 {
-    if (operation->reason && !keep_reference(batch, operation))
+    const struct outbox_rows *outbox = batch->backend->outbox;
+    if (operation->reason &&
+        !outbox->set_reference(batch->database, operation->sequence, operation->reason))
         return false;
-    return database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_THREAD_END)) &&
-           database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));
+    return outbox->remove(batch->database, operation->sequence);
 }
 
 static bool run_postpone(struct batch *batch, struct operation *operation)
 {
-    sqlite3_stmt *row = of_delivery(batch, operation, STATEMENT_OUTBOX_POSTPONE);
-    sqlite3_bind_int64(row, 2, operation->time_ms);
-    return database_run(row);
+    return batch->backend->outbox->postpone(batch->database, operation->sequence,
+                                            operation->time_ms);
 }
 
 static bool run_give_up(struct batch *batch, struct operation *operation)
 {
-    sqlite3_stmt *row = of_delivery(batch, operation, STATEMENT_OUTBOX_GET);
-    struct task *task = NULL;
-    int code = sqlite3_step(row);
-    if (code == SQLITE_ROW)
-        task = read_delivery(row).task;
-    database_release(row);
-    if (!task)
-        return code == SQLITE_DONE;
+    const struct outbox_rows *outbox = batch->backend->outbox;
+    struct store_delivery delivery = {.task = NULL};
+    enum row_result result = outbox->get(batch->database, operation->sequence, &delivery);
+    if (result != ROW_FOUND)
+        return result == ROW_ABSENT;
+    struct task *task = delivery.task;
     task->updated_ms = batch->now_ms; /* the entry's time */
     bool done = audit_append(batch, task, "notification_given_up", task_state_name(task->state),
                              AUDIT_GATEWAY, operation->reason) &&
-                database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));
+                outbox->remove(batch->database, operation->sequence);
     task_unref(task);
+    free(delivery.reference);
     return done;
 }
 

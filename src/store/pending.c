@@ -37,18 +37,23 @@ static void add(struct pending *pending, struct str owner, int64_t amount)
         free(map_remove(pending->owners, owner));
 }
 
-bool pending_load(struct pending *pending, struct database *database)
+struct counting {
+    struct pending *pending;
+};
+
+static void count(void *context, struct str owner, int64_t limited, int64_t pending)
+{
+    const struct counting *counting = context;
+    add(counting->pending, owner, limited);
+    counting->pending->pending_total += pending;
+}
+
+bool pending_load(struct pending *pending, const struct store_backend *backend,
+                  struct database *database)
 {
     pending_finish(pending);
     pending_init(pending);
-    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_LIMITED);
-    int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        add(pending, database_column_bytes(statement, 0), sqlite3_column_int64(statement, 1));
-        pending->pending_total += sqlite3_column_int64(statement, 2);
-    }
-    database_release(statement);
-    return code == SQLITE_DONE;
+    return backend->tasks->count_limited(database, count, &(struct counting){pending});
 }
 
 int64_t pending_of_owner(const struct pending *pending, const char *owner)

@@ -7,8 +7,7 @@
 
 #include <stdint.h>
 
-#include "sqlite/database.h"
-#include "taskgate/task/task.h"
+#include "backend.h"
 
 struct pending {
     struct map *owners;    /* owner -> count, without zeros */
@@ -19,7 +18,8 @@ struct pending {
 void pending_init(struct pending *pending);
 void pending_finish(struct pending *pending);
 /* Counts anew what the database holds: at the start, and after a rollback. */
-bool pending_load(struct pending *pending, struct database *database);
+bool pending_load(struct pending *pending, const struct store_backend *backend,
+                  struct database *database);
 int64_t pending_of_owner(const struct pending *pending, const char *owner);
 /* A task has come into being, or left `from`. */
 void pending_note_created(struct pending *pending, const struct task *task);

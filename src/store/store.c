@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sqlite/migrations.h"
 #include "store_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -22,7 +21,7 @@ static struct store *allocate(void)
     store->end = &store->first;
     pending_init(&store->pending);
     store->sweep_at_ms = 0; /* deadlines that passed while the process did not run */
-    store->checkpoint_at_ms = INT64_MAX;
+    store->upkeep_at_ms = INT64_MAX;
     return store;
 }
 
@@ -34,6 +33,7 @@ static void release(struct store *store)
         free(observer);
     }
     pending_finish(&store->pending);
+    free(store->place);
     signature_key_unref(store->audit.key);
     pthread_cond_destroy(&store->wake);
     pthread_mutex_destroy(&store->lock);
@@ -54,31 +54,33 @@ static bool start_thread(struct store *store, struct error *error)
     return true;
 }
 
-struct store *store_open(const char *path, const struct store_redaction *redaction,
-                         struct error *error)
+struct store *store_open(const struct store_backend *backend, const char *place,
+                         const struct store_redaction *redaction, struct error *error)
 {
     struct store *store = allocate();
+    store->backend = backend;
+    store->place = memory_copy_text(place);
     if (redaction)
         store->redaction = *redaction;
-    if (!database_open(&store->database, path, migrations_apply, error))
+    store->database = backend->open(place, error);
+    if (!store->database)
         goto failed;
-    if (!pending_load(&store->pending, &store->database)) {
-        database_error(&store->database, "cannot count what is pending", error);
+    if (!pending_load(&store->pending, backend, store->database)) {
+        backend->describe(store->database, "cannot count what is pending", error);
         goto opened;
     }
-    if (!store_run_alone(store, &operation_audit_seal, error) ||
-        !store_run_alone(store, &operation_recover, error))
+    if (!store_run_alone(store, &operation_recover, error))
         goto opened;
     atomic_store(&store->pending_count, store->pending.pending_total);
     if (!start_thread(store, error))
         goto opened;
-    log_info("Store opened", LOG_TEXT("path", path),
+    log_info("Store opened", LOG_TEXT("path", place),
              LOG_NUMBER("pending", store_pending_count(store)));
     return store;
 
 opened:
-    error_prefix(error, path);
-    database_close(&store->database);
+    error_prefix(error, place);
+    backend->close(store->database);
 failed:
     release(store);
     return NULL;
@@ -116,7 +118,7 @@ void store_close(struct store *store)
     if (!store)
         return;
     store_stop(store);
-    database_close(&store->database);
+    store->backend->close(store->database);
     release(store);
 }
 

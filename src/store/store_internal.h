@@ -29,12 +29,14 @@ struct store {
 
     /* The store thread's alone, once it runs. */
     pthread_t thread;
-    struct database database;
+    const struct store_backend *backend;
+    char *place; /* of the database, for messages */
+    struct database *database;
     struct pending pending;
     struct store_redaction redaction; /* without `write`: none */
     bool pending_is_stale;            /* a rollback was not followed by a successful count */
     int64_t sweep_at_ms;              /* monotonic, as below */
-    int64_t checkpoint_at_ms;
+    int64_t upkeep_at_ms;
     int64_t look_at_ms;
 };
 #define STORE_MAGIC 0x53544f01

@@ -21,79 +21,52 @@ static bool expire(struct batch *batch, const char *id)
 
 bool task_operations_expire(struct batch *batch, size_t limit)
 {
-    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_TASK_DUE);
-    sqlite3_bind_int64(statement, 1, batch->now_ms);
-    sqlite3_bind_int64(statement, 2, (int64_t)limit);
-    struct id_list list;
-    bool done = task_operations_ids(statement, &list);
+    struct id_list list = {.count = 0};
+    bool done = batch->backend->tasks->find_due(batch->database, batch->now_ms, limit, &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = expire(batch, list.ids[i]);
     free(list.ids);
     return done;
 }
 
-static bool purge_tasks(struct batch *batch, int *purged)
-{
-    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_TASK_PURGE);
-    sqlite3_bind_int64(statement, 1, batch->now_ms);
-    sqlite3_bind_int64(statement, 2, PURGE_LIMIT);
-    bool done = database_run(statement);
-    *purged = sqlite3_changes(batch->database->handle);
-    return done;
-}
-
-static bool run_with_time(struct batch *batch, enum statement which, int64_t time_ms)
-{
-    sqlite3_stmt *statement = database_statement(batch->database, which);
-    sqlite3_bind_int64(statement, 1, time_ms);
-    return database_run(statement);
-}
-
-static bool find_next_deadline(struct batch *batch, int64_t *deadline_ms)
-{
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_NEXT_DEADLINE);
-    sqlite3_bind_int64(row, 1, batch->now_ms);
-    bool read = sqlite3_step(row) == SQLITE_ROW;
-    *deadline_ms = INT64_MAX;
-    if (read && sqlite3_column_type(row, 0) != SQLITE_NULL)
-        *deadline_ms = sqlite3_column_int64(row, 0);
-    database_release(row);
-    return read;
-}
-
 /* A gauge, for an alarm: the number of waiting tasks says nothing of a busy queue. */
+struct measuring {
+    int64_t now_ms;
+};
+
+static void measure(void *context, struct str workflow, int64_t created_ms)
+{
+    const struct measuring *measuring = context;
+    int64_t waited_ms = measuring->now_ms - created_ms;
+    metrics_set(METRIC_TASKS_OLDEST_PENDING, (double)waited_ms / 1000, METRIC_LABELS(workflow));
+}
+
 static bool measure_oldest(struct batch *batch)
 {
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_OLDEST);
-    int code;
     metrics_reset(METRIC_TASKS_OLDEST_PENDING);
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        int64_t waited_ms = batch->now_ms - sqlite3_column_int64(row, 1);
-        metrics_set(METRIC_TASKS_OLDEST_PENDING, (double)waited_ms / 1000,
-                    METRIC_LABELS(database_column_bytes(row, 0)));
-    }
-    database_release(row);
-    return code == SQLITE_DONE;
+    return batch->backend->tasks->find_oldest(batch->database, measure,
+                                              &(struct measuring){batch->now_ms});
 }
 
 static bool run_sweep(struct batch *batch, struct operation *operation)
 {
     (void)operation;
+    const struct store_backend *backend = batch->backend;
     int64_t before_ms = batch->now_ms - SESSION_RETENTION_MS;
-    size_t events_before = batch->event_count;
-    int purged = 0;
+    size_t events_before = batch->event_count, purged = 0;
     int64_t used_bytes;
-    if (database_used_bytes(batch->database, &used_bytes))
+    if (backend->used_bytes(batch->database, &used_bytes))
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
-    bool done = task_operations_expire(batch, EXPIRE_LIMIT) && purge_tasks(batch, &purged) &&
-                run_with_time(batch, STATEMENT_SESSION_PURGE, before_ms) &&
-                run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms) &&
-                run_with_time(batch, STATEMENT_SIGN_IN_PURGE, batch->now_ms) &&
+    bool done = task_operations_expire(batch, EXPIRE_LIMIT) &&
+                backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged) &&
+                backend->sessions->purge(batch->database, before_ms) &&
+                backend->sessions->sign_in_purge(batch->database, batch->now_ms) &&
                 audit_purge(batch) && audit_anchor(batch) && measure_oldest(batch);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;
     else
-        done = done && find_next_deadline(batch, &batch->sweep_again_ms);
+        done = done && backend->tasks->next_deadline(batch->database, batch->now_ms,
+                                                     &batch->sweep_again_ms);
     int64_t audit_ms = audit_sweep_again_ms(batch);
     if (audit_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = audit_ms;
@@ -104,7 +77,7 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
 static bool run_probe(struct batch *batch, struct operation *operation)
 {
     (void)operation;
-    return run_with_time(batch, STATEMENT_PROBE, batch->now_ms);
+    return batch->backend->probe(batch->database, batch->now_ms);
 }
 
 /* Upstream may have done the work: the call is never run again (design invariant 4). */
@@ -112,7 +85,7 @@ static bool end_unknown(struct batch *batch, const char *id)
 {
     struct task *task = NULL;
     struct error error;
-    enum row_result result = task_rows_get(batch->database, str_from(id), &task);
+    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
     struct task_change change = {
         .to = TASK_FAILED,
         .failure = TASK_FAILURE_OUTCOME_UNKNOWN,
@@ -130,10 +103,8 @@ static bool end_unknown(struct batch *batch, const char *id)
 static bool run_recover(struct batch *batch, struct operation *operation)
 {
     (void)operation;
-    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_TASK_IN_STATE);
-    sqlite3_bind_int(statement, 1, TASK_EXECUTING);
-    struct id_list list;
-    bool done = task_operations_ids(statement, &list);
+    struct id_list list = {.count = 0};
+    bool done = batch->backend->tasks->find_executing(batch->database, &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = end_unknown(batch, list.ids[i]);
     if (done && list.count > 0)

@@ -1,8 +1,7 @@
-/* Lists of tasks, newest first, by conditions that vary. */
+/* Lists of tasks, newest first, a page at a time. */
 #include <stdlib.h>
 
 #include "task_operations.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 
 /* More than can ever be due at once under the default limits. */
@@ -11,153 +10,51 @@
 /* Rows that are looked at for one page, when not all of them are listed. */
 #define MOST_ROWS 5000
 
-/* The plus keeps SQLite from looking through everybody's tasks in a state, when an index on the
- * holder gives the few that matter. */
-static void append_states(struct buffer *sql, unsigned states, bool held)
+struct page {
+    const struct store_task_query *query;
+    struct store_reply *reply;
+    size_t bytes, looked_at;
+};
+
+/* Takes the task onto the page, if it is listed. false: the page is full. */
+static bool look(void *context, struct task *task, int64_t sequence)
 {
-    buffer_append_text(sql, held ? " AND +state IN (" : " AND state IN (");
-    const char *separator = "";
-    for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
-        if (!(states & (1u << state)))
-            continue;
-        buffer_append_format(sql, "%s%u", separator, state);
-        separator = ", ";
+    struct page *page = context;
+    const struct store_task_query *query = page->query;
+    struct store_reply *reply = page->reply;
+    size_t most_bytes = query->most_bytes > 0 ? query->most_bytes : MOST_BYTES;
+    if (reply->task_count == query->limit || page->bytes > most_bytes) {
+        reply->has_more = true;
+        task_unref(task);
+        return false;
     }
-    buffer_append_char(sql, ')');
-}
-
-/* The newest rows under one condition on who holds them: the index on that column gives them
- * in the order of rows, so that a page costs a page, however many tasks there are. NULL: any. */
-static void append_page(struct buffer *sql, const struct store_task_query *query,
-                        const char *holder)
-{
-    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s",
-                         holder ? holder : "1");
-    if (query->before_sequence > 0)
-        buffer_append_text(sql, " AND sequence < :before");
-    if (query->source.length > 0)
-        buffer_append_text(sql, " AND source = :source");
-    if (query->tool.length > 0)
-        buffer_append_text(sql, " AND tool = :tool");
-    if (query->workflow.length > 0)
-        buffer_append_text(sql, " AND workflow = :workflow");
-    if (query->principal.length > 0)
-        buffer_append_text(sql, " AND principal = :principal");
-    if (query->without_promoted)
-        buffer_append_text(sql, " AND NOT promoted");
-    if (query->states != 0)
-        append_states(sql, query->states, holder != NULL);
-    buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
-}
-
-static void append_bounded(struct buffer *sql, const char *column, size_t most_bytes)
-{
-    if (most_bytes == 0)
-        buffer_append_text(sql, ", ''");
-    else
-        buffer_append_format(sql,
-                             ", iif(length(CAST(task_request.%s AS BLOB)) <= :bytes,"
-                             " task_request.%s, '')",
-                             column, column);
-}
-
-/* No request, no outcome, and no arguments (nor what stands beside them) but those that are asked
- * for: a page of them could fill the memory. */
-static void append_query(struct buffer *sql, const struct store_task_query *query)
-{
-    const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
-    static const char *const columns[] = {"arguments", "meta", "other_params"};
-    buffer_append_text(sql, "SELECT " TASK_COLUMNS);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        append_bounded(sql, columns[i], query->most_argument_bytes);
-    buffer_append_text(sql, " FROM task");
-    buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
-                            " WHERE task.sequence IN (");
-    if (by_owner || !by_session)
-        append_page(sql, query, by_owner ? "owner = :owner" : NULL);
-    if (by_owner && by_session)
-        buffer_append_text(sql, " UNION ");
-    if (by_session)
-        append_page(sql, query, "session = :session AND session <> ''");
-    buffer_append_text(sql, ") ORDER BY task.sequence DESC LIMIT :limit");
-}
-
-static void bind_named_text(sqlite3_stmt *statement, const char *name, struct str value)
-{
-    int index = sqlite3_bind_parameter_index(statement, name);
-    if (index > 0)
-        database_bind_str(statement, index, value);
-}
-
-static void bind_named_number(sqlite3_stmt *statement, const char *name, int64_t value)
-{
-    int index = sqlite3_bind_parameter_index(statement, name);
-    if (index > 0)
-        sqlite3_bind_int64(statement, index, value);
-}
-
-static sqlite3_stmt *prepare(struct batch *batch, const struct store_task_query *query)
-{
-    struct buffer sql;
-    sqlite3_stmt *statement = NULL;
-    buffer_init(&sql);
-    append_query(&sql, query);
-    sqlite3_prepare_v2(batch->database->handle, sql.bytes, (int)sql.length, &statement, NULL);
-    buffer_finish(&sql);
-    bind_named_text(statement, ":owner", query->owner);
-    bind_named_text(statement, ":session", query->session);
-    bind_named_text(statement, ":source", query->source);
-    bind_named_text(statement, ":tool", query->tool);
-    bind_named_text(statement, ":workflow", query->workflow);
-    bind_named_text(statement, ":principal", query->principal);
-    bind_named_number(statement, ":before", query->before_sequence);
-    bind_named_number(statement, ":bytes", (int64_t)(query->most_argument_bytes & INT64_MAX));
-    /* One more: has_more. */
-    bind_named_number(statement, ":limit", query->accepts ? MOST_ROWS : (int64_t)query->limit + 1);
-    return statement;
-}
-
-/* Takes the task of a row onto the page, if it is listed. Returns its size. */
-static size_t look(const struct store_task_query *query, struct store_reply *reply,
-                   sqlite3_stmt *row)
-{
-    struct task *task = task_rows_read(row);
-    size_t bytes = task_rows_bytes(task);
-    reply->last_sequence = sqlite3_column_int64(row, 0);
+    page->bytes += operation_task_bytes(task);
+    page->looked_at++;
+    reply->last_sequence = sequence;
     if (query->accepts && !query->accepts(query->context, task)) {
         task_unref(task);
-        return bytes;
+        return true;
     }
-    reply->sequences[reply->task_count] = reply->last_sequence;
+    reply->sequences[reply->task_count] = sequence;
     reply->tasks[reply->task_count++] = task;
-    return bytes;
+    return true;
 }
 
 static bool run_list(struct batch *batch, struct operation *operation)
 {
     const struct store_task_query *query = &operation->query;
     struct store_reply *reply = &operation->reply;
+    struct page page = {.query = query, .reply = reply};
     if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST))
         return false;
-    sqlite3_stmt *row = prepare(batch, query);
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
-    size_t bytes = 0, most_bytes = query->most_bytes > 0 ? query->most_bytes : MOST_BYTES;
-    size_t looked_at = 0;
-    int code = SQLITE_DONE;
-    while (row && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        if (reply->task_count == query->limit || bytes > most_bytes) {
-            reply->has_more = true;
-            code = SQLITE_DONE;
-            break;
-        }
-        bytes += look(query, reply, row);
-        looked_at++;
-    }
-    reply->has_more = reply->has_more || (query->accepts && looked_at == MOST_ROWS);
-    bool prepared = row != NULL;
-    sqlite3_finalize(row);
-    return prepared && code == SQLITE_DONE;
+    /* One more: has_more. */
+    size_t limit = query->accepts ? MOST_ROWS : query->limit + 1;
+    if (!batch->backend->tasks->list(batch->database, query, limit, look, &page))
+        return false;
+    reply->has_more = reply->has_more || (query->accepts && page.looked_at == MOST_ROWS);
+    return true;
 }
 
 const struct operation_kind operation_task_list = {"list", false, run_list};

@@ -1,7 +1,6 @@
 /* Creating, reading and changing single tasks. */
 #include "task_operations.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "outbox.h"
@@ -31,7 +30,7 @@ static bool end_request(struct batch *batch, struct task *task)
     bool is_redacted = false;
     for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++)
         is_redacted |= redact(batch->redaction, values[i], task->workflow);
-    return task_rows_end_request(batch->database, task, is_redacted);
+    return batch->backend->tasks->end_request(batch->database, task, is_redacted);
 }
 
 enum row_result task_operations_move(struct batch *batch, struct task *task,
@@ -41,8 +40,8 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
     enum task_state from = task->state;
     if (!task_transition(task, change, batch->now_ms, error))
         return ROW_ABSENT;
-    enum row_result moved =
-        task_rows_move(batch->database, task, from, change->outcome != TASK_OUTCOME_NONE);
+    enum row_result moved = batch->backend->tasks->move(batch->database, task, from,
+                                                        change->outcome != TASK_OUTCOME_NONE);
     if (moved == ROW_FOUND && task_state_is_terminal(task->state))
         moved = end_request(batch, task) ? ROW_FOUND : ROW_FAILED;
     if (moved != ROW_FOUND)
@@ -61,7 +60,7 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
 
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
 {
-    enum row_result result = task_rows_get(batch->database, id, task);
+    enum row_result result = batch->backend->tasks->get(batch->database, id, task);
     struct task_change change;
     if (result != ROW_FOUND || !task_due(*task, batch->now_ms, &change))
         return result;
@@ -69,23 +68,6 @@ enum row_result task_operations_load(struct batch *batch, struct str id, struct 
     return task_operations_move(batch, *task, &change, AUDIT_GATEWAY, &error) == ROW_FOUND
                ? ROW_FOUND
                : ROW_FAILED;
-}
-
-bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list)
-{
-    size_t capacity = 0;
-    *list = (struct id_list){NULL, 0};
-    int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (list->count == capacity) {
-            capacity = capacity ? 2 * capacity : 16;
-            list->ids = memory_grow_array(list->ids, capacity, sizeof *list->ids);
-        }
-        snprintf(list->ids[list->count++], TASK_ID_BYTES, "%.*s",
-                 STR_ARGS(database_column_bytes(statement, 0)));
-    }
-    database_release(statement);
-    return code == SQLITE_DONE;
 }
 
 /* ---- create ---- */
@@ -102,8 +84,8 @@ static bool check_limits(struct batch *batch, const struct operation *operation,
 {
     const struct store_limits *limits = &operation->limits;
     const struct task *task = operation->task;
-    int64_t used = 0, more = (int64_t)task_rows_bytes(task);
-    if (!database_used_bytes(batch->database, &used))
+    int64_t used = 0, more = (int64_t)operation_task_bytes(task);
+    if (!batch->backend->used_bytes(batch->database, &used))
         return false;
     *status = STORE_OK;
     if (pending_of_owner(batch->pending, task->owner) >= limits->pending_per_principal)
@@ -128,7 +110,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (operation->reply.status != STORE_OK)
         return true;
-    if (!task_rows_insert(batch->database, task) ||
+    if (!batch->backend->tasks->insert(batch->database, task) ||
         !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
         !outbox_note_created(batch, task))
         return false;
@@ -186,7 +168,8 @@ static bool run_change(struct batch *batch, struct operation *operation)
 /* ---- one text of a task that is in `state` ---- */
 
 static bool set_text(struct batch *batch, struct operation *operation, enum task_state state,
-                     char **(*field)(struct task *task), const char *text, enum statement statement)
+                     char **(*field)(struct task *task), const char *text,
+                     bool (*write)(struct database *database, const struct task *task))
 {
     bool done;
     if (!load(batch, operation, &done))
@@ -197,10 +180,7 @@ static bool set_text(struct batch *batch, struct operation *operation, enum task
         return true;
     }
     task_set_text(field(task), str_from(text));
-    sqlite3_stmt *row = database_statement(batch->database, statement);
-    database_bind_text(row, 1, task->id);
-    database_bind_text(row, 2, text);
-    return database_run(row);
+    return write(batch->database, task);
 }
 
 static char **upstream_task_of(struct task *task)
@@ -211,7 +191,7 @@ static char **upstream_task_of(struct task *task)
 static bool run_set_upstream(struct batch *batch, struct operation *operation)
 {
     return set_text(batch, operation, TASK_EXECUTING, upstream_task_of, operation->upstream_task,
-                    STATEMENT_TASK_SET_UPSTREAM);
+                    batch->backend->tasks->set_upstream);
 }
 
 static char **status_message_of(struct task *task)
@@ -223,7 +203,7 @@ static char **status_message_of(struct task *task)
 static bool run_set_message(struct batch *batch, struct operation *operation)
 {
     if (!set_text(batch, operation, TASK_APPROVED, status_message_of, operation->reason,
-                  STATEMENT_TASK_SET_MESSAGE))
+                  batch->backend->tasks->set_message))
         return false;
     if (operation->reply.status == STORE_OK)
         batch_add_event(batch, operation->reply.task, false);
@@ -271,11 +251,9 @@ static bool cancel(struct batch *batch, const char *id, struct audit_actor actor
 
 static bool run_cancel_session(struct batch *batch, struct operation *operation)
 {
-    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_TASK_OF_SESSION);
-    database_bind_text(statement, 1, operation->owner);
-    database_bind_text(statement, 2, operation->source);
-    struct id_list list;
-    bool done = task_operations_ids(statement, &list);
+    struct id_list list = {.count = 0};
+    bool done = batch->backend->tasks->find_of_session(batch->database, operation->owner,
+                                                       operation->source, &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner});
     free(list.ids);

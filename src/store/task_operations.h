@@ -3,7 +3,6 @@
 
 #include "audit.h"
 #include "operation.h"
-#include "sqlite/task_rows.h"
 
 /* Reads a task and applies a deadline that has passed. */
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task);
@@ -14,9 +13,3 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
                                      struct error *error);
 /* Expires what is due, at most `limit` tasks. */
 bool task_operations_expire(struct batch *batch, size_t limit);
-/* The ids that a bound statement gives in its first column, at most `limit`. */
-struct id_list {
-    char (*ids)[TASK_ID_BYTES];
-    size_t count;
-};
-bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list);

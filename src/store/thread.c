@@ -1,4 +1,4 @@
-/* The store's thread: takes what is queued, commits it, tells it; sweeps; checkpoints. */
+/* The store's thread: takes what is queued, commits it, tells it; sweeps; keeps it up. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,12 +13,9 @@
 #define SWEEP_INTERVAL_MS 10000
 #define RETRY_INTERVAL_MS 1000 /* of a database that has failed */
 #define LOOK_INTERVAL_MS 1000  /* at the files, when nothing is committed meanwhile */
-/* A checkpoint waits for an idle moment: a short one when there is much to move. From the last
- * size on it waits no more, or the log would grow without end under steady load. */
-#define CHECKPOINT_MANY_PAGES 256
-#define CHECKPOINT_SOON_MS 100
-#define CHECKPOINT_LATER_MS 5000
-#define CHECKPOINT_BUSY_PAGES 8192
+/* How long the backend's upkeep waits for an idle moment. */
+#define UPKEEP_SOON_MS 100
+#define UPKEEP_LATER_MS 5000
 
 /* ---- answers and notices ---- */
 
@@ -86,10 +83,10 @@ static void note_health(struct store *store, bool done, bool wrote, const struct
     if (!done) {
         if (healthy)
             log_error("The store has failed; nothing that needs it is allowed until it works",
-                      LOG_TEXT("path", store->database.path), LOG_TEXT("error", error->message));
+                      LOG_TEXT("path", store->place), LOG_TEXT("error", error->message));
         atomic_store(&store->healthy, false);
     } else if (!healthy && wrote) {
-        log_info("The store works again", LOG_TEXT("path", store->database.path));
+        log_info("The store works again", LOG_TEXT("path", store->place));
         atomic_store(&store->healthy, true);
     }
 }
@@ -115,11 +112,10 @@ static void plan(struct store *store, const struct batch *batch)
     }
     if (sweep_ms != INT64_MAX)
         sweep_no_later_than(store, monotonic_of(sweep_ms));
-    if (store->database.wal_pages > 0) {
-        bool many = store->database.wal_pages >= CHECKPOINT_MANY_PAGES;
-        store->checkpoint_at_ms =
-            clock_monotonic_ms() + (many ? CHECKPOINT_SOON_MS : CHECKPOINT_LATER_MS);
-    }
+    enum backend_upkeep wanted = store->backend->wants_upkeep(store->database);
+    if (wanted != BACKEND_UPKEEP_NONE)
+        store->upkeep_at_ms = clock_monotonic_ms() +
+                              (wanted == BACKEND_UPKEEP_LATER ? UPKEEP_LATER_MS : UPKEEP_SOON_MS);
 }
 
 /* With a reference of the key. */
@@ -138,14 +134,15 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
                       struct error *error)
 {
     struct store_audit_settings settings = audit_settings(store);
-    struct batch batch = {.database = &store->database,
+    struct batch batch = {.backend = store->backend,
+                          .database = store->database,
                           .pending = &store->pending,
                           .redaction = &store->redaction,
                           .audit = &settings,
                           .sweep_again_ms = INT64_MAX};
-    sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
+    int64_t written_before = store->backend->written(store->database);
     bool done = commit_batch(store, chain, &batch, rest, error);
-    bool wrote = sqlite3_total_changes64(store->database.handle) != changes_before;
+    bool wrote = store->backend->written(store->database) != written_before;
     note_health(store, done, wrote, error);
     if (done) {
         atomic_store(&store->pending_count, store->pending.pending_total);
@@ -189,12 +186,12 @@ static void sweep(struct store *store)
         store->sweep_at_ms = 0; /* to catch up with the deadlines meanwhile */
 }
 
-static void checkpoint(struct store *store)
+static void keep_up(struct store *store)
 {
-    database_checkpoint(&store->database);
+    store->backend->upkeep(store->database);
     /* A reader may hinder it for a while. */
-    store->checkpoint_at_ms =
-        store->database.wal_pages > 0 ? clock_monotonic_ms() + CHECKPOINT_LATER_MS : INT64_MAX;
+    bool is_done = store->backend->wants_upkeep(store->database) == BACKEND_UPKEEP_NONE;
+    store->upkeep_at_ms = is_done ? INT64_MAX : clock_monotonic_ms() + UPKEEP_LATER_MS;
 }
 
 /* An idle store learns here that its files have gone. A batch tells everybody. */
@@ -202,7 +199,7 @@ static void look_at_files(struct store *store)
 {
     struct error error;
     store->look_at_ms = clock_monotonic_ms() + LOOK_INTERVAL_MS;
-    if (atomic_load(&store->healthy) && !database_is_in_place(&store->database, &error))
+    if (atomic_load(&store->healthy) && !store->backend->is_in_place(store->database, &error))
         store->sweep_at_ms = 0;
 }
 
@@ -211,7 +208,7 @@ static int64_t next_wake_ms(const struct store *store)
     int64_t at_ms = store->look_at_ms;
     if (store->sweep_at_ms < at_ms)
         at_ms = store->sweep_at_ms;
-    return store->checkpoint_at_ms < at_ms ? store->checkpoint_at_ms : at_ms;
+    return store->upkeep_at_ms < at_ms ? store->upkeep_at_ms : at_ms;
 }
 
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */
@@ -251,8 +248,8 @@ void *store_thread(void *context)
             sweep(store);
         if (chain)
             run_chain(store, chain, &error);
-        bool must = store->database.wal_pages >= CHECKPOINT_BUSY_PAGES;
-        if (must || (idle && now_ms >= store->checkpoint_at_ms))
-            checkpoint(store);
+        bool must = store->backend->wants_upkeep(store->database) == BACKEND_UPKEEP_NOW;
+        if (must || (idle && now_ms >= store->upkeep_at_ms))
+            keep_up(store);
     }
 }

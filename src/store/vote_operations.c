@@ -29,11 +29,7 @@ static bool keep_votes(struct batch *batch, struct task *task, const struct ball
     ballot_votes_write(&text, &ballot->votes);
     task_set_text(&task->votes, buffer_str(&text));
     buffer_finish(&text);
-    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_VOTES);
-    database_bind_text(row, 1, task->id);
-    database_bind_text(row, 2, task->votes);
-    sqlite3_bind_int64(row, 3, task->updated_ms);
-    return database_run(row);
+    return batch->backend->tasks->set_votes(batch->database, task);
 }
 
 static bool decide(struct batch *batch, struct task *task, const struct store_vote *vote)

@@ -1,5 +1,5 @@
 /*
- * The store: tasks, sessions, the audit trail and the outbox, durable in SQLite.
+ * The store: tasks, sessions, the audit trail and the outbox, durable in a database.
  *
  * One thread owns the database. Every call here only queues; the answer comes as a message
  * on the caller's loop, after the commit that holds it (design invariant 2). Calls that wait
@@ -32,12 +32,15 @@ struct store_redaction {
     void *context;
 };
 
-/* Opens or creates the database (mode 0600), locks the file for this process, migrates, ends what a
- * crash left in `executing` as failed "outcome unknown". Blocks: call it before the loops
- * run. NULL on failure; `error` tells a database in use from one that cannot be opened.
- * `redaction` is copied and may already be used here; NULL keeps the values as they are. */
-struct store *store_open(const char *path, const struct store_redaction *redaction,
-                         struct error *error);
+/* A kind of database that the store can stand on (taskgate/store/sqlite.h). */
+struct store_backend;
+
+/* Opens or creates the database that `place` names for the backend, migrates, ends what a crash
+ * left in `executing` as failed "outcome unknown". Blocks: call it before the loops run. NULL on
+ * failure; `error` tells a database in use from one that cannot be opened. `redaction` is copied
+ * and may already be used here; NULL keeps the values as they are. */
+struct store *store_open(const struct store_backend *backend, const char *place,
+                         const struct store_redaction *redaction, struct error *error);
 /* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
  * before. NULL is allowed. */
 void store_close(struct store *store);

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -167,13 +166,6 @@ static bool put_outcome(struct database *database, const struct task *task, int6
     return database_run(row);
 }
 
-size_t task_rows_bytes(const struct task *task)
-{
-    return task->request_length + task->outcome_length + strlen(task->arguments) +
-           strlen(task->meta) + strlen(task->other_params) + strlen(task->tool) +
-           strlen(task->progress_token) + strlen(task->mirrored_headers);
-}
-
 bool task_rows_insert(struct database *database, const struct task *task)
 {
     if (!insert_task(database, task))
@@ -244,4 +236,34 @@ enum row_result task_rows_move(struct database *database, const struct task *tas
         (!find_sequence(database, task->id, &sequence) || !put_outcome(database, task, sequence)))
         return ROW_FAILED;
     return ROW_FOUND;
+}
+
+/* ---- one text of a task ---- */
+
+static bool set_text(struct database *database, enum statement which, const struct task *task,
+                     const char *text)
+{
+    sqlite3_stmt *row = database_statement(database, which);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, text);
+    return database_run(row);
+}
+
+bool task_rows_set_votes(struct database *database, const struct task *task)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_SET_VOTES);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->votes);
+    sqlite3_bind_int64(row, 3, task->updated_ms);
+    return database_run(row);
+}
+
+bool task_rows_set_upstream(struct database *database, const struct task *task)
+{
+    return set_text(database, STATEMENT_TASK_SET_UPSTREAM, task, task->upstream_task);
+}
+
+bool task_rows_set_message(struct database *database, const struct task *task)
+{
+    return set_text(database, STATEMENT_TASK_SET_MESSAGE, task, task->status_message);
 }

@@ -1,8 +1,7 @@
 /* Between rows and tasks. */
 #pragma once
 
-#include "database.h"
-#include "taskgate/task/task.h"
+#include "rows.h"
 
 /* The columns of a task, in the order that task_rows_read() takes them. */
 #define TASK_COLUMNS                                                                               \
@@ -17,19 +16,19 @@
     " task.policy_digest, task.owner_email, task.terms, task.votes"
 #define TASK_COLUMN_COUNT 43
 
-enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
-
-/* The whole task with request and outcome; the caller owns the reference. */
-enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
 /* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
  * a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
-/* Deletes the request of a task that has ended, and writes its arguments, meta and other params
- * anew. `is_redacted`: these are no longer what the client sent. */
-bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted);
-/* The bytes of the task that a client wrote. They may be as many as a body has. */
-size_t task_rows_bytes(const struct task *task);
+
+/* Members of struct task_rows. */
+enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
 bool task_rows_insert(struct database *database, const struct task *task);
-/* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */
 enum row_result task_rows_move(struct database *database, const struct task *task,
                                enum task_state from, bool with_outcome);
+bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted);
+bool task_rows_set_votes(struct database *database, const struct task *task);
+bool task_rows_set_upstream(struct database *database, const struct task *task);
+bool task_rows_set_message(struct database *database, const struct task *task);
+bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,
+                    bool (*visit)(void *context, struct task *task, int64_t sequence),
+                    void *context);

@@ -29,7 +29,7 @@ static void tear_down(void)
 static void expect_refused(const char *path, const char *said)
 {
     struct error error = {""};
-    ck_assert_ptr_null(store_open(path, NULL, &error));
+    ck_assert_ptr_null(store_open(&store_sqlite, path, NULL, &error));
     ck_assert_msg(strstr(error.message, said) != NULL, "\"%s\" lacks \"%s\"", error.message, said);
     ck_assert_msg(strstr(error.message, path) != NULL, "\"%s\" lacks the path", error.message);
 }
@@ -137,7 +137,8 @@ static pid_t fork_second_opener(int go, const char *said)
         return child;
     char byte;
     struct error error = {""};
-    bool refused = read(go, &byte, 1) == 1 && !store_open(scratch.path, NULL, &error) &&
+    bool refused = read(go, &byte, 1) == 1 &&
+                   !store_open(&store_sqlite, scratch.path, NULL, &error) &&
                    strstr(error.message, said);
     _exit(refused ? 0 : 1);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "taskgate/store/sqlite.h"
 #include "taskgate/store/store.h"
 
 /* One scratch folder per test, removed by scratch_finish(). */

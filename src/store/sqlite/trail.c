@@ -1,10 +1,9 @@
 /* Reading and checking the audit trail beside the store that writes it. */
 #include "taskgate/store/trail.h"
 
-#include "audit.h"
-#include "audit_row.h"
-#include "sqlite/columns.h"
-#include "sqlite/reader.h"
+#include "audit_rows.h"
+#include "columns.h"
+#include "reader.h"
 
 static const char rows_since[] =
     "SELECT " AUDIT_COLUMNS " FROM audit WHERE at_ms >= ?1 ORDER BY sequence";
@@ -26,7 +25,7 @@ static int visit(sqlite3_stmt *statement, store_trail_visitor visitor, void *con
     int code;
     buffer_init(&text);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        audit_row_read(&row, statement);
+        audit_rows_read(&row, statement);
         buffer_clear(&text);
         audit_row_write(&row, true, &text);
         if (!visitor(context, buffer_str(&text))) {
@@ -84,7 +83,7 @@ static bool begin(struct walk *walk)
     int code = read ? sqlite3_step(statement) : SQLITE_ERROR;
     if (code == SQLITE_ROW) {
         report->has_start = true;
-        audit_anchor_read(statement, &report->start);
+        audit_rows_read_anchor(statement, &report->start);
         report->end = report->start.place;
     }
     sqlite3_finalize(statement);
@@ -101,7 +100,7 @@ static int walk_rows(struct walk *walk, sqlite3_stmt *statement)
     buffer_init(&text);
     report->is_good = check_place(walk);
     while (report->is_good && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        audit_row_read(&row, statement);
+        audit_rows_read(&row, statement);
         buffer_clear(&text);
         audit_row_write(&row, false, &text);
         report->is_good = store_chain_next(&report->end, row.sequence, buffer_str(&text),

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sqlite/reader.h"
+#include "reader.h"
 #include "taskgate/store/trail.h"
 
 /* SQLite would create the file with the process's mask. */

@@ -1,0 +1,199 @@
+/*
+ * What the store needs of a database. The store says what an operation means: limits, deadlines,
+ * votes, the chain of the trail. A backend keeps rows and runs transactions. Everything here takes
+ * and gives values: no statement and no type of a database passes this door.
+ *
+ * A function that returns bool returns false when the database has failed; then the store undoes
+ * the operation. One thread at a time uses a connection: the opener's, then the store's.
+ * tests/unit/store/ tests what each function promises.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit_row.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+#include "taskgate/store/store.h"
+#include "taskgate/task/task.h"
+
+/* A connection. Each backend defines its own. */
+struct database;
+
+enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
+
+/* Ids of tasks; the caller frees `ids`. */
+struct id_list {
+    char (*ids)[TASK_ID_BYTES];
+    size_t count, capacity;
+};
+void id_list_add(struct id_list *list, struct str id);
+
+struct task_rows {
+    /* The whole task with request and outcome; the caller owns the reference. */
+    enum row_result (*get)(struct database *database, struct str id, struct task **task);
+    bool (*insert)(struct database *database, const struct task *task);
+    /* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */
+    enum row_result (*move)(struct database *database, const struct task *task,
+                            enum task_state from, bool with_outcome);
+    /* Deletes the request of a task that has ended, from the row and from `task`, and writes its
+     * arguments, meta and other params anew. `is_redacted`: these are no longer what the client
+     * sent. */
+    bool (*end_request)(struct database *database, struct task *task, bool is_redacted);
+    /* Writes its votes, and when it was changed. */
+    bool (*set_votes)(struct database *database, const struct task *task);
+    bool (*set_upstream)(struct database *database, const struct task *task);
+    bool (*set_message)(struct database *database, const struct task *task);
+    /* Those with a deadline that has passed, the oldest first. */
+    bool (*find_due)(struct database *database, int64_t now_ms, size_t limit, struct id_list *list);
+    /* The nearest deadline behind `now_ms`; INT64_MAX: there is none. */
+    bool (*next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
+    bool (*find_executing)(struct database *database, struct id_list *list);
+    /* The undecided and promoted ones of an owner at a source. */
+    bool (*find_of_session)(struct database *database, const char *owner, const char *source,
+                            struct id_list *list);
+    /* Removes at most `limit` tasks that may go. */
+    bool (*purge)(struct database *database, int64_t now_ms, size_t limit, size_t *purged);
+    /* How many tasks each owner has that limits count, and how many of them wait for a decision. */
+    bool (*count_limited)(struct database *database,
+                          void (*visit)(void *context, struct str owner, int64_t limited,
+                                        int64_t pending),
+                          void *context);
+    /* Since when the longest waiting task of each workflow waits. */
+    bool (*find_oldest)(struct database *database,
+                        void (*visit)(void *context, struct str workflow, int64_t created_ms),
+                        void *context);
+    /* At most `limit` tasks, newest first, without request and outcome. The visitor takes the
+     * reference over; false ends the list. */
+    bool (*list)(struct database *database, const struct store_task_query *query, size_t limit,
+                 bool (*visit)(void *context, struct task *task, int64_t sequence), void *context);
+};
+
+struct session_rows {
+    bool (*put)(struct database *database, const struct store_session *session);
+    /* The caller frees it with session_destroy(). */
+    enum row_result (*get)(struct database *database, const char *source, const char *id_digest,
+                           struct store_session **session);
+    /* With its pairs. */
+    bool (*remove)(struct database *database, const char *source, const char *id_digest);
+    bool (*pair_put)(struct database *database, const char *source, const char *session_digest,
+                     const char *token_digest, int64_t accepted_ms);
+    enum row_result (*pair_get)(struct database *database, const char *source,
+                                const char *session_digest, const char *token_digest);
+    /* Forgets sessions that neither they nor a token in them was seen since, and such pairs. */
+    bool (*purge)(struct database *database, int64_t before_ms);
+    /* Keeps the latest `most`. */
+    bool (*sign_in_put)(struct database *database, const struct store_sign_in *sign_in,
+                        size_t most);
+    /* One that ends behind `now_ms`. The caller frees it with sign_in_destroy(). */
+    enum row_result (*sign_in_get)(struct database *database, const char *digest, int64_t now_ms,
+                                   struct store_sign_in **sign_in);
+    bool (*sign_in_remove)(struct database *database, const char *digest);
+    bool (*sign_in_purge)(struct database *database, int64_t now_ms);
+};
+
+struct audit_rows {
+    /* Behind the newest row; behind the newest anchor where all rows are gone; else the start. What
+     * is appended in this transaction follows it: nobody else may append meanwhile. */
+    bool (*end)(struct database *database, struct store_chain *end);
+    bool (*insert)(struct database *database, const struct audit_row *row);
+    bool (*has)(struct database *database, const char *task_id, const char *event, bool *has);
+    /* Of one task, oldest first. The caller frees the entries with their texts. */
+    bool (*list)(struct database *database, const char *task_id, struct store_audit_entry **entries,
+                 size_t *count);
+    /* At most `limit` rows behind the row `after`, oldest first. The row is valid during the visit;
+     * false ends the reading. */
+    bool (*page)(struct database *database, int64_t after, size_t limit,
+                 bool (*visit)(void *context, const struct audit_row *row), void *context);
+    /* Removes the rows up to this one, what is kept of them, and the anchors before it. */
+    bool (*remove)(struct database *database, int64_t sequence);
+    /* Arguments that are kept beside a row until `until_ms`. */
+    bool (*keep)(struct database *database, int64_t sequence, struct str arguments,
+                 int64_t until_ms);
+    /* The caller frees them. */
+    enum row_result (*kept)(struct database *database, int64_t sequence, char **arguments);
+    bool (*forget)(struct database *database, int64_t now_ms);
+    /* The anchor that the chain goes on from, and the newest of all. */
+    enum row_result (*anchor_start)(struct database *database, struct store_anchor *anchor);
+    enum row_result (*anchor_last)(struct database *database, struct store_anchor *anchor);
+    bool (*anchor_put)(struct database *database, const struct store_anchor *anchor, bool is_start);
+};
+
+/* Whom a notice is for: the targets that want one of its events, or those that want none. */
+enum outbox_whom { OUTBOX_WANTING, OUTBOX_OTHERS };
+/* What they want. */
+enum outbox_wanted { OUTBOX_FAILED, OUTBOX_NOTHING, OUTBOX_NOTICE, OUTBOX_WITH_ARGUMENTS };
+
+struct outbox_rows {
+    /* From now on these; deliveries for others go. */
+    bool (*set_targets)(struct database *database, const struct store_outbox_target *targets,
+                        size_t count, int64_t *dropped);
+    enum outbox_wanted (*wanted)(struct database *database, enum outbox_whom whom, unsigned events);
+    /* A notice of the task as it is, and a delivery for each of them, with the first of the events
+     * that the target wants. */
+    bool (*insert)(struct database *database, enum outbox_whom whom, const struct task *task,
+                   unsigned events, const char *arguments, int64_t now_ms);
+    /* The deliveries that are due for a target, longest due first, without those that wait for an
+     * earlier one of their task. `deliveries` has room for `limit`; the caller frees what is in
+     * them. */
+    bool (*find_due)(struct database *database, const char *target, int64_t now_ms, size_t limit,
+                     struct store_delivery *deliveries, size_t *count);
+    /* INT64_MAX: none waits. */
+    bool (*next_due)(struct database *database, const char *target, int64_t now_ms,
+                     int64_t *due_ms);
+    /* The caller frees what is in it. */
+    enum row_result (*get)(struct database *database, int64_t sequence,
+                           struct store_delivery *delivery);
+    /* Keeps the reference for the later deliveries of its task to its target. */
+    bool (*set_reference)(struct database *database, int64_t sequence, const char *reference);
+    /* One more attempt has failed. */
+    bool (*postpone)(struct database *database, int64_t sequence, int64_t due_ms);
+    /* And the reference, where it tells the end of its task. */
+    bool (*remove)(struct database *database, int64_t sequence);
+};
+
+/* When a backend wants backend.upkeep to be called. */
+enum backend_upkeep {
+    BACKEND_UPKEEP_NONE,
+    BACKEND_UPKEEP_LATER, /* in an idle moment, seconds from now */
+    BACKEND_UPKEEP_SOON,  /* in the next idle moment */
+    BACKEND_UPKEEP_NOW,   /* before the next transaction */
+};
+
+struct store_backend {
+    const char *name; /* for the log */
+    /* Opens the database that `place` names, brings its schema up, and makes sure that no process
+     * uses it that must not. NULL with an error. */
+    struct database *(*open)(const char *place, struct error *error);
+    void (*close)(struct database *database); /* NULL is allowed */
+
+    bool (*begin)(struct database *database, bool writes);
+    /* false with an error: nothing was committed. */
+    bool (*commit)(struct database *database, struct error *error);
+    void (*rollback)(struct database *database); /* also where no transaction is open */
+    /* A point in the transaction, to come back to; then one of the two. */
+    bool (*mark)(struct database *database);
+    bool (*forget_mark)(struct database *database);
+    bool (*return_to_mark)(struct database *database);
+    /* Whether only what was done since the mark has failed, so that the transaction can go on. */
+    bool (*can_go_on)(const struct database *database);
+    /* "what: the database's own words". Returns false. */
+    bool (*describe)(const struct database *database, const char *what, struct error *error);
+    /* Whether it is still the database that was opened. If not, nobody may be told of anything that
+     * it commits. */
+    bool (*is_in_place)(const struct database *database, struct error *error);
+    /* A number that grows with each row that is written. */
+    int64_t (*written)(const struct database *database);
+    /* A write for its own sake. */
+    bool (*probe)(struct database *database, int64_t now_ms);
+    /* What limits.store_bytes counts, with what this transaction has written. */
+    bool (*used_bytes)(struct database *database, int64_t *bytes);
+    enum backend_upkeep (*wants_upkeep)(const struct database *database);
+    void (*upkeep)(struct database *database);
+
+    const struct task_rows *tasks;
+    const struct session_rows *sessions;
+    const struct audit_rows *audit;
+    const struct outbox_rows *outbox;
+};

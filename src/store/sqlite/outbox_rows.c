@@ -1,0 +1,193 @@
+/* The rows of the outbox: targets, notices, and a delivery of a notice for each target. */
+#include <stdio.h>
+
+#include "rows.h"
+#include "taskgate/core/memory.h"
+
+/* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
+#define REFERENCE_COLUMN 19
+
+/* ---- whom to tell ---- */
+
+static bool insert_target(struct database *database, const struct store_outbox_target *target)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_TARGET_INSERT);
+    database_bind_text(row, 1, target->key);
+    sqlite3_bind_int64(row, 2, target->events);
+    sqlite3_bind_int(row, 3, target->with_arguments);
+    return database_run(row);
+}
+
+static bool set_targets(struct database *database, const struct store_outbox_target *targets,
+                        size_t count, int64_t *dropped)
+{
+    bool done = database_simple(database, STATEMENT_OUTBOX_TARGET_CLEAR);
+    for (size_t i = 0; done && i < count; i++)
+        done = insert_target(database, &targets[i]);
+    done = done && database_simple(database, STATEMENT_OUTBOX_DROP_OTHERS);
+    *dropped = sqlite3_changes64(database->handle);
+    return done && database_simple(database, STATEMENT_OUTBOX_THREAD_PURGE);
+}
+
+/* ---- notices ---- */
+
+static const struct {
+    enum statement find, insert;
+} addressees[] = {
+    [OUTBOX_WANTING] = {STATEMENT_OUTBOX_WANTED, STATEMENT_OUTBOX_DELIVERY_INSERT},
+    [OUTBOX_OTHERS] = {STATEMENT_OUTBOX_OTHERS, STATEMENT_OUTBOX_DELIVERY_OTHERS},
+};
+
+static enum outbox_wanted wanted(struct database *database, enum outbox_whom whom, unsigned events)
+{
+    enum outbox_wanted wanted = OUTBOX_FAILED;
+    sqlite3_stmt *row = database_statement(database, addressees[whom].find);
+    sqlite3_bind_int64(row, 1, events);
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        wanted = sqlite3_column_int(row, 0) ? OUTBOX_WITH_ARGUMENTS : OUTBOX_NOTICE;
+        if (sqlite3_column_type(row, 0) == SQLITE_NULL)
+            wanted = OUTBOX_NOTHING;
+    }
+    database_release(row);
+    return wanted;
+}
+
+static bool insert_notice(struct database *database, const struct task *task, const char *arguments,
+                          int64_t now_ms)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_NOTICE_INSERT);
+    const char *const texts[] = {task->id,         task->source,    task->tool,
+                                 task->workflow,   task->principal, task->arguments_digest,
+                                 task->decided_by, task->reason,    task->status_message,
+                                 arguments};
+    const int64_t numbers[] = {now_ms, task->state, task->created_ms, task->decide_by_ms,
+                               task->decided_ms};
+    int index = 1;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        database_bind_text(row, index++, texts[i]);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sqlite3_bind_int64(row, index++, numbers[i]);
+    return database_run(row);
+}
+
+static bool insert(struct database *database, enum outbox_whom whom, const struct task *task,
+                   unsigned events, const char *arguments, int64_t now_ms)
+{
+    if (!insert_notice(database, task, arguments, now_ms))
+        return false;
+    int64_t notice = sqlite3_last_insert_rowid(database->handle);
+    sqlite3_stmt *row = database_statement(database, addressees[whom].insert);
+    sqlite3_bind_int64(row, 1, events);
+    sqlite3_bind_int64(row, 2, notice);
+    database_bind_text(row, 3, task->id);
+    sqlite3_bind_int64(row, 4, now_ms);
+    return database_run(row);
+}
+
+/* ---- what is due ---- */
+
+static void take(char **field, sqlite3_stmt *row, int column)
+{
+    task_set_text(field, database_column_bytes(row, column));
+}
+
+static struct store_delivery read_delivery(sqlite3_stmt *row)
+{
+    struct store_delivery delivery = {
+        .sequence = sqlite3_column_int64(row, 0),
+        .event = (unsigned)sqlite3_column_int(row, 2),
+        .attempts = sqlite3_column_int64(row, 3),
+        .at_ms = sqlite3_column_int64(row, 4),
+        .task = task_create((enum task_state)sqlite3_column_int(row, 6)),
+    };
+    struct task *task = delivery.task;
+    snprintf(delivery.id, sizeof delivery.id, "%.*s", STR_ARGS(database_column_bytes(row, 1)));
+    snprintf(task->id, sizeof task->id, "%.*s", STR_ARGS(database_column_bytes(row, 5)));
+    take(&task->source, row, 7);
+    take(&task->tool, row, 8);
+    take(&task->workflow, row, 9);
+    take(&task->principal, row, 10);
+    snprintf(task->arguments_digest, sizeof task->arguments_digest, "%.*s",
+             STR_ARGS(database_column_bytes(row, 11)));
+    take(&task->decided_by, row, 12);
+    take(&task->reason, row, 13);
+    take(&task->status_message, row, 14);
+    take(&task->arguments, row, 15);
+    task->created_ms = sqlite3_column_int64(row, 16);
+    task->decide_by_ms = sqlite3_column_int64(row, 17);
+    task->decided_ms = sqlite3_column_int64(row, 18);
+    return delivery;
+}
+
+static bool find_due(struct database *database, const char *target, int64_t now_ms, size_t limit,
+                     struct store_delivery *deliveries, size_t *count)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_DUE);
+    database_bind_text(row, 1, target);
+    sqlite3_bind_int64(row, 2, now_ms);
+    sqlite3_bind_int64(row, 3, (int64_t)limit);
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        struct store_delivery *delivery = &deliveries[(*count)++];
+        *delivery = read_delivery(row);
+        delivery->reference = database_take_text(row, REFERENCE_COLUMN);
+    }
+    database_release(row);
+    return code == SQLITE_DONE;
+}
+
+static bool next_due(struct database *database, const char *target, int64_t now_ms, int64_t *due_ms)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_NEXT);
+    database_bind_text(row, 1, target);
+    sqlite3_bind_int64(row, 2, now_ms);
+    return rows_read_number(row, due_ms);
+}
+
+static enum row_result get(struct database *database, int64_t sequence,
+                           struct store_delivery *delivery)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_GET);
+    sqlite3_bind_int64(row, 1, sequence);
+    enum row_result result = rows_result(sqlite3_step(row));
+    if (result == ROW_FOUND)
+        *delivery = read_delivery(row);
+    database_release(row);
+    return result;
+}
+
+/* ---- how an attempt went ---- */
+
+static bool set_reference(struct database *database, int64_t sequence, const char *reference)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_THREAD_PUT);
+    sqlite3_bind_int64(row, 1, sequence);
+    database_bind_text(row, 2, reference);
+    return database_run(row);
+}
+
+static bool postpone(struct database *database, int64_t sequence, int64_t due_ms)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_POSTPONE);
+    sqlite3_bind_int64(row, 1, sequence);
+    sqlite3_bind_int64(row, 2, due_ms);
+    return database_run(row);
+}
+
+static bool remove_delivery(struct database *database, int64_t sequence)
+{
+    return rows_run_with(database, STATEMENT_OUTBOX_THREAD_END, sequence) &&
+           rows_run_with(database, STATEMENT_OUTBOX_DELETE, sequence);
+}
+
+const struct outbox_rows sqlite_outbox_rows = {
+    .set_targets = set_targets,
+    .wanted = wanted,
+    .insert = insert,
+    .find_due = find_due,
+    .next_due = next_due,
+    .get = get,
+    .set_reference = set_reference,
+    .postpone = postpone,
+    .remove = remove_delivery,
+};

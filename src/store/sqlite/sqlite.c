@@ -1,0 +1,119 @@
+/* SQLite as a backend of the store: one file, one process. */
+#include "taskgate/store/sqlite.h"
+
+#include <stdlib.h>
+
+#include "audit_rows.h"
+#include "migrations.h"
+#include "taskgate/core/memory.h"
+
+/* Pages in the log. A checkpoint waits for an idle moment: a short one when there is much to move.
+ * From the last size on it waits no more, or the log would grow without end under steady load. */
+#define UPKEEP_SOON_PAGES 256
+#define UPKEEP_NOW_PAGES 8192
+
+static bool prepare(struct database *database, struct error *error)
+{
+    return migrations_apply(database, error) && audit_rows_seal(database, error);
+}
+
+static struct database *open_file(const char *place, struct error *error)
+{
+    struct database *database = memory_alloc(sizeof *database);
+    if (database_open(database, place, prepare, error))
+        return database;
+    free(database);
+    return NULL;
+}
+
+static void close_file(struct database *database)
+{
+    if (!database)
+        return;
+    database_close(database);
+    free(database);
+}
+
+static bool begin(struct database *database, bool writes)
+{
+    return database_simple(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN);
+}
+
+static bool commit(struct database *database, struct error *error)
+{
+    return database_simple(database, STATEMENT_COMMIT) ||
+           database_error(database, "the database failed", error);
+}
+
+static void rollback(struct database *database)
+{
+    if (!sqlite3_get_autocommit(database->handle))
+        database_simple(database, STATEMENT_ROLLBACK);
+}
+
+static bool mark(struct database *database)
+{
+    return database_simple(database, STATEMENT_SAVEPOINT);
+}
+
+static bool forget_mark(struct database *database)
+{
+    return database_simple(database, STATEMENT_RELEASE);
+}
+
+static bool return_to_mark(struct database *database)
+{
+    return database_simple(database, STATEMENT_ROLLBACK_TO) &&
+           database_simple(database, STATEMENT_RELEASE);
+}
+
+static bool can_go_on(const struct database *database)
+{
+    int code = sqlite3_errcode(database->handle) & 0xff;
+    return !sqlite3_get_autocommit(database->handle) &&
+           (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE ||
+            code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT);
+}
+
+static int64_t written(const struct database *database)
+{
+    return sqlite3_total_changes64(database->handle);
+}
+
+static bool probe(struct database *database, int64_t now_ms)
+{
+    return rows_run_with(database, STATEMENT_PROBE, now_ms);
+}
+
+static enum backend_upkeep wants_upkeep(const struct database *database)
+{
+    if (database->wal_pages == 0)
+        return BACKEND_UPKEEP_NONE;
+    if (database->wal_pages >= UPKEEP_NOW_PAGES)
+        return BACKEND_UPKEEP_NOW;
+    return database->wal_pages >= UPKEEP_SOON_PAGES ? BACKEND_UPKEEP_SOON : BACKEND_UPKEEP_LATER;
+}
+
+const struct store_backend store_sqlite = {
+    .name = "sqlite",
+    .open = open_file,
+    .close = close_file,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .mark = mark,
+    .forget_mark = forget_mark,
+    .return_to_mark = return_to_mark,
+    .can_go_on = can_go_on,
+    .describe = database_error,
+    .is_in_place = database_is_in_place,
+    .written = written,
+    .probe = probe,
+    .used_bytes = database_used_bytes,
+    .wants_upkeep = wants_upkeep,
+    .upkeep = database_checkpoint,
+    .tasks = &sqlite_task_rows,
+    .sessions = &sqlite_session_rows,
+    .audit = &sqlite_audit_rows,
+    .outbox = &sqlite_outbox_rows,
+};

@@ -1,0 +1,87 @@
+/* Tasks that time, a session or a count is about. */
+#include "task_rows.h"
+
+static bool find_due(struct database *database, int64_t now_ms, size_t limit, struct id_list *list)
+{
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_DUE);
+    sqlite3_bind_int64(statement, 1, now_ms);
+    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    return rows_read_ids(statement, list);
+}
+
+static bool next_deadline(struct database *database, int64_t now_ms, int64_t *deadline_ms)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_NEXT_DEADLINE);
+    sqlite3_bind_int64(row, 1, now_ms);
+    return rows_read_number(row, deadline_ms);
+}
+
+static bool find_executing(struct database *database, struct id_list *list)
+{
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_IN_STATE);
+    sqlite3_bind_int(statement, 1, TASK_EXECUTING);
+    return rows_read_ids(statement, list);
+}
+
+static bool find_of_session(struct database *database, const char *owner, const char *source,
+                            struct id_list *list)
+{
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_OF_SESSION);
+    database_bind_text(statement, 1, owner);
+    database_bind_text(statement, 2, source);
+    return rows_read_ids(statement, list);
+}
+
+static bool purge(struct database *database, int64_t now_ms, size_t limit, size_t *purged)
+{
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_PURGE);
+    sqlite3_bind_int64(statement, 1, now_ms);
+    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    bool done = database_run(statement);
+    *purged = (size_t)sqlite3_changes(database->handle);
+    return done;
+}
+
+static bool count_limited(struct database *database,
+                          void (*visit)(void *context, struct str owner, int64_t limited,
+                                        int64_t pending),
+                          void *context)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_LIMITED);
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW)
+        visit(context, database_column_bytes(row, 0), sqlite3_column_int64(row, 1),
+              sqlite3_column_int64(row, 2));
+    database_release(row);
+    return code == SQLITE_DONE;
+}
+
+static bool find_oldest(struct database *database,
+                        void (*visit)(void *context, struct str workflow, int64_t created_ms),
+                        void *context)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_OLDEST);
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW)
+        visit(context, database_column_bytes(row, 0), sqlite3_column_int64(row, 1));
+    database_release(row);
+    return code == SQLITE_DONE;
+}
+
+const struct task_rows sqlite_task_rows = {
+    .get = task_rows_get,
+    .insert = task_rows_insert,
+    .move = task_rows_move,
+    .end_request = task_rows_end_request,
+    .set_votes = task_rows_set_votes,
+    .set_upstream = task_rows_set_upstream,
+    .set_message = task_rows_set_message,
+    .find_due = find_due,
+    .next_deadline = next_deadline,
+    .find_executing = find_executing,
+    .find_of_session = find_of_session,
+    .purge = purge,
+    .count_limited = count_limited,
+    .find_oldest = find_oldest,
+    .list = task_rows_list,
+};

@@ -1,0 +1,123 @@
+/* Lists of tasks, newest first, by conditions that vary. */
+#include "task_rows.h"
+#include "taskgate/core/buffer.h"
+
+/* The plus keeps SQLite from looking through everybody's tasks in a state, when an index on the
+ * holder gives the few that matter. */
+static void append_states(struct buffer *sql, unsigned states, bool held)
+{
+    buffer_append_text(sql, held ? " AND +state IN (" : " AND state IN (");
+    const char *separator = "";
+    for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
+        if (!(states & (1u << state)))
+            continue;
+        buffer_append_format(sql, "%s%u", separator, state);
+        separator = ", ";
+    }
+    buffer_append_char(sql, ')');
+}
+
+/* The newest rows under one condition on who holds them: the index on that column gives them
+ * in the order of rows, so that a page costs a page, however many tasks there are. NULL: any. */
+static void append_page(struct buffer *sql, const struct store_task_query *query,
+                        const char *holder)
+{
+    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s",
+                         holder ? holder : "1");
+    if (query->before_sequence > 0)
+        buffer_append_text(sql, " AND sequence < :before");
+    if (query->source.length > 0)
+        buffer_append_text(sql, " AND source = :source");
+    if (query->tool.length > 0)
+        buffer_append_text(sql, " AND tool = :tool");
+    if (query->workflow.length > 0)
+        buffer_append_text(sql, " AND workflow = :workflow");
+    if (query->principal.length > 0)
+        buffer_append_text(sql, " AND principal = :principal");
+    if (query->without_promoted)
+        buffer_append_text(sql, " AND NOT promoted");
+    if (query->states != 0)
+        append_states(sql, query->states, holder != NULL);
+    buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
+}
+
+static void append_bounded(struct buffer *sql, const char *column, size_t most_bytes)
+{
+    if (most_bytes == 0)
+        buffer_append_text(sql, ", ''");
+    else
+        buffer_append_format(sql,
+                             ", iif(length(CAST(task_request.%s AS BLOB)) <= :bytes,"
+                             " task_request.%s, '')",
+                             column, column);
+}
+
+/* No request, no outcome, and no arguments (nor what stands beside them) but those that are asked
+ * for: a page of them could fill the memory. */
+static void append_query(struct buffer *sql, const struct store_task_query *query)
+{
+    const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
+    static const char *const columns[] = {"arguments", "meta", "other_params"};
+    buffer_append_text(sql, "SELECT " TASK_COLUMNS);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        append_bounded(sql, columns[i], query->most_argument_bytes);
+    buffer_append_text(sql, " FROM task");
+    buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
+                            " WHERE task.sequence IN (");
+    if (by_owner || !by_session)
+        append_page(sql, query, by_owner ? "owner = :owner" : NULL);
+    if (by_owner && by_session)
+        buffer_append_text(sql, " UNION ");
+    if (by_session)
+        append_page(sql, query, "session = :session AND session <> ''");
+    buffer_append_text(sql, ") ORDER BY task.sequence DESC LIMIT :limit");
+}
+
+static void bind_named_text(sqlite3_stmt *statement, const char *name, struct str value)
+{
+    int index = sqlite3_bind_parameter_index(statement, name);
+    if (index > 0)
+        database_bind_str(statement, index, value);
+}
+
+static void bind_named_number(sqlite3_stmt *statement, const char *name, int64_t value)
+{
+    int index = sqlite3_bind_parameter_index(statement, name);
+    if (index > 0)
+        sqlite3_bind_int64(statement, index, value);
+}
+
+static sqlite3_stmt *prepare(struct database *database, const struct store_task_query *query,
+                             size_t limit)
+{
+    struct buffer sql;
+    sqlite3_stmt *statement = NULL;
+    buffer_init(&sql);
+    append_query(&sql, query);
+    sqlite3_prepare_v2(database->handle, sql.bytes, (int)sql.length, &statement, NULL);
+    buffer_finish(&sql);
+    bind_named_text(statement, ":owner", query->owner);
+    bind_named_text(statement, ":session", query->session);
+    bind_named_text(statement, ":source", query->source);
+    bind_named_text(statement, ":tool", query->tool);
+    bind_named_text(statement, ":workflow", query->workflow);
+    bind_named_text(statement, ":principal", query->principal);
+    bind_named_number(statement, ":before", query->before_sequence);
+    bind_named_number(statement, ":bytes", (int64_t)(query->most_argument_bytes & INT64_MAX));
+    bind_named_number(statement, ":limit", (int64_t)limit);
+    return statement;
+}
+
+bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,
+                    bool (*visit)(void *context, struct task *task, int64_t sequence),
+                    void *context)
+{
+    sqlite3_stmt *row = prepare(database, query, limit);
+    int code = row ? SQLITE_ROW : SQLITE_ERROR;
+    while (code == SQLITE_ROW && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        if (!visit(context, task_rows_read(row), sqlite3_column_int64(row, 0)))
+            code = SQLITE_DONE;
+    }
+    sqlite3_finalize(row);
+    return code == SQLITE_DONE;
+}
