@@ -180,7 +180,7 @@ static bool open_store(struct server *server, const struct config *config,
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
-        server->store = store_open(&store_sqlite, path,
+        server->store = store_open(&store_sqlite, path, NULL,
                                    &(struct store_redaction){.write = redact_ended}, error);
         good = server->store != NULL;
     }

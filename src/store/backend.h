@@ -30,6 +30,11 @@ struct id_list {
 };
 void id_list_add(struct id_list *list, struct str id);
 
+/* Tasks that limits count: of one owner, of all, and those of all that wait for a decision. */
+struct limited_counts {
+    int64_t of_owner, of_all, pending;
+};
+
 struct task_rows {
     /* The whole task with request and outcome; the caller owns the reference. */
     enum row_result (*get)(struct database *database, struct str id, struct task **task);
@@ -49,17 +54,17 @@ struct task_rows {
     bool (*find_due)(struct database *database, int64_t now_ms, size_t limit, struct id_list *list);
     /* The nearest deadline behind `now_ms`; INT64_MAX: there is none. */
     bool (*next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
-    bool (*find_executing)(struct database *database, struct id_list *list);
     /* The undecided and promoted ones of an owner at a source. */
     bool (*find_of_session)(struct database *database, const char *owner, const char *source,
                             struct id_list *list);
     /* Removes at most `limit` tasks that may go. */
     bool (*purge)(struct database *database, int64_t now_ms, size_t limit, size_t *purged);
-    /* How many tasks each owner has that limits count, and how many of them wait for a decision. */
-    bool (*count_limited)(struct database *database,
-                          void (*visit)(void *context, struct str owner, int64_t limited,
-                                        int64_t pending),
-                          void *context);
+    /* The tasks that limits count. From reading to the end of the transaction nobody else may
+     * change the counts. */
+    bool (*count_limited)(struct database *database, const char *owner,
+                          struct limited_counts *counts);
+    bool (*add_limited)(struct database *database, const char *owner, int64_t limited,
+                        int64_t pending);
     /* Since when the longest waiting task of each workflow waits. */
     bool (*find_oldest)(struct database *database,
                         void (*visit)(void *context, struct str workflow, int64_t created_ms),
@@ -153,6 +158,48 @@ struct outbox_rows {
     bool (*remove)(struct database *database, int64_t sequence);
 };
 
+/* A lease that is wanted: in force until `until_ms`. */
+struct lease_wish {
+    const char *name, *replica;
+    int64_t epoch, until_ms;
+};
+/* A change of a task that a replica has committed. */
+struct feed_change {
+    int64_t sequence; /* given by the database */
+    struct str task_id, replica;
+    bool created;
+};
+
+struct replica_rows {
+    /* A new epoch of the replica, alive at `now_ms`. */
+    bool (*join)(struct database *database, const char *id, int64_t now_ms, int64_t *epoch);
+    /* It is alive at `now_ms`; 0: it says goodbye. ROW_ABSENT: its epoch is over. */
+    enum row_result (*beat)(struct database *database, const char *id, int64_t epoch,
+                            int64_t now_ms);
+    /* Ends the epochs of all others that were alive last before `before_ms`. */
+    bool (*fence)(struct database *database, const char *but_id, int64_t before_ms);
+    /* The task is executed by this replica. ROW_ABSENT: its epoch is over. */
+    enum row_result (*claim)(struct database *database, const struct task *task, const char *id,
+                             int64_t epoch);
+    /* Who has claimed the task last; the caller frees *id. */
+    enum row_result (*claim_of)(struct database *database, const struct task *task, char **id,
+                                int64_t *epoch);
+    /* The executing tasks that no replica holds in an epoch that goes on. */
+    bool (*find_lost)(struct database *database, struct id_list *list);
+    /* Takes or prolongs a lease. ROW_ABSENT: another replica holds it. */
+    enum row_result (*lease)(struct database *database, const struct lease_wish *wish,
+                             int64_t now_ms);
+    /* The sequences of the feed rise in the order of the commits: whoever has read one will find no
+     * smaller one later. */
+    bool (*feed_add)(struct database *database, const struct feed_change *change, int64_t now_ms);
+    bool (*feed_end)(struct database *database, int64_t *sequence); /* 0: nothing was told yet */
+    bool (*feed_read)(struct database *database, int64_t after, size_t limit,
+                      bool (*visit)(void *context, const struct feed_change *change),
+                      void *context);
+    /* Forgets what was told before, but for the last change. */
+    bool (*feed_purge)(struct database *database, int64_t before_ms);
+};
+
 /* When a backend wants backend.upkeep to be called. */
 enum backend_upkeep {
     BACKEND_UPKEEP_NONE,
@@ -163,6 +210,8 @@ enum backend_upkeep {
 
 struct store_backend {
     const char *name; /* for the log */
+    /* Other processes may use the database at the same time. */
+    bool is_shared;
     /* Opens the database that `place` names, brings its schema up, and makes sure that no process
      * uses it that must not. NULL with an error. */
     struct database *(*open)(const char *place, struct error *error);
@@ -183,6 +232,8 @@ struct store_backend {
     /* Whether it is still the database that was opened. If not, nobody may be told of anything that
      * it commits. */
     bool (*is_in_place)(const struct database *database, struct error *error);
+    /* How far the database's clock is ahead of this process's: deadlines are by the database's. */
+    int64_t (*ahead_ms)(const struct database *database);
     /* A number that grows with each row that is written. */
     int64_t (*written)(const struct database *database);
     /* A write for its own sake. */
@@ -196,4 +247,5 @@ struct store_backend {
     const struct session_rows *sessions;
     const struct audit_rows *audit;
     const struct outbox_rows *outbox;
+    const struct replica_rows *replicas;
 };

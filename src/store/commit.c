@@ -1,6 +1,7 @@
 /* Group commit: operations that wait together are committed together. */
 #include "commit.h"
 
+#include "replica.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 
@@ -17,9 +18,6 @@ static bool any_writes(const struct operation *chain)
 
 static bool begin(struct store *store, const struct operation *chain)
 {
-    if (store->pending_is_stale && !pending_load(&store->pending, store->backend, store->database))
-        return false;
-    store->pending_is_stale = false;
     return store->backend->begin(store->database, any_writes(chain));
 }
 
@@ -32,8 +30,12 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
     operation_clear_reply(operation);
     operation->reply.status = STORE_FAILED;
     batch_drop_events(batch, events_before);
-    return store->backend->return_to_mark(store->database) &&
-           pending_load(&store->pending, store->backend, store->database);
+    return store->backend->return_to_mark(store->database);
+}
+
+static void set_clock(const struct store *store, struct batch *batch)
+{
+    batch->now_ms = clock_now_ms() + store->backend->ahead_ms(store->database);
 }
 
 /* A failing operation must not undo the others, so each has a mark. */
@@ -42,7 +44,7 @@ static bool run_operation(struct store *store, struct operation *operation, stru
     size_t events_before = batch->event_count;
     if (!store->backend->mark(store->database))
         return false;
-    batch->now_ms = clock_now_ms();
+    set_clock(store, batch);
     if (operation->kind->run(batch, operation)) {
         if (!store->backend->forget_mark(store->database))
             return false;
@@ -57,7 +59,6 @@ static bool run_operation(struct store *store, struct operation *operation, stru
 static void fail_all(struct store *store, struct operation *chain, struct batch *batch)
 {
     store->backend->rollback(store->database);
-    store->pending_is_stale = true;
     batch_drop_events(batch, 0);
     for (; chain; chain = chain->next) {
         operation_clear_reply(chain);
@@ -76,11 +77,22 @@ static bool is_enough(struct batch *batch, const struct store_reply *reply)
     return batch->reply_bytes > MOST_REPLY_BYTES;
 }
 
+static bool count_pending(struct batch *batch)
+{
+    struct limited_counts counts;
+    bool done = batch->backend->tasks->count_limited(batch->database, "", &counts);
+    batch->pending_total = done ? counts.pending : 0;
+    return done;
+}
+
 bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
                   struct operation **rest, struct error *error)
 {
     bool done = begin(store, chain);
     *rest = NULL;
+    set_clock(store, batch);
+    done = done && replica_catch_up(batch);
+    size_t own_events = batch->event_count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
         if (done && is_enough(batch, &operation->reply)) {
@@ -88,6 +100,7 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
             operation->next = NULL;
         }
     }
+    done = done && replica_tell(batch, own_events) && count_pending(batch);
     bool is_in_place = store->backend->is_in_place(store->database, error);
     if (done && is_in_place && store->backend->commit(store->database, error))
         return true;

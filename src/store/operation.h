@@ -5,7 +5,6 @@
 #pragma once
 
 #include "backend.h"
-#include "pending.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 
@@ -19,10 +18,12 @@ struct task_event {
 struct batch {
     const struct store_backend *backend;
     struct database *database;
-    struct pending *pending;
     const struct store_redaction *redaction;
     const struct store_audit_settings *audit;
+    struct replica *replica;
+    int64_t feed_seen; /* how far the feed was read, once this is committed */
     int64_t now_ms;
+    int64_t pending_total;     /* tasks that wait for a decision, once this is committed */
     size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */
@@ -81,7 +82,8 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
     operation_audit_page, operation_audit_note, operation_outbox_configure, operation_outbox_due,
     operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
-    operation_sweep, operation_probe, operation_recover;
+    operation_sweep, operation_probe, operation_join, operation_heartbeat, operation_catch_up,
+    operation_leave;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

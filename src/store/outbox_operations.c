@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "audit.h"
+#include "replica.h"
 #include "taskgate/core/memory.h"
 
 static bool run_configure(struct batch *batch, struct operation *operation)
@@ -17,6 +18,9 @@ static bool run_due(struct batch *batch, struct operation *operation)
     struct store_reply *reply = &operation->reply;
     struct store_delivery *deliveries = memory_alloc_array(operation->limit, sizeof *deliveries);
     reply->deliveries = deliveries;
+    reply->next_due_ms = batch->now_ms + REPLICA_HEARTBEAT_MS;
+    if (!replica_holds(batch, LEASE_OUTBOX))
+        return true;
     return outbox->find_due(batch->database, operation->id, batch->now_ms, operation->limit,
                             deliveries, &reply->delivery_count) &&
            outbox->next_due(batch->database, operation->id, batch->now_ms, &reply->next_due_ms);

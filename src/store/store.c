@@ -19,9 +19,9 @@ static struct store *allocate(void)
     pthread_mutex_init(&store->lock, NULL);
     clock_condition_init(&store->wake);
     store->end = &store->first;
-    pending_init(&store->pending);
     store->sweep_at_ms = 0; /* deadlines that passed while the process did not run */
     store->upkeep_at_ms = INT64_MAX;
+    store->heartbeat_at_ms = store->catch_up_at_ms = INT64_MAX;
     return store;
 }
 
@@ -32,7 +32,7 @@ static void release(struct store *store)
         store->observers = observer->next;
         free(observer);
     }
-    pending_finish(&store->pending);
+    replica_finish(&store->replica);
     free(store->place);
     signature_key_unref(store->audit.key);
     pthread_cond_destroy(&store->wake);
@@ -55,9 +55,11 @@ static bool start_thread(struct store *store, struct error *error)
 }
 
 struct store *store_open(const struct store_backend *backend, const char *place,
-                         const struct store_redaction *redaction, struct error *error)
+                         const char *replica, const struct store_redaction *redaction,
+                         struct error *error)
 {
     struct store *store = allocate();
+    replica_init(&store->replica, replica);
     store->backend = backend;
     store->place = memory_copy_text(place);
     if (redaction)
@@ -65,13 +67,10 @@ struct store *store_open(const struct store_backend *backend, const char *place,
     store->database = backend->open(place, error);
     if (!store->database)
         goto failed;
-    if (!pending_load(&store->pending, backend, store->database)) {
-        backend->describe(store->database, "cannot count what is pending", error);
+    if (!store_run_alone(store, &operation_join, error))
         goto opened;
-    }
-    if (!store_run_alone(store, &operation_recover, error))
-        goto opened;
-    atomic_store(&store->pending_count, store->pending.pending_total);
+    if (backend->is_shared)
+        store->heartbeat_at_ms = store->catch_up_at_ms = 0;
     if (!start_thread(store, error))
         goto opened;
     log_info("Store opened", LOG_TEXT("path", place),
@@ -117,7 +116,10 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    struct error error;
     store_stop(store);
+    if (store->backend->is_shared)
+        store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);
     release(store);
 }

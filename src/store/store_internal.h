@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "operation.h"
+#include "replica.h"
 #include "taskgate/core/magic.h"
 
 struct observer {
@@ -32,12 +32,12 @@ struct store {
     const struct store_backend *backend;
     char *place; /* of the database, for messages */
     struct database *database;
-    struct pending pending;
+    struct replica replica;
     struct store_redaction redaction; /* without `write`: none */
-    bool pending_is_stale;            /* a rollback was not followed by a successful count */
     int64_t sweep_at_ms;              /* monotonic, as below */
     int64_t upkeep_at_ms;
     int64_t look_at_ms;
+    int64_t heartbeat_at_ms, catch_up_at_ms; /* INT64_MAX: the database is not shared */
 };
 #define STORE_MAGIC 0x53544f01
 

@@ -1,6 +1,7 @@
-/* Work of the store that nobody asks for: deadlines, purging, recovery after a crash. */
+/* Work of the store that nobody asks for: deadlines, purging. */
 #include <stdlib.h>
 
+#include "replica.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -57,6 +58,8 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     int64_t used_bytes;
     if (backend->used_bytes(batch->database, &used_bytes))
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
+    if (!replica_holds(batch, LEASE_SWEEP))
+        return measure_oldest(batch);
     bool done = task_operations_expire(batch, EXPIRE_LIMIT) &&
                 backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged) &&
                 backend->sessions->purge(batch->database, before_ms) &&
@@ -80,40 +83,5 @@ static bool run_probe(struct batch *batch, struct operation *operation)
     return batch->backend->probe(batch->database, batch->now_ms);
 }
 
-/* Upstream may have done the work: the call is never run again (design invariant 4). */
-static bool end_unknown(struct batch *batch, const char *id)
-{
-    struct task *task = NULL;
-    struct error error;
-    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
-    struct task_change change = {
-        .to = TASK_FAILED,
-        .failure = TASK_FAILURE_OUTCOME_UNKNOWN,
-        .status_message = "The gateway stopped while the call was running: outcome unknown. It may "
-                          "have taken effect; it is not run again by itself.",
-    };
-    if (result == ROW_FOUND && task->promoted)
-        change.status_message = "upstream connection lost";
-    if (result == ROW_FOUND)
-        result = task_operations_move(batch, task, &change, AUDIT_GATEWAY, &error);
-    task_unref(task);
-    return result != ROW_FAILED;
-}
-
-static bool run_recover(struct batch *batch, struct operation *operation)
-{
-    (void)operation;
-    struct id_list list = {.count = 0};
-    bool done = batch->backend->tasks->find_executing(batch->database, &list);
-    for (size_t i = 0; done && i < list.count; i++)
-        done = end_unknown(batch, list.ids[i]);
-    if (done && list.count > 0)
-        log_warn("Calls were running when the gateway stopped; their outcome is unknown",
-                 LOG_NUMBER("tasks", (int64_t)list.count));
-    free(list.ids);
-    return done;
-}
-
 const struct operation_kind operation_sweep = {"sweep", true, run_sweep};
 const struct operation_kind operation_probe = {"probe", true, run_probe};
-const struct operation_kind operation_recover = {"recover", true, run_recover};

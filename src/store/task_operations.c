@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "outbox.h"
+#include "pending.h"
+#include "replica.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -53,7 +55,9 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
                       reason) ||
         !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
-    pending_note_moved(batch->pending, task, from);
+    if (!pending_note_moved(batch, task, from) ||
+        (task->state == TASK_EXECUTING && !replica_claim(batch, task)))
+        return ROW_FAILED;
     batch_add_event(batch, task, false);
     return ROW_FOUND;
 }
@@ -85,22 +89,36 @@ static bool check_limits(struct batch *batch, const struct operation *operation,
     const struct store_limits *limits = &operation->limits;
     const struct task *task = operation->task;
     int64_t used = 0, more = (int64_t)operation_task_bytes(task);
-    if (!batch->backend->used_bytes(batch->database, &used))
+    struct limited_counts counts;
+    if (!batch->backend->used_bytes(batch->database, &used) ||
+        !batch->backend->tasks->count_limited(batch->database, task->owner, &counts))
         return false;
     *status = STORE_OK;
-    if (pending_of_owner(batch->pending, task->owner) >= limits->pending_per_principal)
+    if (counts.of_owner >= limits->pending_per_principal)
         *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
-    else if (batch->pending->limited_total >= limits->pending_total)
+    else if (counts.of_all >= limits->pending_total)
         *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
     else if (used > limits->store_bytes - more)
         *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
     return true;
 }
 
+/* Its times are by the clock of this process; the deadlines are by that of the database. */
+static void set_ahead(struct task *task, int64_t ahead_ms)
+{
+    int64_t *const times[] = {&task->created_ms, &task->updated_ms, &task->decide_by_ms,
+                              &task->execute_by_ms, &task->decided_ms};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        if (*times[i] > 0)
+            *times[i] += ahead_ms;
+    }
+}
+
 static bool run_create(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->task;
     struct error error;
+    set_ahead(task, batch->backend->ahead_ms(batch->database));
     if (!task_check(task, &error)) {
         log_error("A task was not stored", LOG_TEXT("reason", error.message));
         operation->reply.status = STORE_FAILED;
@@ -114,7 +132,9 @@ static bool run_create(struct batch *batch, struct operation *operation)
         !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
         !outbox_note_created(batch, task))
         return false;
-    pending_note_created(batch->pending, task);
+    if (!pending_note_created(batch, task) ||
+        (task->state == TASK_EXECUTING && !replica_claim(batch, task)))
+        return false;
     batch_add_event(batch, task, true);
     operation->reply.task = task_ref(task);
     return true;
@@ -144,12 +164,41 @@ static bool run_get(struct batch *batch, struct operation *operation)
 
 /* ---- change ---- */
 
+/* What becomes of an execution, which only the replica that has claimed it can say. */
+static bool is_outcome(const struct task *task, const struct task_change *change)
+{
+    bool has_begun = task->state == TASK_EXECUTING || task_state_is_terminal(task->state);
+    return has_begun && (change->to == TASK_COMPLETED || change->to == TASK_FAILED ||
+                         (change->to == TASK_APPROVED && task->state == TASK_EXECUTING));
+}
+
+/* The claim is over: the outcome is not stored, but the trail says that there was one. */
+static bool refuse_late(struct batch *batch, struct operation *operation)
+{
+    struct task *task = operation->reply.task;
+    const char *state = task_state_name(task->state);
+    char *reason = memory_format("%s, by replica %s, which does not hold the task",
+                                 task_state_name(operation->change.to), batch->replica->id);
+    int64_t updated_ms = task->updated_ms;
+    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
+    bool done = audit_append(batch, task, "late_outcome", state, AUDIT_GATEWAY, reason);
+    task->updated_ms = updated_ms;
+    operation->reply.status = STORE_CONFLICT;
+    free(reason);
+    return done;
+}
+
 static bool run_change(struct batch *batch, struct operation *operation)
 {
     bool done;
     if (!load(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
+    bool is_late = false;
+    if (is_outcome(task, &operation->change) && !replica_is_late(batch, task, &is_late))
+        return false;
+    if (is_late)
+        return refuse_late(batch, operation);
     if (!task_can_change(task, &operation->change)) {
         operation->reply.status = STORE_CONFLICT;
         return true;

@@ -91,9 +91,11 @@ static void note_health(struct store *store, bool done, bool wrote, const struct
     }
 }
 
-static int64_t monotonic_of(int64_t wall_ms)
+/* Of a time of the store's clock. */
+static int64_t monotonic_of(const struct store *store, int64_t wall_ms)
 {
-    return clock_monotonic_ms() + wall_ms - clock_now_ms();
+    return clock_monotonic_ms() + wall_ms - clock_now_ms() -
+           store->backend->ahead_ms(store->database);
 }
 
 static void sweep_no_later_than(struct store *store, int64_t at_ms)
@@ -111,7 +113,7 @@ static void plan(struct store *store, const struct batch *batch)
             sweep_ms = deadline_ms;
     }
     if (sweep_ms != INT64_MAX)
-        sweep_no_later_than(store, monotonic_of(sweep_ms));
+        sweep_no_later_than(store, monotonic_of(store, sweep_ms));
     enum backend_upkeep wanted = store->backend->wants_upkeep(store->database);
     if (wanted != BACKEND_UPKEEP_NONE)
         store->upkeep_at_ms = clock_monotonic_ms() +
@@ -136,19 +138,23 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     struct store_audit_settings settings = audit_settings(store);
     struct batch batch = {.backend = store->backend,
                           .database = store->database,
-                          .pending = &store->pending,
                           .redaction = &store->redaction,
                           .audit = &settings,
+                          .replica = &store->replica,
+                          .feed_seen = store->replica.feed_seen,
                           .sweep_again_ms = INT64_MAX};
     int64_t written_before = store->backend->written(store->database);
     bool done = commit_batch(store, chain, &batch, rest, error);
     bool wrote = store->backend->written(store->database) != written_before;
     note_health(store, done, wrote, error);
     if (done) {
-        atomic_store(&store->pending_count, store->pending.pending_total);
+        atomic_store(&store->pending_count, batch.pending_total);
+        if (store->replica.feed_seen < batch.feed_seen)
+            store->replica.feed_seen = batch.feed_seen;
         plan(store, &batch);
         audit_log_anchors(&batch);
     } else {
+        store->replica.watching_since_ms = 0; /* silence of others counts from the return */
         sweep_no_later_than(store, clock_monotonic_ms() + RETRY_INTERVAL_MS);
     }
     publish(store, chain, &batch);
@@ -205,10 +211,28 @@ static void look_at_files(struct store *store)
 
 static int64_t next_wake_ms(const struct store *store)
 {
+    const int64_t times_ms[] = {store->sweep_at_ms, store->upkeep_at_ms, store->heartbeat_at_ms,
+                                store->catch_up_at_ms};
     int64_t at_ms = store->look_at_ms;
-    if (store->sweep_at_ms < at_ms)
-        at_ms = store->sweep_at_ms;
-    return store->upkeep_at_ms < at_ms ? store->upkeep_at_ms : at_ms;
+    for (size_t i = 0; i < sizeof times_ms / sizeof *times_ms; i++) {
+        if (times_ms[i] < at_ms)
+            at_ms = times_ms[i];
+    }
+    return at_ms;
+}
+
+/* What a shared database wants of each replica. */
+static void take_part(struct store *store, int64_t now_ms)
+{
+    struct error error;
+    if (now_ms >= store->heartbeat_at_ms) {
+        store->heartbeat_at_ms = now_ms + REPLICA_HEARTBEAT_MS;
+        store_run_alone(store, &operation_heartbeat, &error);
+    }
+    if (now_ms >= store->catch_up_at_ms) {
+        store->catch_up_at_ms = now_ms + REPLICA_CATCH_UP_MS;
+        store_run_alone(store, &operation_catch_up, &error);
+    }
 }
 
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */
@@ -244,6 +268,7 @@ void *store_thread(void *context)
         bool idle = !chain;
         if (now_ms >= store->look_at_ms)
             look_at_files(store);
+        take_part(store, now_ms);
         if (now_ms >= store->sweep_at_ms)
             sweep(store);
         if (chain)

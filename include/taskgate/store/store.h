@@ -37,10 +37,12 @@ struct store_backend;
 
 /* Opens or creates the database that `place` names for the backend, migrates, ends what a crash
  * left in `executing` as failed "outcome unknown". Blocks: call it before the loops run. NULL on
- * failure; `error` tells a database in use from one that cannot be opened. `redaction` is copied
+ * failure; `error` tells a database in use from one that cannot be opened. `replica` names this
+ * process among those that use the database; NULL: the system's host name. `redaction` is copied
  * and may already be used here; NULL keeps the values as they are. */
 struct store *store_open(const struct store_backend *backend, const char *place,
-                         const struct store_redaction *redaction, struct error *error);
+                         const char *replica, const struct store_redaction *redaction,
+                         struct error *error);
 /* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
  * before. NULL is allowed. */
 void store_close(struct store *store);

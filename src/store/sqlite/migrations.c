@@ -236,6 +236,25 @@ const char *const migration_scripts[] = {
      * person, as they were. */
     "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
+
+    /* 18 -> 19: the processes that use the database, what each has claimed in which epoch, which
+     * of them does what, and what they tell each other */
+    "CREATE TABLE replica (id TEXT PRIMARY KEY, epoch INTEGER NOT NULL,"
+    " alive_ms INTEGER NOT NULL);"
+    "CREATE TABLE task_claim ("
+    " task INTEGER PRIMARY KEY REFERENCES task (sequence) ON DELETE CASCADE,"
+    " replica TEXT NOT NULL, epoch INTEGER NOT NULL);"
+    "CREATE TABLE lease (name TEXT PRIMARY KEY, replica TEXT NOT NULL, epoch INTEGER NOT NULL,"
+    " until_ms INTEGER NOT NULL);"
+    "CREATE TABLE feed (sequence INTEGER PRIMARY KEY, task_id TEXT NOT NULL,"
+    " replica TEXT NOT NULL, created INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
+    /* How many tasks limits count, by owner; without one: of all. */
+    "CREATE TABLE limited (owner TEXT PRIMARY KEY, tasks INTEGER NOT NULL,"
+    " pending INTEGER NOT NULL);"
+    "INSERT INTO limited SELECT owner, count(*), sum(state = 0) FROM task WHERE state IN (0, 1)"
+    " OR (state = 2 AND (accelerated OR promoted)) GROUP BY owner;"
+    "INSERT INTO limited SELECT '', coalesce(sum(tasks), 0), coalesce(sum(pending), 0)"
+    " FROM limited;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

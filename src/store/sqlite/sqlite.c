@@ -75,6 +75,13 @@ static bool can_go_on(const struct database *database)
             code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT);
 }
 
+/* It has no clock of its own. */
+static int64_t ahead_ms(const struct database *database)
+{
+    (void)database;
+    return 0;
+}
+
 static int64_t written(const struct database *database)
 {
     return sqlite3_total_changes64(database->handle);
@@ -96,6 +103,7 @@ static enum backend_upkeep wants_upkeep(const struct database *database)
 
 const struct store_backend store_sqlite = {
     .name = "sqlite",
+    .is_shared = false, /* the lock on the file */
     .open = open_file,
     .close = close_file,
     .begin = begin,
@@ -107,6 +115,7 @@ const struct store_backend store_sqlite = {
     .can_go_on = can_go_on,
     .describe = database_error,
     .is_in_place = database_is_in_place,
+    .ahead_ms = ahead_ms,
     .written = written,
     .probe = probe,
     .used_bytes = database_used_bytes,
@@ -116,4 +125,5 @@ const struct store_backend store_sqlite = {
     .sessions = &sqlite_session_rows,
     .audit = &sqlite_audit_rows,
     .outbox = &sqlite_outbox_rows,
+    .replicas = &sqlite_replica_rows,
 };

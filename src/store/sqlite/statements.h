@@ -47,16 +47,20 @@ STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = 
 STATEMENT_ROW(TASK_DUE,
     "SELECT id FROM task WHERE deadline_ms <= ?1 ORDER BY deadline_ms LIMIT ?2")
 STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadline_ms > ?1")
-STATEMENT_ROW(TASK_IN_STATE, "SELECT id FROM task WHERE state = ?1 ORDER BY sequence")
 STATEMENT_ROW(TASK_OF_SESSION,
     "SELECT id FROM task WHERE owner = ?1 AND source = ?2"
     " AND (state IN (0, 1) OR (state = 2 AND promoted)) ORDER BY sequence")
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"
     " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
-STATEMENT_ROW(TASK_LIMITED,
-    "SELECT owner, count(*), sum(state = 0) FROM task WHERE state IN (0, 1)"
-    " OR (state = 2 AND (accelerated OR promoted)) GROUP BY owner")
+STATEMENT_ROW(LIMITED_COUNT,
+    "SELECT coalesce(sum(tasks) FILTER (WHERE owner = ?1), 0),"
+    " coalesce(sum(tasks) FILTER (WHERE owner = ''), 0),"
+    " coalesce(sum(pending) FILTER (WHERE owner = ''), 0) FROM limited WHERE owner IN (?1, '')")
+STATEMENT_ROW(LIMITED_ADD,
+    "INSERT INTO limited (owner, tasks, pending) VALUES (?1, ?2, ?3) ON CONFLICT (owner)"
+    " DO UPDATE SET tasks = tasks + excluded.tasks, pending = pending + excluded.pending")
+STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM limited WHERE tasks = 0 AND pending = 0 AND owner <> ''")
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM task WHERE state = 0 GROUP BY workflow")
 STATEMENT_ROW(PAGE_COUNT, "PRAGMA page_count")
@@ -188,5 +192,36 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
 STATEMENT_ROW(OUTBOX_THREAD_PURGE,
     "DELETE FROM outbox_thread WHERE target NOT IN (SELECT key FROM outbox_target)"
     " OR NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id)")
+STATEMENT_ROW(REPLICA_JOIN,
+    "INSERT INTO replica (id, epoch, alive_ms) VALUES (?1, 1, ?2)"
+    " ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, alive_ms = excluded.alive_ms")
+STATEMENT_ROW(REPLICA_EPOCH, "SELECT epoch FROM replica WHERE id = ?1")
+STATEMENT_ROW(REPLICA_BEAT, "UPDATE replica SET alive_ms = ?3 WHERE id = ?1 AND epoch = ?2")
+STATEMENT_ROW(REPLICA_FENCE,
+    "UPDATE replica SET epoch = epoch + 1, alive_ms = 0"
+    " WHERE id <> ?1 AND alive_ms > 0 AND alive_ms < ?2")
+STATEMENT_ROW(CLAIM_PUT,
+    "INSERT OR REPLACE INTO task_claim (task, replica, epoch)"
+    " SELECT sequence, ?2, ?3 FROM task WHERE id = ?1"
+    " AND EXISTS (SELECT 1 FROM replica WHERE id = ?2 AND epoch = ?3)")
+STATEMENT_ROW(CLAIM_GET,
+    "SELECT replica, epoch FROM task_claim JOIN task ON task.sequence = task_claim.task"
+    " WHERE task.id = ?1")
+STATEMENT_ROW(CLAIM_LOST,
+    "SELECT id FROM task WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM task_claim JOIN replica"
+    " ON replica.id = task_claim.replica AND replica.epoch = task_claim.epoch"
+    " WHERE task_claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
+STATEMENT_ROW(LEASE_TAKE,
+    "INSERT INTO lease (name, replica, epoch, until_ms) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
+    " until_ms = excluded.until_ms WHERE lease.until_ms <= ?5 OR lease.replica = excluded.replica")
+STATEMENT_ROW(FEED_ADD,
+    "INSERT INTO feed (task_id, replica, created, at_ms) VALUES (?1, ?2, ?3, ?4)")
+STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM feed")
+STATEMENT_ROW(FEED_READ,
+    "SELECT sequence, task_id, replica, created FROM feed WHERE sequence > ?1"
+    " ORDER BY sequence LIMIT ?2")
+STATEMENT_ROW(FEED_PURGE,
+    "DELETE FROM feed WHERE at_ms < ?1 AND sequence < (SELECT max(sequence) FROM feed)")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 /* clang-format on */

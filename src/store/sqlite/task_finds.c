@@ -16,13 +16,6 @@ static bool next_deadline(struct database *database, int64_t now_ms, int64_t *de
     return rows_read_number(row, deadline_ms);
 }
 
-static bool find_executing(struct database *database, struct id_list *list)
-{
-    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_IN_STATE);
-    sqlite3_bind_int(statement, 1, TASK_EXECUTING);
-    return rows_read_ids(statement, list);
-}
-
 static bool find_of_session(struct database *database, const char *owner, const char *source,
                             struct id_list *list)
 {
@@ -39,21 +32,37 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
     sqlite3_bind_int64(statement, 2, (int64_t)limit);
     bool done = database_run(statement);
     *purged = (size_t)sqlite3_changes(database->handle);
-    return done;
+    return done && database_simple(database, STATEMENT_LIMITED_PURGE);
 }
 
-static bool count_limited(struct database *database,
-                          void (*visit)(void *context, struct str owner, int64_t limited,
-                                        int64_t pending),
-                          void *context)
+static bool count_limited(struct database *database, const char *owner,
+                          struct limited_counts *counts)
 {
-    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_LIMITED);
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW)
-        visit(context, database_column_bytes(row, 0), sqlite3_column_int64(row, 1),
-              sqlite3_column_int64(row, 2));
+    sqlite3_stmt *row = database_statement(database, STATEMENT_LIMITED_COUNT);
+    database_bind_text(row, 1, owner);
+    bool read = sqlite3_step(row) == SQLITE_ROW;
+    if (read)
+        *counts =
+            (struct limited_counts){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                    sqlite3_column_int64(row, 2)};
     database_release(row);
-    return code == SQLITE_DONE;
+    return read;
+}
+
+static bool add(struct database *database, const char *owner, int64_t limited, int64_t pending)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_LIMITED_ADD);
+    database_bind_text(row, 1, owner);
+    sqlite3_bind_int64(row, 2, limited);
+    sqlite3_bind_int64(row, 3, pending);
+    return database_run(row);
+}
+
+/* The row without an owner counts all. */
+static bool add_limited(struct database *database, const char *owner, int64_t limited,
+                        int64_t pending)
+{
+    return add(database, owner, limited, pending) && add(database, "", limited, pending);
 }
 
 static bool find_oldest(struct database *database,
@@ -78,10 +87,10 @@ const struct task_rows sqlite_task_rows = {
     .set_message = task_rows_set_message,
     .find_due = find_due,
     .next_deadline = next_deadline,
-    .find_executing = find_executing,
     .find_of_session = find_of_session,
     .purge = purge,
     .count_limited = count_limited,
+    .add_limited = add_limited,
     .find_oldest = find_oldest,
     .list = task_rows_list,
 };

@@ -70,7 +70,7 @@ void scene_start(struct scene *scene)
     snprintf(scene->folder, sizeof scene->folder, "/tmp/taskgate-admin-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(scene->folder));
     char *path = memory_format("%s/taskgate.db", scene->folder);
-    scene->store = store_open(&store_sqlite, path, NULL, &error);
+    scene->store = store_open(&store_sqlite, path, NULL, NULL, &error);
     ck_assert_msg(scene->store != NULL, "%s", error.message);
     free(path);
     scene->loop = loop_create(&error);

@@ -199,7 +199,7 @@ START_TEST(a_disk_that_fails_at_the_start_is_said)
     bench_close(&bench);
     struct error error = {""};
     fault_vfs_set(FAULT_READ, 0);
-    ck_assert_ptr_null(store_open(&store_sqlite, scratch.path, NULL, &error));
+    ck_assert_ptr_null(store_open(&store_sqlite, scratch.path, NULL, NULL, &error));
     ck_assert_ptr_nonnull(strstr(error.message, "disk I/O error"));
     fault_vfs_set(FAULT_NONE, 0);
     bench_open(&bench, &scratch);

@@ -29,7 +29,7 @@ static void tear_down(void)
 static void expect_refused(const char *path, const char *said)
 {
     struct error error = {""};
-    ck_assert_ptr_null(store_open(&store_sqlite, path, NULL, &error));
+    ck_assert_ptr_null(store_open(&store_sqlite, path, NULL, NULL, &error));
     ck_assert_msg(strstr(error.message, said) != NULL, "\"%s\" lacks \"%s\"", error.message, said);
     ck_assert_msg(strstr(error.message, path) != NULL, "\"%s\" lacks the path", error.message);
 }
@@ -138,7 +138,7 @@ static pid_t fork_second_opener(int go, const char *said)
     char byte;
     struct error error = {""};
     bool refused = read(go, &byte, 1) == 1 &&
-                   !store_open(&store_sqlite, scratch.path, NULL, &error) &&
+                   !store_open(&store_sqlite, scratch.path, NULL, NULL, &error) &&
                    strstr(error.message, said);
     _exit(refused ? 0 : 1);
 }
@@ -322,6 +322,8 @@ START_TEST(tasks_of_an_older_version_are_kept)
     /* As version 2 left it: without sessions, outbox and sign-ins. */
     ck_assert_int_eq(
         scratch_execute(&scratch, "DROP TABLE session; DROP TABLE pair; DROP TABLE outbox_target;"
+                                  "DROP TABLE replica; DROP TABLE task_claim; DROP TABLE lease; "
+                                  "DROP TABLE feed; DROP TABLE limited;"
                                   "DROP TABLE sign_in; DROP TABLE outbox_thread;"
                                   "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
                                   "ALTER TABLE task DROP COLUMN client_name;"

@@ -124,7 +124,7 @@ void bench_open(struct bench *bench, struct scratch *scratch)
     bench->scratch = scratch;
     bench->loop = loop_create(&error);
     ck_assert_msg(bench->loop != NULL, "%s", error.message);
-    bench->store = store_open(&store_sqlite, scratch->path, scratch->redaction, &error);
+    bench->store = store_open(&store_sqlite, scratch->path, NULL, scratch->redaction, &error);
     ck_assert_msg(bench->store != NULL, "%s", error.message);
 }
 

@@ -1,0 +1,306 @@
+/* Two stores on one database, as two processes have them: epochs, claims, leases, and the feed. The
+ * database is SQLite's without its lock for one process, and with a clock that the test sets. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "backend.h"
+#include "harness.h"
+#include "replica.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+/* In the place of the C library's: both stores may open the file. */
+int flock(int fd, int operation)
+{
+    (void)fd, (void)operation;
+    return 0;
+}
+
+static atomic_int_fast64_t ahead;
+
+static int64_t ahead_ms(const struct database *database)
+{
+    (void)database;
+    return atomic_load(&ahead);
+}
+
+static struct store_backend shared;
+static struct scratch scratch;
+static struct bench one, two;
+
+static struct bench join_as(const char *id)
+{
+    struct error error = {""};
+    struct bench bench = {.scratch = &scratch, .loop = loop_create(&error)};
+    ck_assert_msg(bench.loop != NULL, "%s", error.message);
+    bench.store = store_open(&shared, scratch.path, id, NULL, &error);
+    ck_assert_msg(bench.store != NULL, "%s", error.message);
+    return bench;
+}
+
+static void set_up(void)
+{
+    shared = store_sqlite;
+    shared.is_shared = true;
+    shared.ahead_ms = ahead_ms;
+    atomic_store(&ahead, 0);
+    scratch_init(&scratch);
+    one = join_as("one");
+    two = join_as("two");
+}
+
+static void tear_down(void)
+{
+    bench_close(&two);
+    bench_close(&one);
+    scratch_finish(&scratch);
+}
+
+static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
+static const struct task_change execute = {.to = TASK_EXECUTING};
+static const struct task_change complete = {
+    .to = TASK_COMPLETED, .outcome = TASK_OUTCOME_RESULT, .outcome_text = {"{}", 2}};
+
+/* A task that `bench` executes; the caller frees the id. */
+static char *begin_execution(struct bench *bench)
+{
+    struct task *task = create_task(bench, new_task("a"));
+    char *id = memory_copy_text(task->id);
+    task_unref(task);
+    task_unref(move_task(bench, id, &approve));
+    task_unref(move_task(bench, id, &execute));
+    return id;
+}
+
+static enum task_state state_of(struct bench *bench, const char *id)
+{
+    struct task *task = get_task(bench, id);
+    enum task_state state = task->state;
+    task_unref(task);
+    return state;
+}
+
+static void expect_audit(struct bench *bench, const char *id, const char *line, bool is_there)
+{
+    struct answer answer = {0};
+    audit_of(bench, id, &answer);
+    ck_assert_msg((strstr(answer.audit_text, line) != NULL) == is_there, "%s", answer.audit_text);
+    answer_finish(&answer);
+}
+
+/* Until SQL gives a number that is not 0. */
+static void wait_for(const char *sql)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + 20000;
+    while (scratch_query(&scratch, sql) == 0) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "%s", sql);
+        loop_run_once(one.loop, 20);
+    }
+}
+
+START_TEST(an_execution_of_a_living_replica_goes_on_when_another_joins)
+{
+    char *id = begin_execution(&one);
+    bench_close(&two);
+    two = join_as("two");
+    ck_assert_int_eq(state_of(&two, id), TASK_EXECUTING);
+    ck_assert_int_eq(change_status(&one, id, &complete), STORE_OK);
+    expect_audit(&two, id, "late_outcome", false);
+    free(id);
+}
+END_TEST
+
+START_TEST(a_replica_that_comes_back_ends_what_it_has_left)
+{
+    char *left = begin_execution(&one), *held = begin_execution(&two);
+    bench_close(&one);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT epoch FROM replica WHERE id = 'one'"), 1);
+    one = join_as("one");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT epoch FROM replica WHERE id = 'one'"), 2);
+    ck_assert_int_eq(state_of(&one, left), TASK_FAILED);
+    ck_assert_int_eq(state_of(&one, held), TASK_EXECUTING);
+    free(left);
+    free(held);
+}
+END_TEST
+
+START_TEST(only_the_replica_that_has_claimed_a_task_ends_it)
+{
+    char *id = begin_execution(&one);
+    ck_assert_int_eq(change_status(&two, id, &complete), STORE_CONFLICT);
+    ck_assert_int_eq(state_of(&two, id), TASK_EXECUTING);
+    expect_audit(&two, id, "late_outcome executing>executing gateway taskgate completed", true);
+    /* Anybody may cancel it. */
+    const struct task_change cancel = {.to = TASK_CANCELLED, .by = "alice"};
+    ck_assert_int_eq(change_status(&two, id, &cancel), STORE_OK);
+    ck_assert_int_eq(change_status(&one, id, &complete), STORE_CONFLICT);
+    free(id);
+}
+END_TEST
+
+/* Its epoch ends under it, as by another replica that has not heard of it for too long. */
+START_TEST(a_fenced_replica_stores_no_outcome_and_claims_nothing_until_it_has_a_new_epoch)
+{
+    char *id = begin_execution(&one);
+    struct task *task = create_task(&one, new_task("a"));
+    char *next = memory_copy_text(task->id);
+    task_unref(task);
+    task_unref(move_task(&one, next, &approve));
+    ck_assert_int_eq(scratch_execute(&scratch, "UPDATE replica SET epoch = epoch + 1, alive_ms = 0"
+                                               " WHERE id = 'one'"),
+                     SQLITE_OK);
+    ck_assert_int_eq(change_status(&one, next, &execute), STORE_FAILED);
+    wait_for("SELECT count(*) FROM replica WHERE id = 'one' AND epoch = 3 AND alive_ms > 0");
+    ck_assert_int_eq(state_of(&two, id), TASK_FAILED);
+    ck_assert_int_eq(change_status(&one, id, &complete), STORE_CONFLICT);
+    expect_audit(&two, id, "late_outcome failed>failed gateway taskgate completed", true);
+    ck_assert_int_eq(change_status(&one, next, &execute), STORE_OK);
+    ck_assert_int_eq(change_status(&one, next, &complete), STORE_OK);
+    free(id);
+    free(next);
+}
+END_TEST
+
+/* A replica that has said nothing for 20 s of the database's clock is dead, but not before the
+ * judge has listened for as long itself. */
+START_TEST(a_silent_replica_is_fenced_and_its_executions_end)
+{
+    char *id = begin_execution(&one);
+    store_stop(one.store);
+    atomic_store(&ahead, 60000);
+    wait_for("SELECT count(*) FROM task WHERE state = 4");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT epoch FROM replica WHERE id = 'one'"), 2);
+    struct task *task = get_task(&two, id);
+    ck_assert_int_eq(task->failure, TASK_FAILURE_OUTCOME_UNKNOWN);
+    task_unref(task);
+    free(id);
+}
+END_TEST
+
+START_TEST(one_replica_holds_a_lease_and_another_takes_it_when_it_is_over)
+{
+    wait_for("SELECT count(*) = 2 FROM lease");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(DISTINCT replica) FROM lease"), 1);
+    bool is_one = scratch_query(&scratch, "SELECT count(*) FROM lease WHERE replica = 'one'") > 0;
+    struct bench *holder = is_one ? &one : &two, *other = is_one ? &two : &one;
+    store_stop(holder->store);
+    atomic_store(&ahead, 60000);
+    char *sql = memory_format("SELECT count(*) = 2 FROM lease WHERE replica = '%s'",
+                              other == &one ? "one" : "two");
+    wait_for(sql);
+    free(sql);
+}
+END_TEST
+
+static const struct store_outbox_target target = {.key = "k", .events = 0xff};
+
+struct due {
+    bool arrived;
+    size_t count;
+};
+
+static void keep_due(void *context, const struct store_reply *reply)
+{
+    struct due *due = context;
+    due->arrived = true;
+    due->count = reply->delivery_count;
+}
+
+static size_t count_due(struct bench *bench)
+{
+    struct due due = {.arrived = false};
+    store_outbox_due(bench->store, STR("k"), 8, (struct store_call){bench->loop, keep_due, &due});
+    while (!due.arrived)
+        loop_run_once(bench->loop, 100);
+    return due.count;
+}
+
+START_TEST(deliveries_are_given_to_the_holder_of_the_lease_alone)
+{
+    wait_for("SELECT count(*) = 2 FROM lease");
+    bool is_one = scratch_query(&scratch, "SELECT replica = 'one' FROM lease"
+                                          " WHERE name = 'outbox'") > 0;
+    struct answer answer = {0};
+    store_outbox_configure(one.store, &target, 1, bench_call(one.loop, &answer));
+    bench_wait(one.loop, &answer);
+    answer_finish(&answer);
+    task_unref(create_task(&one, new_task("a")));
+    ck_assert_uint_eq(count_due(is_one ? &one : &two), 1);
+    ck_assert_uint_eq(count_due(is_one ? &two : &one), 0);
+}
+END_TEST
+
+START_TEST(observers_hear_of_others_once_and_in_the_order_of_commits)
+{
+    struct heard heard = {0};
+    store_observe(two.store, two.loop, hear, &heard);
+    struct task *first = create_task(&one, new_task("a"));
+    task_unref(move_task(&one, first->id, &approve));
+    struct task *second = create_task(&two, new_task("b"));
+    task_unref(move_task(&one, second->id, &approve));
+    bench_wait_count(two.loop, &heard.count, 4);
+    ck_assert_str_eq(heard.tasks[0]->id, first->id);
+    ck_assert(heard.created[0] && !heard.created[1]);
+    ck_assert_str_eq(heard.tasks[1]->id, first->id);
+    ck_assert_str_eq(heard.tasks[2]->id, second->id);
+    ck_assert(heard.created[2] && !heard.created[3]);
+    ck_assert_int_eq(heard.tasks[3]->state, TASK_APPROVED);
+    task_unref(get_task(&two, first->id)); /* its notices, if there were more, would be here */
+    ck_assert_uint_eq(heard.count, 4);
+    heard_finish(&heard);
+    task_unref(first);
+    task_unref(second);
+}
+END_TEST
+
+START_TEST(limits_count_the_tasks_of_all)
+{
+    const struct store_limits limits = {2, INT64_MAX, INT64_MAX};
+    task_unref(create_task(&one, new_task("a")));
+    ck_assert_int_eq(create_status(&two, new_task("a"), &limits), STORE_OK);
+    ck_assert_int_eq(create_status(&one, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);
+    ck_assert_int_eq(create_status(&two, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);
+    ck_assert_int_eq(create_status(&two, new_task("b"), &limits), STORE_OK);
+}
+END_TEST
+
+START_TEST(deadlines_are_by_the_clock_of_the_database)
+{
+    atomic_store(&ahead, 3600000);
+    int64_t now_ms = clock_now_ms();
+    struct task *task = create_task(&one, new_task("a"));
+    ck_assert_int_ge(task->created_ms, now_ms + 3600000);
+    ck_assert_int_eq(task->decide_by_ms - task->created_ms, 600000);
+    ck_assert_int_eq(state_of(&one, task->id), TASK_PENDING);
+    atomic_store(&ahead, 3600000 + 700000);
+    ck_assert_int_eq(state_of(&two, task->id), TASK_EXPIRED);
+    task_unref(task);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store replicas");
+    TCase *tests = tcase_create("replicas");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, an_execution_of_a_living_replica_goes_on_when_another_joins);
+    tcase_add_test(tests, a_replica_that_comes_back_ends_what_it_has_left);
+    tcase_add_test(tests, only_the_replica_that_has_claimed_a_task_ends_it);
+    tcase_add_test(tests,
+                   a_fenced_replica_stores_no_outcome_and_claims_nothing_until_it_has_a_new_epoch);
+    tcase_add_test(tests, a_silent_replica_is_fenced_and_its_executions_end);
+    tcase_add_test(tests, one_replica_holds_a_lease_and_another_takes_it_when_it_is_over);
+    tcase_add_test(tests, deliveries_are_given_to_the_holder_of_the_lease_alone);
+    tcase_add_test(tests, observers_hear_of_others_once_and_in_the_order_of_commits);
+    tcase_add_test(tests, limits_count_the_tasks_of_all);
+    tcase_add_test(tests, deadlines_are_by_the_clock_of_the_database);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
