@@ -236,6 +236,13 @@ const char *const migration_scripts[] = {
      * person, as they were. */
     "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
+
+    /* 18 -> 19: what the people who decide are told of the rule and the tool; and lists by the time
+     * that is left, a page of which costs a page in each state. Tasks without a deadline are last.
+     */
+    "ALTER TABLE task_request ADD COLUMN shown TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX task_by_decide_by ON task (state,"
+    " iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms));",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -65,7 +65,7 @@ START_TEST(pages_are_complete_newest_first_and_end)
             ck_assert_str_eq(answer.tasks[i]->id, ids[44 - seen++]);
         ck_assert_str_eq(answer.tasks[0]->arguments, "{\"name\":\"prod\"}");
         ck_assert_uint_eq(answer.tasks[0]->request_length, 0); /* lists bring no bulk */
-        query.before_sequence = answer.sequences[answer.task_count - 1];
+        query.behind_sequence = answer.sequences[answer.task_count - 1];
         answer_finish(&answer);
     }
     query = (struct store_task_query){.owner = STR("a"), .limit = 22};
