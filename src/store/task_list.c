@@ -77,7 +77,8 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
     buffer_append_char(sql, ')');
 }
 
-/* The index has the order by the deadline within each state. */
+/* The indexes have both orders within each state. Among several states SQLite would sort all their
+ * rows. */
 static void append_page_of_each_state(struct buffer *sql, const struct store_task_query *query)
 {
     const char *joint = "";
@@ -116,7 +117,7 @@ static void append_query(struct buffer *sql, const struct store_task_query *quer
     buffer_append_text(sql, " FROM task");
     buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
                             " WHERE task.sequence IN (");
-    if (is_by_deadline(query) && !by_owner && !by_session)
+    if ((is_by_deadline(query) || query->states != 0) && !by_owner && !by_session)
         append_page_of_each_state(sql, query);
     else if (by_owner || !by_session)
         append_page(sql, query, by_owner ? "owner = :owner" : NULL);
