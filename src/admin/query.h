@@ -9,7 +9,8 @@ struct task_list_query {
     struct store_task_query filter; /* its texts point into `decoded`, as those below */
     struct str text;                /* q: part of what operators see of the task; empty: any */
     struct str digest;              /* of the group of equal calls; empty: any */
-    bool is_mine;                   /* those alone that wait for a vote of the asker */
+    enum store_task_order cursor_order;
+    bool is_mine; /* those alone that wait for a vote of the asker */
     struct buffer decoded;
 };
 
@@ -29,6 +30,8 @@ void query_encode(struct buffer *out, struct str text);
 bool query_parse(struct task_list_query *query, struct str text, struct error *error);
 void query_finish(struct task_list_query *query);
 
-/* The cursor of the page behind the row `sequence`: opaque to clients. */
-#define QUERY_CURSOR_BYTES 24
-void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES]);
+/* The cursor of the page behind the row `sequence`, in a list by the deadline with its key there:
+ * opaque to clients. */
+#define QUERY_CURSOR_BYTES 40
+void query_cursor(enum store_task_order order, int64_t sequence, int64_t decide_by_ms,
+                  char cursor[QUERY_CURSOR_BYTES]);

@@ -69,8 +69,8 @@ struct task_rows {
     bool (*find_oldest)(struct database *database,
                         void (*visit)(void *context, struct str workflow, int64_t created_ms),
                         void *context);
-    /* At most `limit` tasks, newest first, without request and outcome. The visitor takes the
-     * reference over; false ends the list. */
+    /* At most `limit` tasks in the order that the query asks for, without request and outcome. The
+     * visitor takes the reference over; false ends the list. */
     bool (*list)(struct database *database, const struct store_task_query *query, size_t limit,
                  bool (*visit)(void *context, struct task *task, int64_t sequence), void *context);
 };

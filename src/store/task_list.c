@@ -1,4 +1,4 @@
-/* Lists of tasks, newest first, a page at a time. */
+/* Lists of tasks, a page at a time. */
 #include <stdlib.h>
 
 #include "task_operations.h"
@@ -31,6 +31,7 @@ static bool look(void *context, struct task *task, int64_t sequence)
     page->bytes += operation_task_bytes(task);
     page->looked_at++;
     reply->last_sequence = sequence;
+    reply->last_decide_by_ms = task->decide_by_ms > 0 ? task->decide_by_ms : INT64_MAX;
     if (query->accepts && !query->accepts(query->context, task)) {
         task_unref(task);
         return true;

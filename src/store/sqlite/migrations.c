@@ -237,7 +237,14 @@ const char *const migration_scripts[] = {
     "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
 
-    /* 18 -> 19: the processes that use the database, what each has claimed in which epoch, which
+    /* 18 -> 19: what the people who decide are told of the rule and the tool; and lists by the time
+     * that is left, a page of which costs a page in each state. Tasks without a deadline are last.
+     */
+    "ALTER TABLE task_request ADD COLUMN shown TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX task_by_decide_by ON task (state,"
+    " iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms));",
+
+    /* 19 -> 20: the processes that use the database, what each has claimed in which epoch, which
      * of them does what, and what they tell each other */
     "CREATE TABLE replica (id TEXT PRIMARY KEY, epoch INTEGER NOT NULL,"
     " alive_ms INTEGER NOT NULL);"

@@ -16,8 +16,8 @@
     " task.policy_digest, task.owner_email, task.terms, task.votes"
 #define TASK_COLUMN_COUNT 43
 
-/* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
- * a task without its bulk: no request, no outcome text. */
+/* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params and shown, which must
+ * follow, as a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
 
 /* Members of struct task_rows. */

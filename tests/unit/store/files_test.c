@@ -345,6 +345,8 @@ START_TEST(tasks_of_an_older_version_are_kept)
                                   "ALTER TABLE task_request DROP COLUMN other_params;"
                                   "ALTER TABLE task_request DROP COLUMN redacted;"
                                   "ALTER TABLE task_request DROP COLUMN mirrored_headers;"
+                                  "ALTER TABLE task_request DROP COLUMN shown;"
+                                  "DROP INDEX task_by_decide_by;"
                                   "PRAGMA user_version = 2"),
         SQLITE_OK);
     ck_assert_int_eq(scratch_execute(&scratch, migration_scripts[1]), SQLITE_OK); /* the trail */
@@ -354,6 +356,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_str_eq(read->client_name, "");
     ck_assert_str_eq(read->request_digest, "");
     ck_assert_str_eq(read->owner_email, "");
+    ck_assert_str_eq(read->shown, "");
     ck_assert_str_eq(read->meta, "{\"n\":1.50}");
     ck_assert_str_eq(read->other_params, "{\"force\":[1]}");
     ck_assert(!read->promoted);

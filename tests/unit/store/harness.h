@@ -22,6 +22,11 @@ int64_t scratch_query(const struct scratch *scratch, const char *sql);
 /* Runs SQL that changes something; returns SQLite's result code. */
 int scratch_execute(const struct scratch *scratch, const char *sql);
 
+/* Takes the tables of the processes that share a database out of it. */
+#define SCRATCH_WITHOUT_REPLICAS                                                                   \
+    "DROP TABLE replica; DROP TABLE task_claim; DROP TABLE lease; DROP TABLE feed;"                \
+    "DROP TABLE limited;"
+
 /* A copy of a reply that outlives the callback. */
 struct answer {
     bool arrived;
@@ -32,6 +37,7 @@ struct answer {
     int64_t sequences[64];
     size_t task_count;
     bool has_more;
+    int64_t last_sequence, last_decide_by_ms;
     char *session_text; /* the session's fields, joined by '|' */
     char *audit_text;   /* one line per entry: event from>to kind name reason */
 };

@@ -267,10 +267,11 @@ START_TEST(a_task_of_before_is_decided_by_one)
 {
     begin("");
     bench_close(&bench);
-    scratch_execute(&scratch, "DROP TABLE replica; DROP TABLE task_claim; DROP TABLE lease; DROP "
-                              "TABLE feed; DROP TABLE limited;"
-                              "ALTER TABLE task DROP COLUMN terms;"
-                              "ALTER TABLE task DROP COLUMN votes; PRAGMA user_version = 17");
+    scratch_execute(&scratch, SCRATCH_WITHOUT_REPLICAS
+                    "ALTER TABLE task DROP COLUMN terms;"
+                    "ALTER TABLE task DROP COLUMN votes;"
+                    "ALTER TABLE task_request DROP COLUMN shown;"
+                    "DROP INDEX task_by_decide_by; PRAGMA user_version = 17");
     bench_open(&bench, &scratch);
     ck_assert_str_eq(vote("alice", VOTE(0)), "approved");
 }
