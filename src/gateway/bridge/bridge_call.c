@@ -7,6 +7,7 @@
 #include "mcp_client/tools_fetch.h"
 #include "request/deferred_response.h"
 #include "state/source_eras.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -17,6 +18,7 @@ static void drop(struct call *call, void *object)
     struct bridge_call *bridge = object;
     rpc_call_cancel(bridge->rpc);
     loop_timer_stop(&bridge->timer);
+    loop_timer_stop(&bridge->slow);
     if (bridge->open > 0)
         bridge_questions_forget(call->worker->gateway->bridge_questions, bridge->number);
     buffer_finish(&bridge->answers);
@@ -25,7 +27,15 @@ static void drop(struct call *call, void *object)
     free(bridge);
 }
 
-static const struct call_part_kind bridge_call_kind = CALL_PART_KIND(struct bridge_call, drop);
+static void tell_left(struct call *call, void *object)
+{
+    const struct bridge_call *bridge = object;
+    if (bridge->options.left)
+        bridge->options.left(call);
+}
+
+static const struct call_part_kind bridge_call_kind = {
+    .offset = offsetof(struct bridge_call, part), .drop = drop, .gone = tell_left};
 
 struct call *bridge_call_finish(struct bridge_call *bridge)
 {
@@ -45,6 +55,48 @@ struct bridge_call *bridge_call_find(const struct gateway_worker *worker, uint64
     }
     return NULL;
 }
+
+/* ---- a call that goes on elsewhere ---- */
+
+static struct bridge_call *find(const struct call *call)
+{
+    return call_part_find(call, &bridge_call_kind);
+}
+
+static void on_slow(void *context)
+{
+    struct bridge_call *bridge = bridge_call_from(context);
+    bridge->options.slow(bridge->call);
+}
+
+bool bridge_call_is_under_way(const struct call *call)
+{
+    const struct bridge_call *bridge = find(call);
+    return bridge && bridge->rpc;
+}
+
+int64_t bridge_call_age_ms(const struct call *call)
+{
+    return clock_monotonic_ms() - find(call)->started_ms;
+}
+
+void bridge_call_repeat_slow(struct call *call, int64_t in_ms)
+{
+    struct bridge_call *bridge = find(call);
+    if (bridge)
+        loop_timer_start(&bridge->slow, in_ms);
+}
+
+struct rpc_call *bridge_call_take(struct call *call)
+{
+    struct bridge_call *bridge = find(call);
+    struct rpc_call *rpc = bridge->rpc;
+    bridge->rpc = NULL;
+    bridge_call_finish(bridge);
+    return rpc;
+}
+
+/* ---- a call that is given up ---- */
 
 static bool calls_tool(const struct call *call)
 {
@@ -216,7 +268,11 @@ void bridge_call_start(struct call *call, const struct bridge_call_options *opti
     bridge->call = call;
     bridge->options = *options;
     bridge->number = bridge_questions_next_number();
+    bridge->started_ms = clock_monotonic_ms();
     loop_timer_init(&bridge->timer, call->worker->loop, NULL, bridge);
+    loop_timer_init(&bridge->slow, call->worker->loop, on_slow, bridge);
+    if (options->slow_ms > 0)
+        loop_timer_start(&bridge->slow, options->slow_ms);
     deferred_response_begin(call, "the server", STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);

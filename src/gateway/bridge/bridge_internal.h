@@ -19,6 +19,8 @@ struct bridge_call {
     struct buffer state;     /* the server's requestState, JSON text; empty: it gave none */
     struct loop_timer timer; /* the next try, or the end of the wait for the client */
     int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
+    struct loop_timer slow;
+    int64_t started_ms; /* monotonic */
 };
 #define BRIDGE_CALL_MAGIC 0x47574211
 

@@ -104,6 +104,13 @@ void rpc_call_cancel(struct rpc_call *rpc)
     rpc_call_destroy(rpc);
 }
 
+void rpc_call_hand_over(struct rpc_call *rpc, const struct rpc_call_callbacks *callbacks,
+                        void *context)
+{
+    rpc->callbacks = *callbacks;
+    rpc->context = context;
+}
+
 void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms)
 {
     rpc->silence_ms = silence_ms;

@@ -63,6 +63,9 @@ struct rpc_call_begun {
 struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_begun *taken,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context);
+/* Another has taken the request over: what comes from now on is told to it. */
+void rpc_call_hand_over(struct rpc_call *rpc, const struct rpc_call_callbacks *callbacks,
+                        void *context);
 void rpc_call_cancel(struct rpc_call *rpc); /* without a reply; NULL is allowed */
 /* Another silence limit from now on; 0: none. */
 void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms);
