@@ -23,6 +23,9 @@ struct bridge_call_options {
     /* The client has gone. The server's stream is closed unless this takes it. NULL: it is closed.
      */
     void (*left)(struct call *call);
+    /* Each round is a request of its own: whether the rules in force now forbid it. Then the call
+     * is answered. NULL: they are not asked. */
+    bool (*forbidden)(struct call *call);
 };
 
 /* The client's session is known: call->bridged. */

@@ -178,7 +178,8 @@ void relay_bridged_start(struct call *call, const struct relay_options *options)
                                                 .failed = on_failure,
                                                 .slow_ms = options->slow_ms,
                                                 .slow = options->slow,
-                                                .left = options->left};
+                                                .left = options->left,
+                                                .forbidden = options->forbidden};
     if (is_of_subscriptions(call) || !can_be_asked(call))
         return;
     struct bridged_relay *relay = memory_alloc(sizeof *relay);
