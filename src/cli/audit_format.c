@@ -84,6 +84,7 @@ static int severity_of(struct str event)
         {"fail", 6},
         {"expire", 4},
         {"notification_given_up", 6},
+        {"late_outcome", 8},
         {"sign_in_refused", 6},
         {"operator_refused", 6},
     };
