@@ -167,6 +167,9 @@ static void finish_workflow(struct config_workflow *workflow)
     finish_strings(&workflow->approver_groups);
     finish_strings(&workflow->approver_people);
     finish_strings(&workflow->emergency_groups);
+    finish_strings(&workflow->allow_edit);
+    finish_strings(&workflow->grants_vary);
+    finish_strings(&workflow->grants_by);
     ballot_terms_finish(&workflow->ballot);
     free(workflow->terms);
     free(workflow->name);
@@ -223,11 +226,9 @@ static void finish_lists(struct config *config)
         finish_secret(config->notify[i].url);
         finish_secret(config->notify[i].secret);
         free(config->notify[i].id);
-        finish_secret(config->notify[i].signing_secret);
         free(config->notify[i].channel);
         finish_strings(&config->notify[i].mention);
         finish_strings(&config->notify[i].workflows);
-        finish_strings(&config->notify[i].destination_of);
     }
     for (size_t i = 0; i < config->policy_count; i++) {
         free(config->policies[i].name);
@@ -238,9 +239,6 @@ static void finish_lists(struct config *config)
     free(config->policies);
     free(config->files);
     free(config->notify);
-    free(config->slack.approve_reaction);
-    free(config->slack.reject_reaction);
-    free(config->slack.channel);
     free(config->sources);
     free(config->rules);
     free(config->workflows);

@@ -150,6 +150,9 @@ struct config_workflow {
     /* Who decides, as it is written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;
+    struct config_strings allow_edit; /* dot paths into the arguments */
+    int64_t grants_max_ms, grants_max_calls;
+    struct config_strings grants_vary, grants_by;
     struct ballot_terms ballot; /* and what it comes to, */
     char *terms;                /* which a new task keeps: ballot_terms_write() of it */
 };
@@ -212,21 +215,10 @@ struct config_notify {
     char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key; NULL for Teams.
                       Resolved from the environment at load; never logged */
     char *channel; /* of Slack; else NULL */
-    char *signing_secret; /* Slack signs presses of buttons with it; NULL: there are no buttons */
-    struct config_strings mention;        /* Slack ids */
-    struct config_strings workflows;      /* globs; none: all */
-    struct config_strings destination_of; /* workflows that name it as their `destination` */
-    bool is_destination;                  /* of those alone */
-    unsigned events;                      /* NOTIFY_… bits */
+    struct config_strings mention;   /* Slack ids */
+    struct config_strings workflows; /* globs; none: all */
+    unsigned events;                 /* NOTIFY_… bits */
     bool include_arguments;
-};
-
-/* How people decide in Slack. */
-struct config_slack {
-    char *approve_reaction, *reject_reaction; /* names of emoji, as Slack tells them: "+1" */
-    char *channel;                            /* of a destination that names none; or NULL */
-    int64_t poll_ms;                          /* reactions are asked for so often */
-    int64_t requests_per_second;              /* of these requests, at most */
 };
 
 /* The clients that see the gateway's own tools. */
@@ -345,7 +337,6 @@ struct config {
     size_t file_count;
     struct config_notify *notify;
     size_t notify_count;
-    struct config_slack slack;
     struct config_pseudo pseudo;
     struct config_limits limits;
     struct config_times times;
