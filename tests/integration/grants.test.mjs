@@ -291,6 +291,34 @@ test('a rule that denies now denies: the grant opens nothing', async (t) => {
   assert.ok(await client.error('tools/call', { name: 'delete_user', arguments: DELETE, task: {} }));
 });
 
+test('the command line gives, lists and revokes', async (t) => {
+  const { call, gateway, grants } = await stage(t);
+  const cli = (...args) => gateway.cli(args, { env: { TASKGATE_TOKEN: 'token-of-alice' } });
+  const { id: task } = await call();
+  for (const [args, message] of [
+    [['--grant-for', '10m'], /--grant-for and --grant-calls go together/],
+    [['--grant-for', '10m', '--grant-calls', 'many'], /--grant-calls wants a whole number/],
+  ]) {
+    const wrong = await cli('tasks', 'approve', task, ...args);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, message);
+  }
+  assert.equal((await cli('tasks', 'approve', task, '--grant-for', '10m', '--grant-calls', '7', '--reason', 'routine')).code, 0);
+  const [{ id, calls, reason }] = await grants();
+  assert.deepEqual([calls, reason], [7, 'routine']);
+  const list = await cli('grants', 'list');
+  assert.equal(list.code, 0);
+  assert.match(list.stdout, new RegExp(`^${id}\n[\\s\\S]*delete_user[\\s\\S]*0 of 7`));
+  assert.equal(JSON.parse((await cli('grants', 'list', '--json')).stdout).grants[0].id, id);
+  const revoked = await cli('grants', 'revoke', id, '--reason', 'enough');
+  assert.equal(revoked.code, 0, revoked.stderr);
+  assert.match(revoked.stdout, /because +revoked/);
+  assert.equal((await cli('grants', 'revoke', id)).code, 5);
+  assert.equal((await cli('grants', 'revoke', 'gr_no')).code, 4);
+  assert.equal((await cli('grants', 'list')).stdout, 'No grants.\n');
+  assert.match((await cli('grants', 'list', '--all')).stdout, new RegExp(id));
+});
+
 /* ---- every way of a call ---- */
 
 test('a plain call of a client without tasks is answered with the result', async (t) => {
