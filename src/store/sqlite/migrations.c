@@ -242,6 +242,7 @@ const char *const migration_scripts[] = {
     "ALTER TABLE task ADD COLUMN bound_digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN grant_facts TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN original_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN original_request_digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task_request ADD COLUMN original_arguments TEXT NOT NULL DEFAULT '';"
     "CREATE TABLE approval_grant (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
     " id TEXT NOT NULL UNIQUE, task_id TEXT NOT NULL, owner TEXT NOT NULL,"

@@ -26,6 +26,7 @@ int scratch_execute(const struct scratch *scratch, const char *sql);
     "DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN rule_digest;"                         \
     "ALTER TABLE task DROP COLUMN bound_digest; ALTER TABLE task DROP COLUMN grant_facts;"         \
     "ALTER TABLE task DROP COLUMN original_digest;"                                                \
+    "ALTER TABLE task DROP COLUMN original_request_digest;"                                        \
     "ALTER TABLE task_request DROP COLUMN original_arguments;"
 
 /* A copy of a reply that outlives the callback. */
