@@ -20,6 +20,7 @@ struct pending_reply {
     char *reason;                    /* of the decision, or NULL */
     bool with_arguments;             /* of audit.c */
     bool is_emergency;               /* the decision is */
+    struct ballot_wish grant;        /* what the decision asks for beside */
 };
 #define PENDING_REPLY_MAGIC 0x70e4d9a1
 

@@ -80,6 +80,8 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "statusMessage", task->status_message);
     add_group(out, task);
     json_add_text_or_null(out, "rule", task->rule);
+    json_add_key(out, "grant");
+    buffer_append_text(out, *task->grant ? task->grant : "null");
     vote_json_add(out, task, view);
     buffer_append_char(out, '}');
 }

@@ -16,6 +16,7 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
         .verb = pending->decision->verb,
         .reason = pending->reason,
         .is_emergency = pending->is_emergency,
+        .grant = pending->grant,
         .withdraws = pending->decision->withdraws,
         .electorate = voter_electorate(pending->snapshot->config),
     };
@@ -53,6 +54,9 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_REASON_REQUIRED] = REPLY_REASON_REQUIRED,
         [BALLOT_ALREADY_VOTED] = REPLY_ALREADY_VOTED,
         [BALLOT_NO_VOTE] = REPLY_NO_VOTE,
+        [BALLOT_NOT_A_GRANTER] = REPLY_NOT_A_GRANTER,
+        [BALLOT_GRANT_NOT_ALLOWED] = REPLY_GRANT_NOT_ALLOWED,
+        [BALLOT_GRANT_TOO_LARGE] = REPLY_GRANT_TOO_LARGE,
     };
     return errors[refusal];
 }

@@ -18,6 +18,16 @@ bool audit_has(struct batch *batch, const struct task *task, const char *event, 
 /* Adds an entry that is about no task: an operator came, went, or was refused. */
 bool audit_append_note(struct batch *batch, const struct store_audit_note *note);
 
+/* An entry about a grant, which names the call that it was given with. It has no state. */
+struct store_grant;
+struct audit_grant_entry {
+    const struct store_grant *grant;
+    const char *event; /* "grant_ended", "grant_revoked" */
+    struct audit_actor actor;
+    const char *reason;
+};
+bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry);
+
 /* Of a row of number, hash, time and signature. */
 void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor);
 

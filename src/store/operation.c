@@ -1,6 +1,8 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
+#include "grant_rows.h"
+
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
@@ -55,6 +57,8 @@ void operation_clear_reply(struct operation *operation)
     }
     free((void *)reply->audit_page);
     free_deliveries(reply->deliveries, reply->delivery_count);
+    struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
+    grant_list_finish(&grants);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 
@@ -78,6 +82,8 @@ void operation_destroy(struct operation *operation)
     free(operation->actor_kind);
     free(operation->actor_name);
     vote_destroy(operation->vote);
+    if (operation->electorate.release)
+        operation->electorate.release(operation->electorate.context);
     free(operation->id);
     free(operation->owner);
     free(operation->session);

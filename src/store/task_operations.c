@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "grants.h"
 #include "outbox.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -34,9 +35,10 @@ static bool end_request(struct batch *batch, struct task *task)
     return task_rows_end_request(batch->database, task, is_redacted);
 }
 
-enum row_result task_operations_move(struct batch *batch, struct task *task,
-                                     const struct task_change *change, struct audit_actor actor,
-                                     struct error *error)
+/* All of a move but the event. */
+static enum row_result move(struct batch *batch, struct task *task,
+                            const struct task_change *change, struct audit_actor actor,
+                            struct error *error)
 {
     enum task_state from = task->state;
     if (!task_transition(task, change, batch->now_ms, error))
@@ -55,8 +57,24 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
         !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
     pending_note_moved(batch->pending, task, from);
-    batch_add_event(batch, task, false);
     return ROW_FOUND;
+}
+
+enum row_result task_operations_move(struct batch *batch, struct task *task,
+                                     const struct task_change *change, struct audit_actor actor,
+                                     struct error *error)
+{
+    enum row_result moved = move(batch, task, change, actor, error);
+    if (moved == ROW_FOUND)
+        batch_add_event(batch, task, false);
+    return moved;
+}
+
+bool task_operations_decide_new(struct batch *batch, struct task *task,
+                                const struct task_change *change, struct audit_actor actor)
+{
+    struct error error;
+    return move(batch, task, change, actor, &error) == ROW_FOUND;
 }
 
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
@@ -128,11 +146,15 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (operation->reply.status != STORE_OK)
         return true;
+    bool is_granted;
     if (!task_rows_insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
-        !outbox_note_created(batch, task))
+        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, ""))
         return false;
     pending_note_created(batch->pending, task);
+    /* Nobody is asked about a call that a grant decides. */
+    if (!grants_apply(batch, task, &is_granted) ||
+        (!is_granted && !outbox_note_created(batch, task)))
+        return false;
     batch_add_event(batch, task, true);
     operation->reply.task = task_ref(task);
     return true;

@@ -1,6 +1,7 @@
 /* Votes: each is one transaction, with the move that it leads to. */
 #include <stdlib.h>
 
+#include "grants.h"
 #include "outbox.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
@@ -16,6 +17,7 @@ static enum ballot_refusal judge(const struct ballot *ballot, const struct store
         .verb = vote->verb,
         .has_reason = vote->reason && *vote->reason,
         .is_emergency = vote->is_emergency,
+        .grant = vote->grant,
     };
     return vote->withdraws ? ballot_judge_withdrawal(ballot, &question)
                            : ballot_judge(ballot, &question);
@@ -70,6 +72,7 @@ static void add_vote(const struct task *task, struct ballot *ballot, const struc
     added->at_ms = task->updated_ms;
     added->reason = memory_copy_text(vote->reason);
     added->is_emergency = vote->is_emergency;
+    added->grant = vote->grant;
 }
 
 /* The vote is accepted. */
@@ -87,8 +90,12 @@ static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
         add_vote(task, ballot, vote);
         is_decided = vote->verb == BALLOT_REJECT || vote->is_emergency || ballot_is_filled(ballot);
     }
-    return keep_votes(batch, task, ballot) &&
-           (is_decided ? decide(batch, task, vote) : note(batch, task, vote));
+    if (!keep_votes(batch, task, ballot))
+        return false;
+    if (!is_decided)
+        return note(batch, task, vote);
+    return decide(batch, task, vote) &&
+           (task->state != TASK_APPROVED || grants_give(batch, task, ballot, vote));
 }
 
 static bool run_vote(struct batch *batch, struct operation *operation)
@@ -105,6 +112,8 @@ static bool run_vote(struct batch *batch, struct operation *operation)
     for (size_t i = 0; vote->electorate.renew && i < ballot.votes.count; i++)
         vote->electorate.renew(vote->electorate.context, &ballot.votes.items[i]);
     reply->refusal = judge(&ballot, vote, reply->task);
+    if (reply->refusal == BALLOT_ACCEPTED && vote->grant.calls > 0 && !grants_fit(reply->task))
+        reply->refusal = BALLOT_GRANT_NOT_ALLOWED;
     bool done = true;
     if (reply->refusal == BALLOT_NOT_PENDING)
         reply->status = STORE_CONFLICT;

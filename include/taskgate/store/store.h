@@ -66,6 +66,7 @@ struct store_sign_in;
 struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
+struct store_grant;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
@@ -86,6 +87,8 @@ struct store_reply {
     size_t delivery_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
     int64_t dropped;     /* outbox configure */
+    const struct store_grant *grants; /* grants.h */
+    size_t grant_count;
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
@@ -128,6 +131,9 @@ struct store_electorate {
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
     void (*renew)(void *context, struct ballot_vote *vote);
+    /* The terms of a workflow, as ballot_terms_write() has them; NULL: there is no such one. They
+     * live as long as the context. */
+    const char *(*terms)(void *context, const char *workflow);
     /* How long an approval through this workflow holds. */
     int64_t (*valid_for_ms)(void *context, const char *workflow);
     void (*release)(void *context); /* once, when nobody asks any more */
@@ -139,6 +145,7 @@ struct store_vote {
     enum ballot_verb verb;
     const char *reason;                 /* or NULL */
     bool is_emergency;                  /* an approval by one alone */
+    struct ballot_wish grant;           /* the same again, if the other approvals ask for it, too */
     bool withdraws;                     /* takes their vote back; the three above do not matter */
     struct store_electorate electorate; /* taken over */
 };

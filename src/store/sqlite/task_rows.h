@@ -14,8 +14,9 @@
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
     " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
-    " task.policy_digest, task.owner_email, task.terms, task.votes"
-#define TASK_COLUMN_COUNT 43
+    " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
+    " task.bound_digest, task.grant_facts, task.original_digest"
+#define TASK_COLUMN_COUNT 47
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 
