@@ -107,7 +107,8 @@ static void answer_list(void *context, const struct store_reply *reply)
     buffer_append_text(&body, "],\"nextCursor\":");
     if (reply->has_more) {
         char cursor[QUERY_CURSOR_BYTES];
-        query_cursor(reply->last_sequence, cursor);
+        struct query_place last = {STORE_BY_CREATION, reply->last_sequence, 0};
+        query_cursor(&last, cursor);
         buffer_append_format(&body, "\"%s\"}", cursor);
     } else {
         buffer_append_text(&body, "null}");
@@ -137,8 +138,14 @@ static bool read_parameter(struct list_query *query, struct str key, struct str 
         return (str_to_u64(value, &query->limit) && query->limit >= 1 &&
                 query->limit <= LIMIT_MAX) ||
                error_set(error, "limit must be a whole number from 1 to %d", LIMIT_MAX);
-    if (str_equal(key, STR("cursor")))
-        return query_read_cursor(value, &query->before_sequence, error);
+    if (str_equal(key, STR("cursor"))) {
+        struct query_place place;
+        if (!query_read_cursor(value, &place, error))
+            return false;
+        query->before_sequence = place.sequence;
+        return place.order == STORE_BY_CREATION ||
+               error_set(error, "cursor does not come from a list of grants");
+    }
     return error_set(error, "\"%.*s\" is not a parameter here; there are state, limit and cursor",
                      STR_ARGS(key));
 }

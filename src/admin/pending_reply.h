@@ -18,6 +18,7 @@ struct pending_reply {
     struct operator_identity *who;
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
+    enum store_task_order order;     /* of a list of tasks */
     bool with_arguments;             /* of audit.c */
     bool is_emergency;               /* the decision is */
     struct ballot_wish grant;        /* what the decision asks for beside */

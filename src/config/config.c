@@ -20,6 +20,13 @@ const char *config_action_name(enum config_action action)
     return action_names[action];
 }
 
+const char *config_risk_name(enum config_risk risk)
+{
+    static const char *const names[] = {
+        [RISK_UNSAID] = NULL, [RISK_LOW] = "low", [RISK_MEDIUM] = "medium", [RISK_HIGH] = "high"};
+    return names[risk];
+}
+
 const char *config_role_name(enum config_role role)
 {
     switch (role) {
@@ -159,6 +166,8 @@ static void finish_rule(struct config_rule *rule)
     free(rule->approval);
     free(rule->description);
     free(rule->immediate_response);
+    free(rule->summary);
+    finish_strings(&rule->highlight);
 }
 
 static void finish_workflow(struct config_workflow *workflow)

@@ -6,6 +6,7 @@
 
 #include "checks.h"
 #include "taskgate/config/secure_url.h"
+#include "taskgate/config/summary.h"
 #include "taskgate/core/memory.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -35,6 +36,7 @@ CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE}
         {"allow", CASE_VARIANTS_ALLOW});
 CHOICES(confirmations, "a kind of confirmation", {"off", CONFIRM_OFF}, {"form", CONFIRM_FORM},
         {"url", CONFIRM_URL});
+CHOICES(risks, "a risk", {"low", RISK_LOW}, {"medium", RISK_MEDIUM}, {"high", RISK_HIGH});
 CHOICES(reasons, "an answer", {"required", true}, {"optional", false});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
         {"skip", ON_POLICY_ERROR_SKIP});
@@ -217,6 +219,14 @@ const struct key config_keys[] = {
      .help = "For calls that policies or people judge. If two keys of one object in the arguments differ only by case or look, such as `path` and `Path`, the call is refused with -32602 (`refuse`) or allowed (`allow`)."},
     {"governance.rules[]", "require_tasks", KEY_BOOL, AT(config_rule, requires_tasks), .default_text = "false",
      .help = "Refuses at once, instead of holding it, a call whose client does not take part in tasks: -32021 for a client of 2026-07-28 that does not declare the extension `io.modelcontextprotocol/tasks`, -32009 for an older call without `task`."},
+    {"governance.rules[]", "show", KEY_MAPPING,
+     .help = "What the people who decide are told of a call, beside the call itself."},
+    {"governance.rules[].show", "summary", KEY_TEXT, AT(config_rule, summary), .check = summary_check,
+     .help = "A sentence with `{path}` for values of the arguments, such as `Drops {schema}.{table}`: a text as it is, another value as JSON, nothing for a value that is missing. A path looks into every element of an array on its way. `{{` is the brace itself. Values of `redact_fields` stay hidden."},
+    {"governance.rules[].show", "highlight", KEY_TEXTS, AT(config_rule, highlight), .check = check_dot_path,
+     .help = "Paths into the arguments. The values there are marked."},
+    {"governance.rules[].show", "risk", KEY_CHOICE, AT(config_rule, risk), .choices = &risks,
+     .help = "How much is at stake. With `high` the page asks for the tool's name before it approves."},
     {"governance.rules[]", "limits", KEY_ANY, .help = "Accepted for old files; has no effect."},
     {"governance.rules[]", "inspectors", KEY_ANY, .help = "Accepted for old files; has no effect."},
 

@@ -123,6 +123,10 @@ struct config_source {
     struct tls_client *tls;            /* what they come to; NULL: the system's authorities */
 };
 
+/* How much is at stake, as the author of a rule sees it. */
+enum config_risk { RISK_UNSAID, RISK_LOW, RISK_MEDIUM, RISK_HIGH };
+const char *config_risk_name(enum config_risk risk); /* "low" …; NULL for RISK_UNSAID */
+
 struct config_rule {
     char *match;
     enum config_action action;
@@ -137,7 +141,11 @@ struct config_rule {
     enum config_execution execution;
     enum config_case_variants case_variants;
     bool requires_tasks; /* a client that does not know tasks is refused at once */
-    int line, column;    /* of the rule in its file */
+    /* What the people who decide are told: */
+    char *summary;                   /* a text with {path} (summary.h), or NULL */
+    struct config_strings highlight; /* dot paths into the arguments */
+    enum config_risk risk;
+    int line, column; /* of the rule in its file */
 };
 
 struct config_workflow {

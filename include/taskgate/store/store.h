@@ -73,11 +73,12 @@ struct store_reply {
     enum store_status status;
     struct task *task; /* get, create, change: the task as it is now (also on conflict) */
     enum ballot_refusal refusal;
-    struct task **tasks; /* list: newest first; without request, outcome, and long arguments */
+    struct task **tasks; /* list: in its order; without request, outcome, and long arguments */
     size_t task_count;
-    int64_t *sequences;    /* list: the row number of each task, for the next page */
-    bool has_more;         /* list: there are older ones, behind */
-    int64_t last_sequence; /* the last row that was looked at */
+    int64_t *sequences;        /* list: the row number of each task, for the next page */
+    bool has_more;             /* list: there are older ones, behind */
+    int64_t last_sequence;     /* the last row that was looked at, and */
+    int64_t last_decide_by_ms; /* list: its deadline; INT64_MAX where it has none */
     const struct store_session *session;
     const struct store_sign_in *sign_in;
     const struct store_audit_entry *audit; /* audit list */
@@ -170,6 +171,10 @@ void store_task_set_message(struct store *store, struct str id, struct str messa
 void store_task_note(struct store *store, struct str id, const char *event,
                      const struct store_actor *actor, struct str reason, struct store_call call);
 
+enum store_task_order {
+    STORE_BY_CREATION,  /* the newest first */
+    STORE_BY_DECIDE_BY, /* the nearest deadline first, without one last; then the oldest first */
+};
 struct store_task_query {
     struct str owner;   /* empty: any (operators) */
     struct str session; /* also tasks of this session digest, whatever their owner; may be empty */
@@ -178,7 +183,9 @@ struct store_task_query {
     struct str workflow, principal;
     unsigned states; /* bit mask 1u << state; 0: any */
     bool without_promoted;
-    int64_t before_sequence; /* only rows older than this; 0: from the newest */
+    /* In the order below only rows behind this one; 0: from the first. */
+    int64_t behind_sequence, behind_decide_by_ms;
+    enum store_task_order order;
     size_t limit;
     /* Arguments longer than this are left out: "" in the answer, which no arguments are. So are
      * meta and other_params. */

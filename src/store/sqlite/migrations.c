@@ -257,6 +257,13 @@ const char *const migration_scripts[] = {
     "CREATE INDEX approval_grant_of_tool ON approval_grant (owner, source, tool)"
     " WHERE ended_ms = 0;"
     "CREATE INDEX approval_grant_until ON approval_grant (until_ms) WHERE ended_ms = 0;",
+
+    /* 19 -> 20: what the people who decide are told of the rule and the tool; and lists by the time
+     * that is left, a page of which costs a page in each state. Tasks without a deadline are last.
+     */
+    "ALTER TABLE task_request ADD COLUMN shown TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX task_by_decide_by ON task (state,"
+    " iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms));",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

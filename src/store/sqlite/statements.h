@@ -27,12 +27,12 @@ STATEMENT_ROW(TASK_INSERT,
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
     " ?39, ?40, ?41, ?42, ?43, ?44)")
 STATEMENT_ROW(REQUEST_INSERT,
-    "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+    "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers, shown)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
 STATEMENT_ROW(TASK_GET,
     "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.meta, task_request.other_params,"
-    " task_request.body, task_outcome.body, task_request.mirrored_headers,"
+    " task_request.shown, task_request.body, task_outcome.body, task_request.mirrored_headers,"
     " task_request.original_arguments FROM task"
     " JOIN task_request ON task_request.task = task.sequence"
     " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")

@@ -74,17 +74,18 @@ struct task *task_rows_read(sqlite3_stmt *row)
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
+    take(&task->shown, row, TASK_COLUMN_COUNT + 3);
     return task;
 }
 
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
-    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 3));
-    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 5);
-    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 6);
+    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 4));
+    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 6);
+    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 7);
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
-    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 4);
+    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 5);
     task->outcome_text = memory_copy_str(outcome);
     task->outcome_length = outcome.length;
 }
@@ -193,6 +194,7 @@ bool task_rows_insert(struct database *database, const struct task *task)
     database_bind_text(row, 4, task->meta);
     database_bind_text(row, 5, task->other_params);
     database_bind_text(row, 6, task->mirrored_headers);
+    database_bind_text(row, 7, task->shown);
     if (!database_run(row))
         return false;
     return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);

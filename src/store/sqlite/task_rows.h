@@ -22,8 +22,8 @@ enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 
 /* The whole task with request and outcome; the caller owns the reference. */
 enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
-/* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
- * a task without its bulk: no request, no outcome text. */
+/* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params and shown, which must
+ * follow, as a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
 /* Deletes the request of a task that has ended, and writes its arguments, meta and other params
  * anew. `is_redacted`: these are no longer what the client sent. */

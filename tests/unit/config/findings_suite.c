@@ -115,6 +115,19 @@ static const struct finding {
                                              "{groups: [x]}}\n",
      ""},
     /* V-004, V-005 and rules that ask policies which nobody wrote */
+    /* what approvers are told */
+    {RULES "    - match: a\n      action: approve\n      show:\n        summary: 'x {y'\n"
+           "        highlight: [ok, a..b]\n        risk: hihg\n        colour: red\n",
+     "t.yaml:10:18: governance.rules[0].show.summary: \"x {y\": a \"{\" has no \"}\"; write {{ for "
+     "the brace itself\n"
+     "t.yaml:11:25: governance.rules[0].show.highlight[1]: \"a..b\": a path is names joined by "
+     "\".\", such as card.number\n"
+     "t.yaml:12:15: governance.rules[0].show.risk: \"hihg\" is not a risk; did you mean \"high\"?\n"
+     "t.yaml:13:9: governance.rules[0].show.colour: unknown key; known here: summary, highlight, "
+     "risk\n"},
+    {RULES "    - {match: a, action: deny, show: {risk: low}}\n",
+     "t.yaml:7:38: warning: governance.rules[0].show: the key has no effect with action: deny, "
+     "which nobody decides\n"},
     {RULES "    - {match: a, action: deny, policy_id: p}\n",
      "t.yaml:7:43: warning: governance.rules[0].policy_id: V-004 the key has no effect without "
      "action: policy\n"},

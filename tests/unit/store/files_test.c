@@ -320,7 +320,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     bench_close(&bench);
     /* As version 2 left it: without sessions, outbox and sign-ins. */
     ck_assert_int_eq(
-        scratch_execute(&scratch, SCRATCH_WITHOUT_GRANTS
+        scratch_execute(&scratch, SCRATCH_BACK_TO_18
                         "DROP TABLE session; DROP TABLE pair; DROP TABLE outbox_target;"
                         "DROP TABLE sign_in; DROP TABLE outbox_thread;"
                         "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
@@ -352,6 +352,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_str_eq(read->client_name, "");
     ck_assert_str_eq(read->request_digest, "");
     ck_assert_str_eq(read->owner_email, "");
+    ck_assert_str_eq(read->shown, "");
     ck_assert_str_eq(read->meta, "{\"n\":1.50}");
     ck_assert_str_eq(read->other_params, "{\"force\":[1]}");
     ck_assert(!read->promoted);

@@ -268,7 +268,7 @@ START_TEST(a_task_of_before_is_decided_by_one)
 {
     begin("");
     bench_close(&bench);
-    scratch_execute(&scratch, SCRATCH_WITHOUT_GRANTS
+    scratch_execute(&scratch, SCRATCH_BACK_TO_18
                     "ALTER TABLE task DROP COLUMN terms;"
                     "ALTER TABLE task DROP COLUMN votes; PRAGMA user_version = 17");
     bench_open(&bench, &scratch);
