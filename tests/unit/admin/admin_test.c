@@ -521,7 +521,8 @@ START_TEST(the_page_is_static)
         {"/page.js", "text/javascript"},
         {"/api.js", "text/javascript"},
         {"/json.js", "text/javascript"},
-        {"/card.js", "text/javascript"},
+        {"/row.js", "text/javascript"},
+        {"/icon-many.svg", "image/svg+xml"},
         {"/icon.svg", "image/svg+xml"},
     };
     scene_create(&scene, "needle", "{}");
