@@ -56,6 +56,8 @@ const selection = new Selection({
 const decisions = new Decisions({ changed, refused: refuse, announce, done: () => selection.clear() });
 
 function loaded(who, pending, decided) {
+  performance.mark('lists');
+  requestAnimationFrame(() => setTimeout(() => performance.measure('render', 'lists')));
   showWho(who);
   const present = new Set([...pending, ...decided.tasks].map((task) => task.id));
   for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id)) (row.element.remove(), rows.delete(id));
