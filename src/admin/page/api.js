@@ -62,7 +62,7 @@ export async function signOut() {
   return (await (await request('logout', { method: 'POST' })).json()).location;
 }
 
-/** A task of the API as an object; its arguments stay a JSON value of json.js. */
+/** A task or grant of the API as an object; its arguments stay a JSON value of json.js. */
 function taskOf(json) {
   return Object.fromEntries(json.members);
 }
@@ -102,15 +102,31 @@ export async function lastApproved({ id, source, tool }) {
 
 const post = (path, body) => request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
 
-/** `verb` is approve, reject or withdraw. Returns the task as it is then. */
-export async function decide(id, verb, reason, emergency = false) {
-  const body = JSON.stringify({ ...(reason ? { reason } : {}), ...(emergency ? { emergency } : {}) });
+/** `verb` is approve, reject or withdraw; `more` goes with an approval: emergency, grant. Returns the task as it is then. */
+export async function decide(id, verb, reason, more = {}) {
+  const body = JSON.stringify({ ...(reason ? { reason } : {}), ...more });
   return taskOf(readJson(await (await post(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, body)).text()));
 }
 
 /** The same decision on many tasks: [{id, status, code?}] in the order of `ids`. */
 export async function decideMany(ids, verb, reason) {
   return (await (await post('api/v1/decisions', JSON.stringify({ ids, verb, ...(reason ? { reason } : {}) }))).json()).results;
+}
+
+/** Every grant that is in force, newest first. */
+export async function activeGrants() {
+  const grants = [];
+  let parameters = { state: 'active', limit: 100 };
+  for (;;) {
+    const json = readJson(await (await request(`api/v1/grants?${new URLSearchParams(parameters)}`)).text());
+    grants.push(...json.get('grants').map(taskOf));
+    if (!json.get('nextCursor')) return grants;
+    parameters = { ...parameters, cursor: json.get('nextCursor') };
+  }
+}
+
+export async function revokeGrant(id, reason) {
+  await post(`api/v1/grants/${encodeURIComponent(id)}/revoke`, JSON.stringify(reason ? { reason } : {}));
 }
 
 // The gateway sends a comment at least every 15 s.

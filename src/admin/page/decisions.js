@@ -51,7 +51,8 @@ export class Decisions {
     row.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
     row.setBusy(true);
     try {
-      const task = await decide(row.id, isEmergency ? 'approve' : verb, reason, isEmergency);
+      const grant = verb === 'approve' ? row.detail?.grant : undefined;
+      const task = await decide(row.id, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) });
       row.setBusy(false);
       // The stream may already have brought a later state than the answer.
       if (row.isPending) this.host.changed(task);

@@ -2,25 +2,16 @@
 import { lastApproved } from './api.js';
 import { linkOf } from './address.js';
 import { changeElement } from './changes.js';
+import { putContext, putFacts } from './context.js';
 import { differences } from './diff.js';
+import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
-import { make, putPieces, putText, timeElement, timeText } from './text.js';
+import { putPieces, putText, timeText } from './text.js';
 import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js';
 
 // Above so many lines the arguments are folded, which is said beside them.
 const TALL_LINES = 24;
 const TALL_CHARACTERS = 3000;
-// The line above has a name as long as that whole.
-const LONG_NAME = 128;
-
-function addFact(list, name, value, title) {
-  if (value === null || value === undefined || value === '') return;
-  const description = make('dd');
-  if (value instanceof Node) description.append(value);
-  else putText(description, value);
-  if (title) description.title = title;
-  list.append(make('dt', '', name), description);
-}
 
 export class Detail {
   /** `decide(verb, reason)` is called for a press of a button whose reason is there. */
@@ -30,12 +21,13 @@ export class Detail {
     this.part = (name) => this.element.querySelector(name);
     const { task } = row;
     for (const verb of VERBS) {
-      this.part(`button.${verb}`).addEventListener('click', () => this.hasReason(verb) && decide(verb, this.reason));
+      this.part(`button.${verb}`).addEventListener('click', () => this.hasReason(verb) && this.hasTerms(verb) && decide(verb, this.reason));
     }
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
     this.part('.copy-link').addEventListener('click', () => this.copyLink());
     this.part('.reason').id = `reason-${task.id}`;
     this.part('.reason-label').htmlFor = `reason-${task.id}`;
+    this.wish = new GrantWish(this.part('.grant-wish'));
     this.controls = [...this.part('.decision').childNodes];
     this.putArguments(task);
     this.putMore('.meta', task.meta, task.redactFields);
@@ -47,7 +39,7 @@ export class Detail {
   }
 
   putArguments(task) {
-    const pieces = jsonPieces(task.arguments, task.redactFields);
+    const pieces = jsonPieces(task.arguments, task.redactFields, task.highlight);
     putPieces(this.part('.arguments'), pieces);
     const lines = pieces.reduce((count, piece) => count + (piece.kind === 'break' ? 1 : piece.text.split('\n').length - 1), 1);
     const characters = pieces.reduce((count, piece) => count + piece.text.length, 0);
@@ -74,7 +66,8 @@ export class Detail {
   /** Shows the task as it is now. */
   update(task) {
     this.task = task;
-    this.putFacts();
+    putFacts(this.part('.facts'), task);
+    putContext(this.part, task);
     this.putControls();
   }
 
@@ -83,19 +76,6 @@ export class Detail {
     if (this.isCompared) return;
     this.isCompared = true;
     if (isPending(this.task)) this.compare();
-  }
-
-  putFacts() {
-    const { task } = this;
-    const list = this.part('.facts');
-    list.replaceChildren();
-    if (task.tool.length > LONG_NAME) addFact(list, 'Tool', make('div', 'whole-name', task.tool));
-    addFact(list, 'Asked by', task.principal);
-    addFact(list, 'Server', task.source);
-    addFact(list, 'Workflow', task.workflow);
-    addFact(list, 'Rule', task.rule);
-    addFact(list, 'Asked at', timeElement(task.createdAt));
-    addFact(list, 'Task', task.id, `SHA-256 of the arguments: ${task.argumentsDigest}\nof the whole request: ${task.requestDigest ?? 'unknown'}`);
   }
 
   /* An approval by habit is the danger: what is different this time stands before the arguments. */
@@ -144,6 +124,18 @@ export class Detail {
     return false;
   }
 
+  /** Whether the terms of the grant, where one is wished for, can be asked for. */
+  hasTerms(verb) {
+    if (verb !== 'approve' || this.grant !== null) return true;
+    this.row.setProblem('The grant needs a number of calls that the workflow allows.');
+    return false;
+  }
+
+  /** The grant to ask for with an approval, or undefined. */
+  get grant() {
+    return this.wish.value;
+  }
+
   /** Only the buttons that this person may press; without any, a word on why. */
   putControls() {
     const { task } = this;
@@ -163,6 +155,7 @@ export class Detail {
     for (const verb of VERBS) this.part(`button.${verb}`).hidden = !may(task, verb);
     // An emergency is for when the others cannot be reached: not beside a vote that decides by itself.
     this.part('button.emergency').hidden ||= may(task, 'approve') && neededOf(task) < 2;
+    this.wish.offer(task);
     const required = ['approve', 'reject'].filter((verb) => may(task, verb) && needsReason(task, verb));
     this.part('.reason').required = required.length > 0;
     this.part('.reason-label .hint').textContent = required.length > 0 ? `(required to ${required.join(' or ')}, kept with the decision)` : '(optional, kept with the decision)';

@@ -1,7 +1,7 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
 import { briefOf } from './brief.js';
 import { jsonPieces } from './json.js';
-import { make, plural, putPieces, shortened, visibleText } from './text.js';
+import { make, plural, putPieces, putText, shortened, visibleText } from './text.js';
 import { needsReason } from './votes.js';
 
 const MOST_LISTED = 50;
@@ -33,9 +33,9 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   const [first] = tasks;
   byId('dialog-title').textContent = tasks.length === 1 ? `${title}: ${shortened(visibleText(first.tool), 64)}` : `${title}: ${plural(tasks.length, 'call')}`;
   byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks)));
-  byId('dialog-asker').textContent = tasks.length === 1 ? `Asked by ${visibleText(first.principal)}` : '';
+  byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${visibleText(first.principal)}`].filter(Boolean).join(' · ') : '';
   byId('dialog-arguments').hidden = tasks.length > 1;
-  if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields));
+  if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight));
   byId('dialog-left-out').hidden = leftOut === 0;
   byId('dialog-left-out').textContent = leftOut > 0 ? `${plural(leftOut, 'call')} of high risk ${leftOut === 1 ? 'is' : 'are'} left out: approve each by itself.` : '';
   byId('dialog-emergency').hidden = verb !== 'emergency';
@@ -47,22 +47,12 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-reason-hint').textContent = isRequired ? '(required, kept with the decision)' : '(optional, kept with the decision)';
 }
 
-/** Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off. */
-export function askDecision(tasks, verb, options = {}) {
+function open(first, check) {
   const dialog = byId('decide');
-  fill(tasks, verb, options);
-  const name = verb !== 'reject' && tasks.length === 1 && tasks[0].risk === 'high' ? typable(tasks[0].tool) : '';
-  byId('dialog-type').hidden = name === '';
-  byId('dialog-name').textContent = name;
-  byId('dialog-typed').value = '';
-  byId('dialog-typed').required = name !== '';
-  byId('dialog-typed').setCustomValidity('');
-  const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${name}`);
-  if (name) check();
   const from = document.activeElement;
   dialog.returnValue = '';
   dialog.showModal();
-  byId(name ? 'dialog-typed' : 'dialog-reason').focus();
+  first.focus();
   return new Promise((resolve) => {
     byId('dialog-typed').oninput = check;
     dialog.onclose = () => {
@@ -70,6 +60,39 @@ export function askDecision(tasks, verb, options = {}) {
       resolve(dialog.returnValue === 'yes' ? { reason: byId('dialog-reason').value.trim() } : null);
     };
   });
+}
+
+/** Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off. */
+export function askDecision(tasks, verb, options = {}) {
+  fill(tasks, verb, options);
+  const name = verb !== 'reject' && tasks.length === 1 && tasks[0].risk === 'high' ? typable(tasks[0].tool) : '';
+  askName(name);
+  const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${name}`);
+  if (name) check();
+  return open(byId(name ? 'dialog-typed' : 'dialog-reason'), check);
+}
+
+function askName(name) {
+  byId('dialog-type').hidden = name === '';
+  byId('dialog-name').textContent = name;
+  byId('dialog-typed').value = '';
+  byId('dialog-typed').required = name !== '';
+  byId('dialog-typed').setCustomValidity('');
+}
+
+/** Asks whether to do something that takes a reason. Resolves like askDecision(). */
+export function askReason(title, text, button) {
+  putText(byId('dialog-title'), title);
+  byId('dialog-asker').textContent = text;
+  byId('dialog-list').replaceChildren();
+  for (const id of ['dialog-arguments', 'dialog-left-out', 'dialog-emergency']) byId(id).hidden = true;
+  byId('dialog-confirm').textContent = button;
+  byId('dialog-confirm').className = 'danger';
+  byId('dialog-reason').required = false;
+  byId('dialog-reason').value = '';
+  byId('dialog-reason-hint').textContent = '(optional, kept with the decision)';
+  askName('');
+  return open(byId('dialog-reason'), null);
 }
 
 byId('decide-form').addEventListener('submit', (event) => {

@@ -4,6 +4,7 @@ import { hasSignIn, signOut, taskById, token, whoami } from './api.js';
 import { stayConnected } from './connection.js';
 import { Decisions } from './decisions.js';
 import { filter } from './filter.js';
+import { Grants } from './grants.js';
 import { History } from './history.js';
 import { Inbox } from './inbox.js';
 import { listenToKeys } from './keyboard.js';
@@ -55,6 +56,9 @@ const selection = new Selection({
 
 const decisions = new Decisions({ changed, refused: refuse, announce, done: () => selection.clear() });
 
+let mayRevoke = false;
+const grants = new Grants(byId('grants'), { mayRevoke: () => mayRevoke, refused: refuse, announce });
+
 function loaded(who, pending, decided) {
   performance.mark('lists');
   requestAnimationFrame(() => setTimeout(() => performance.measure('render', 'lists')));
@@ -65,6 +69,7 @@ function loaded(who, pending, decided) {
   past.replace(decided);
   showCounts();
   showLink('live', 'Live');
+  grants.refresh();
   const linked = linkedTask();
   if (linked && rows.get(linked)?.isOpen !== true) reveal(linked);
 }
@@ -73,6 +78,7 @@ function loaded(who, pending, decided) {
 function changed(task, isNews = false) {
   const wasPending = inbox.tasks.has(task.id);
   const row = rows.get(task.id);
+  if (task.grant && !(row?.task.grant && row.task.state === task.state)) grants.refresh();
   row?.update(task);
   if (!inbox.put(task, row)) {
     if (!past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
@@ -217,6 +223,7 @@ function showSignIn(problem = '') {
   rows.clear();
   inbox.clear();
   past.clear();
+  grants.clear();
   filter.clear();
   selection.show();
   byId('board').hidden = byId('link').hidden = byId('who').hidden = byId('sign-out').hidden = byId('notice').hidden = true;
@@ -279,6 +286,7 @@ function showWho(who) {
   line.title = [`Roles: ${who.roles.join(', ')}`, who.groups.length > 0 ? `Groups: ${who.groups.join(', ')}` : ''].filter(Boolean).join('\n');
   line.hidden = false;
   byId('sign-out').hidden = who.via === 'certificate'; // which the browser goes on to show
+  mayRevoke = who.roles.includes('approver');
   byId('may-not-decide').hidden = who.roles.includes('approver');
 }
 

@@ -1,9 +1,9 @@
 // Text of agents, servers and people on the page. Nothing of it is ever markup: text nodes only.
 import { visiblePieces } from './json.js';
 
-function nodesOf({ text, kind }) {
-  if (kind === 'text' || kind === 'mark') return [document.createTextNode(text)];
-  const span = document.createElement('span');
+function nodesOf({ text, kind, isMarked }) {
+  if (!isMarked && (kind === 'text' || kind === 'mark')) return [document.createTextNode(text)];
+  const span = document.createElement(isMarked && kind !== 'break' ? 'mark' : 'span');
   span.className = `json-${kind}`;
   span.textContent = text;
   // A text goes on behind its line break, and is marked as going on: without the mark its next

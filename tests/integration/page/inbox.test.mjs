@@ -1,9 +1,7 @@
 // The operators' page as an inbox, in a real browser: lines, groups, search, keys, selection, links. Needs Debian's Chromium.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import { test } from 'node:test';
+import { picture, violations } from '../lib/axe.mjs';
 import { noBrowser as skip, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
@@ -12,9 +10,6 @@ import { until } from '../lib/wait.mjs';
 
 const DESK = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
-const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-// TASKGATE_SCREENSHOTS names a folder that keeps what a person should look at.
-const SCREENSHOTS = process.env.TASKGATE_SCREENSHOTS;
 
 const TOOLS = ['delete_user', 'pay', 'send_mail', 'drop_table', 'restart', 'deploy'];
 
@@ -34,19 +29,6 @@ async function stage(t, { options = { viewport: DESK }, hash = '', fill = async 
   await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}${hash}`);
   await page.locator('.link[data-state="live"]').waitFor();
   return { ...all, client, page, filled, row: (id) => page.locator(`[data-task-id="${id}"]`), order: () => page.locator('#pending [data-task-id]').evaluateAll((rows) => rows.map((row) => row.dataset.taskId)) };
-}
-
-async function picture(page, name) {
-  if (!SCREENSHOTS) return;
-  fs.mkdirSync(SCREENSHOTS, { recursive: true });
-  await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
-}
-
-/** What axe-core finds wrong. The page's policy allows no script of others: it comes by the debugger. */
-async function violations(page) {
-  await page.evaluate(AXE);
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`);
 }
 
 /** Calls of several tools and sizes; returns their ids in the order in which they were made. */
@@ -115,8 +97,10 @@ test('300 waiting calls are there in under 200 ms, and scroll without a stutter'
   assert.ok(await page.evaluate(() => scrollY) > 3000);
   const main = events.filter(({ name }) => ['FunctionCall', 'Layout', 'UpdateLayoutTree', 'Paint', 'PrePaint', 'Layerize', 'RunTask'].includes(name));
   assert.ok(main.length > 100, 'the trace has the work of the page');
-  const long = main.filter(({ name, dur }) => name !== 'RunTask' && dur > 50_000);
-  assert.deepEqual(long.map(({ name, dur }) => `${name} ${dur / 1000} ms`), [], 'no step that a person sees');
+  // Time of the thread, not of the clock: other tests run beside this one.
+  const slow = main.filter(({ name, tdur }) => name !== 'RunTask' && tdur > 50_000);
+  assert.deepEqual(slow.map(({ name, tdur }) => `${name} ${tdur / 1000} ms`), [], 'no step that a person sees');
+  assert.ok(main.some(({ tdur }) => tdur > 0), 'the trace has times');
 });
 
 test('few calls are shown whole', { skip }, async (t) => {
