@@ -38,6 +38,7 @@ static const struct route routes[] = {
     {"GET", "/health", NEED_NOTHING, true, probes_health},
     {"GET", "/ready", NEED_NOTHING, true, probes_ready},
     {"GET", "/metrics", NEED_NOTHING, true, probes_metrics},
+    {"GET", "/", NEED_NOTHING, false, page_serve},
     {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
     {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
     {"POST", "/logout", NEED_NOTHING, false, sign_out},
@@ -57,7 +58,7 @@ static const struct route routes[] = {
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
 
-/* Of every file of the page. */
+/* Of every other file of the page. */
 static const struct route page_route = {"GET", "/", NEED_NOTHING, false, page_serve};
 
 static bool path_matches(struct str pattern, struct str path, struct str *id)

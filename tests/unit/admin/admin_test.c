@@ -183,7 +183,9 @@ START_TEST(a_task_has_every_member)
                       scene.id);
     scene_has(&scene, start_of_it);
     free(start_of_it);
-    scene_has(&scene, "\"principal\":\"agent 1f2e\",\"workflow\":\"default\",\"createdAt\":\"20");
+    scene_has(&scene,
+              "\"principal\":\"agent "
+              "1f2e\",\"principalBy\":\"client\",\"workflow\":\"default\",\"createdAt\":\"20");
     scene_has(&scene, "\"executeBy\":null,\"decidedAt\":null,\"decidedBy\":null,\"reason\":null,"
                       "\"statusMessage\":\"\",\"digest\":\"");
 }
