@@ -59,6 +59,7 @@ void probes_health(const struct request *request);
 void probes_ready(const struct request *request);
 void probes_metrics(const struct request *request);
 void page_serve(const struct request *request);
+bool page_has(struct str path); /* whether a file of the page is served at `path` */
 void sign_in_begin(const struct request *request);
 void sign_in_return(const struct request *request);
 void sign_in_describe(const struct request *request);

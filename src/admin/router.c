@@ -39,12 +39,6 @@ static const struct route routes[] = {
     {"GET", "/ready", NEED_NOTHING, true, probes_ready},
     {"GET", "/metrics", NEED_NOTHING, true, probes_metrics},
     {"GET", "/", NEED_NOTHING, false, page_serve},
-    {"GET", "/page.css", NEED_NOTHING, false, page_serve},
-    {"GET", "/page.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/api.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/card.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/json.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
     {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
     {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
     {"POST", "/logout", NEED_NOTHING, false, sign_out},
@@ -65,6 +59,9 @@ static const struct route routes[] = {
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
+
+/* Of every other file of the page. */
+static const struct route page_route = {"GET", "/", NEED_NOTHING, false, page_serve};
 
 static bool path_matches(struct str pattern, struct str path, struct str *id)
 {
@@ -90,7 +87,7 @@ static const struct route *find_route(struct str path, struct str *id)
         if (path_matches(str_from(routes[i].path), path, id))
             return &routes[i];
     }
-    return NULL;
+    return page_has(path) ? &page_route : NULL;
 }
 
 static bool method_fits(const struct route *route, struct str method)

@@ -55,6 +55,15 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
     buffer_append_char(out, ']');
 }
 
+/* Whose word `principal` is. Only an issuer and this gateway's own tokens are believed. */
+static const char *witness(const struct task *task)
+{
+    struct str owner = str_from(task->owner);
+    if (str_starts_with(owner, STR("sub:")))
+        return "issuer";
+    return str_starts_with(owner, STR("admin:")) ? "gateway" : "client";
+}
+
 static void add_group(struct buffer *out, const struct task *task)
 {
     char digest[TASK_FILTER_DIGEST_BYTES];
@@ -81,6 +90,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "argumentsDigest", task->arguments_digest);
     json_add_text_or_null(out, "requestDigest", task->request_digest);
     json_add_text(out, "principal", task->principal);
+    json_add_text(out, "principalBy", witness(task));
     json_add_text_or_null(out, "workflow", task->workflow);
     json_add_time(out, "createdAt", task->created_ms);
     json_add_time(out, "decideBy", task->decide_by_ms);

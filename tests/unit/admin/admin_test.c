@@ -191,7 +191,9 @@ START_TEST(a_task_has_every_member)
                       scene.id);
     scene_has(&scene, start_of_it);
     free(start_of_it);
-    scene_has(&scene, "\"principal\":\"agent 1f2e\",\"workflow\":\"default\",\"createdAt\":\"20");
+    scene_has(&scene,
+              "\"principal\":\"agent "
+              "1f2e\",\"principalBy\":\"client\",\"workflow\":\"default\",\"createdAt\":\"20");
     scene_has(&scene, "\"executeBy\":null,\"decidedAt\":null,\"decidedBy\":null,\"reason\":null,"
                       "\"statusMessage\":\"\",\"digest\":\"");
 }
@@ -529,7 +531,8 @@ START_TEST(the_page_is_static)
         {"/page.js", "text/javascript"},
         {"/api.js", "text/javascript"},
         {"/json.js", "text/javascript"},
-        {"/card.js", "text/javascript"},
+        {"/row.js", "text/javascript"},
+        {"/icon-many.svg", "image/svg+xml"},
         {"/icon.svg", "image/svg+xml"},
     };
     scene_create(&scene, "needle", "{}");
