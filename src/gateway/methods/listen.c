@@ -30,14 +30,12 @@
 
 static void end_gracefully(struct call *call)
 {
-    struct buffer message;
-    buffer_init(&message);
-    buffer_append_text(&message, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buffer_append(&message, call->envelope.id);
-    buffer_append_text(&message, ",\"result\":{\"resultType\":\"complete\",\"_meta\":{"
-                                 "\"io.modelcontextprotocol/subscriptionId\":");
-    buffer_append(&message, call->envelope.id);
-    buffer_append_text(&message, "}}}");
+    struct buffer message = {0}, result = {0};
+    buffer_append_text(&result, "{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
+    buffer_append(&result, call->envelope.id);
+    buffer_append_text(&result, "}}");
+    call->dialect->write_own_result(&message, call->envelope.id, buffer_str(&result));
+    buffer_finish(&result);
     if (relay_is_under_way(call))
         relay_end_with(call, buffer_str(&message));
     else
