@@ -496,7 +496,8 @@ test('listen: the server ends its stream, and the client gets the graceful end',
   const stream = await modern().stream('subscriptions/listen', { notifications: { promptsListChanged: true } }, { id: 7 });
   await stream.message(acknowledged);
   for (const open of upstream.getStreams) open.end();
-  assert.deepEqual(await stream.message(), { jsonrpc: '2.0', id: 7, result: { resultType: 'complete', _meta: { [key('subscriptionId')]: 7 } } });
+  const { id, result } = await stream.message();
+  assert.deepEqual([id, result.resultType, result._meta[key('subscriptionId')], result._meta[key('serverInfo')].name], [7, 'complete', 7, 'taskgate']);
 });
 
 test('listen: a server without a GET stream announces nothing, and what it would tell is not honoured', async (t) => {
