@@ -236,6 +236,10 @@ const char *const migration_scripts[] = {
      * person, as they were. */
     "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
+
+    /* 18 -> 19: what was seen of a message at an endpoint, so that it is told once */
+    "ALTER TABLE outbox_thread ADD COLUMN seen TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX outbox_thread_by_task ON outbox_thread (task_id);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

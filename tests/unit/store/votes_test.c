@@ -267,7 +267,9 @@ START_TEST(a_task_of_before_is_decided_by_one)
 {
     begin("");
     bench_close(&bench);
-    scratch_execute(&scratch, "ALTER TABLE task DROP COLUMN terms;"
+    scratch_execute(&scratch, "DROP INDEX outbox_thread_by_task;"
+                              "ALTER TABLE outbox_thread DROP COLUMN seen;"
+                              "ALTER TABLE task DROP COLUMN terms;"
                               "ALTER TABLE task DROP COLUMN votes; PRAGMA user_version = 17");
     bench_open(&bench, &scratch);
     ck_assert_str_eq(vote("alice", VOTE(0)), "approved");
