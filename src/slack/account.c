@@ -153,15 +153,23 @@ static void count(const char *method, const struct slack_answer *answer)
     metrics_count(METRIC_SLACK_REQUESTS, str_from(method), outcome);
 }
 
-/* A line when calls begin to fail and one when they work again, not one for each. */
+/* A line when calls begin to fail and one when a whole round has worked again, not one for each. */
 static void note_health(struct slack_account *account, const struct slack_answer *answer)
 {
-    if (!answer->is_ok && !account->is_failing)
+    if (answer->is_ok)
+        return;
+    if (!account->is_failing)
         log_warn("Slack does not answer as it should, and is asked again",
                  LOG_TEXT("method", account->method), LOG_TEXT("reason", answer->problem));
-    else if (answer->is_ok && account->is_failing)
-        log_info("Slack answers again", LOG_TEXT("method", account->method));
-    account->is_failing = !answer->is_ok;
+    account->is_failing = account->has_failed = true;
+}
+
+void account_end_round(struct slack_account *account)
+{
+    if (account->is_failing && !account->has_failed)
+        log_info("Slack answers again");
+    account->is_failing = account->has_failed;
+    account->has_failed = false;
 }
 
 static void keep_pace(struct slack_account *account, const struct slack_answer *answer,

@@ -29,6 +29,7 @@ static void end_round(struct slack_account *account)
 {
     int64_t left_ms = account->round_ms + account->config->slack.poll_ms - clock_monotonic_ms();
     account_clear_messages(account);
+    account_end_round(account);
     account_step_in(account, left_ms > 0 ? left_ms : 0, begin);
 }
 
@@ -36,8 +37,8 @@ static void end_round(struct slack_account *account)
 
 static bool is_refusal(const struct slack_answer *answer)
 {
-    static const char *const words[] = {"missing_scope",          "unknown_method", "no_permission",
-                                        "not_allowed_token_type", "not_in_channel", "HTTP 404"};
+    static const char *const words[] = {"missing_scope", "unknown_method", "no_permission",
+                                        "not_allowed_token_type", "HTTP 404"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(answer->problem, words[i]) == 0)
             return true;
@@ -88,7 +89,8 @@ static void on_reactions(struct slack_account *account, const struct slack_answe
         account_step_in(account, 0, account->has_history ? read_history : end_round);
         return;
     }
-    account->at++; /* a message that was deleted has no reactions any more, and no vote is undone */
+    /* A message that was deleted has no reactions any more, and no vote is undone. */
+    account->at++;
     account->calls++;
     account_step_in(account, 0, read_next);
 }

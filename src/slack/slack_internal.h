@@ -62,7 +62,8 @@ struct slack_account {
     slack_answered answered;
     const char *method;
     int64_t next_call_ms; /* monotonic; not before */
-    bool is_failing;
+    bool is_failing;      /* it was said in the log */
+    bool has_failed;      /* in this round */
     /* ---- rounds ---- */
     struct loop_timer timer;
     void (*step)(struct slack_account *account); /* of the timer */
@@ -97,6 +98,8 @@ void account_leave(struct slack_account *account);
 bool account_settle(struct slack_account *account);
 void account_free(struct slack_account *account);
 void account_clear_messages(struct slack_account *account);
+/* Tells the log that a round has worked again. */
+void account_end_round(struct slack_account *account);
 /* Runs `step` in `delay_ms`, or later where Slack has asked for a pause. */
 void account_step_in(struct slack_account *account, int64_t delay_ms,
                      void (*step)(struct slack_account *account));

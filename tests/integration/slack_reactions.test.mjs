@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
-import { slackScene } from './lib/slack_scene.mjs';
+import { chat, slackScene } from './lib/slack_scene.mjs';
 import { TOKEN } from './lib/slack.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -129,6 +129,29 @@ test('a token without the scope for one way goes the other', async (t) => {
   for (let n = 0; n < 5; n++) all.push(await single.asked({ n }));
   for (const { message } of all) single.slack.react(message.ts, '+1', 'U0BOB');
   for (const { taskId } of all) await single.admin.inState(taskId, 'completed');
+});
+
+test('a token without any of these scopes is named in the log, and the page decides', async (t) => {
+  const { gateway, admin, slack, asked } = await slackScene(t, { prepare: (slack) => ['reactions:read', 'channels:history'].forEach((scope) => slack.scopes.delete(scope)) });
+  const { taskId, message } = await asked();
+  slack.react(message.ts, '+1', 'U0ALICE');
+  await gateway.logged(/^Slack does not tell reactions, so none is a vote/);
+  assert.deepEqual([count(slack, 'reactions.get'), count(slack, 'conversations.history')], [1, 1], 'it is not asked again and again');
+  await admin.approve(taskId);
+  assert.equal((await admin.inState(taskId, 'completed')).decidedBy, 'admin');
+});
+
+test('a channel that the bot cannot read holds up no other one, and is said once', async (t) => {
+  const { gateway, admin, slack, client } = await slackScene(t, { notify: (slack) => [chat(slack), chat(slack, { id: 'night', channel: '#night' })] });
+  const { taskId } = await client.createTask('write');
+  const night = await slack.messageOf(taskId, 'C0NIGHT');
+  const day = await slack.messageOf(taskId, 'C0APPROVALS');
+  slack.messages.splice(slack.messages.indexOf(night), 1); // deleted
+  const looks = () => slack.requests.filter(({ args }) => args.timestamp === night.ts).length;
+  await until(() => looks() >= 3, 'three rounds', { deadline: 20_000 });
+  assert.equal(gateway.logs.filter((line) => /^Slack (does not answer|answers again)/.test(line.msg)).length, 1);
+  slack.react(day.ts, '+1', 'U0BOB');
+  await admin.inState(taskId, 'completed');
 });
 
 test('a Retry-After of Slack is waited for, and the pace is kept', async (t) => {

@@ -24,6 +24,7 @@ class Slack {
   scopes = new Set(['chat:write', 'reactions:read', 'channels:history', 'users:read']);
   faults = {}; // method → [status, body, headers]
   usersShown = 1000; // in the history
+  tellsApp = true; // in answers to posts
 
   methods = {
     'auth.test': () => ({ url: 'https://team.slack.com/', team: 'team', user: 'gate', team_id: TEAM, user_id: 'U0GATE', bot_id: BOT, is_enterprise_install: false }),
@@ -33,7 +34,7 @@ class Slack {
       if (!text || !this.#areGood(blocks)) return 'invalid_blocks';
       const message = { channel: CHANNELS[channel], ts: `1768000${100 + this.messages.length}.000100`, text, blocks, reactions: [] };
       this.messages.push(message);
-      return { channel: message.channel, ts: message.ts, message: { type: 'message', subtype: 'bot_message', text, ts: message.ts, bot_id: BOT, app_id: APP } };
+      return { channel: message.channel, ts: message.ts, message: { type: 'message', subtype: 'bot_message', text, ts: message.ts, bot_id: BOT, ...(this.tellsApp ? { app_id: APP } : {}) } };
     },
     'chat.update': ({ channel, ts, text, blocks }) => {
       const message = this.#find(channel, ts);
