@@ -338,8 +338,8 @@ static void ask_bot(struct slack_account *account)
 
 static void on_origin(struct slack_account *account, const struct slack_answer *answer)
 {
-    if (!answer->is_ok) {
-        account_step_in(account, account->config->slack.poll_ms, begin);
+    if (!answer->is_ok) { /* presses need it, reactions do not */
+        account_step_in(account, 0, start_round);
         return;
     }
     keep(&account->team, json_member(answer->body, "team_id"));
