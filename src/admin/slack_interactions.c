@@ -21,6 +21,8 @@
 #include "slack_votes.h"
 #include "vote.h"
 
+#define MOST_BODY_BYTES ((size_t)512 * 1024) /* of Slack's; the signature is over all of it */
+
 /* A press that waits for the store. */
 struct pressed {
     uint32_t magic; /* PRESSED_MAGIC */
@@ -160,7 +162,8 @@ static const char *find_secret(const struct request *request)
     const struct config *config = request->snapshot->config;
     struct str timestamp = http_header(request->exchange, "x-slack-request-timestamp");
     struct str signature = http_header(request->exchange, "x-slack-signature");
-    for (size_t i = 0; i < config->notify_count; i++) {
+    bool is_too_long = http_body(request->exchange).length > MOST_BODY_BYTES;
+    for (size_t i = 0; i < config->notify_count && !is_too_long; i++) {
         const char *secret = config->notify[i].signing_secret;
         if (secret && slack_press_is_signed(str_from(secret), timestamp, signature,
                                             http_body(request->exchange), clock_now_ms()))

@@ -97,11 +97,14 @@ static void write_button(struct buffer *out, const char *label, const char *styl
     buffer_append_char(out, '}');
 }
 
-static void write_ways(struct buffer *out, const struct task *task,
+static void write_ways(struct buffer *out, const struct store_delivery *delivery,
                        const struct config_notify *notify, const struct config *config)
 {
+    const struct task *task = delivery->task;
     struct buffer hint;
-    if (task->state != TASK_PENDING)
+    /* One decides under the first message alone: its reference is the one that is kept. */
+    bool is_first = !delivery->reference || !*delivery->reference;
+    if (task->state != TASK_PENDING || !is_first)
         return;
     if (may_anybody_vote(config)) {
         buffer_init(&hint);
@@ -135,7 +138,7 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
                             "\"emoji\":false");
     add_text(out, "text", &facts);
     buffer_append_text(out, "}}");
-    write_ways(out, delivery->task, notify, config);
+    write_ways(out, delivery, notify, config);
     buffer_append_char(out, ']');
     buffer_finish(&facts);
     buffer_finish(&line);
