@@ -50,14 +50,23 @@ const char *config_notify_event_name(enum config_notify_event event)
     return "ended";
 }
 
-const char *config_pseudo_tool_name(enum config_pseudo_tool tool)
-{
-    static const char *const names[] = {
-#define PSEUDO_TOOL_ROW(symbol, name) name,
+static const struct str pseudo_tool_names[] = {
+#define PSEUDO_TOOL_ROW(symbol, name) {name, sizeof(name) - 1},
 #include "taskgate/config/pseudo_tools_table.h"
 #undef PSEUDO_TOOL_ROW
-    };
-    return names[tool];
+};
+
+const char *config_pseudo_tool_name(enum config_pseudo_tool tool)
+{
+    return pseudo_tool_names[tool].bytes;
+}
+
+enum config_pseudo_tool config_pseudo_tool_find(struct str name)
+{
+    unsigned i = 0;
+    while (i < PSEUDO_TOOL_COUNT && !str_equal(name, pseudo_tool_names[i]))
+        i++;
+    return (enum config_pseudo_tool)i;
 }
 
 bool config_pseudo_offers(const struct config_pseudo *pseudo, enum config_pseudo_tool tool)

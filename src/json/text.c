@@ -362,6 +362,15 @@ static bool is_one_of(struct str raw_key, const char *const *keys, size_t count)
     return false;
 }
 
+static void append_raw_member(struct buffer *out, char *before, struct str key, struct str value)
+{
+    buffer_append_char(out, *before);
+    *before = ',';
+    buffer_append(out, str_slice(key.bytes - 1, key.length + 2)); /* with its quotes */
+    buffer_append_char(out, ':');
+    buffer_append(out, value);
+}
+
 void json_write_other_members(struct buffer *out, struct str object, const char *const *keys,
                               size_t count)
 {
@@ -369,13 +378,30 @@ void json_write_other_members(struct buffer *out, struct str object, const char 
     struct str key, value;
     char before = '{';
     while (json_next_member(object, &position, &key, &value)) {
-        if (is_one_of(key, keys, count))
-            continue;
-        buffer_append_char(out, before);
-        before = ',';
-        buffer_append(out, str_slice(key.bytes - 1, key.length + 2)); /* with its quotes */
-        buffer_append_char(out, ':');
-        buffer_append(out, value);
+        if (!is_one_of(key, keys, count))
+            append_raw_member(out, &before, key, value);
+    }
+    buffer_append_text(out, before == '{' ? "{}" : "}");
+}
+
+static bool begins_with(struct str raw_key, struct str prefix)
+{
+    struct buffer key;
+    buffer_init(&key);
+    unescape_append(&key, raw_key);
+    bool begins = str_starts_with(buffer_str(&key), prefix);
+    buffer_finish(&key);
+    return begins;
+}
+
+void json_write_members_outside(struct buffer *out, struct str object, struct str prefix)
+{
+    size_t position = 0;
+    struct str key, value;
+    char before = '{';
+    while (json_next_member(object, &position, &key, &value)) {
+        if (!begins_with(key, prefix))
+            append_raw_member(out, &before, key, value);
     }
     buffer_append_text(out, before == '{' ? "{}" : "}");
 }

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/era.h"
 #include "taskgate/mcp/parameter_headers.h"
 
-#define KEY(name) "io.modelcontextprotocol/" name
+#define RESERVED "io.modelcontextprotocol/"
+#define KEY(name) RESERVED name
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const legacy_versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
@@ -70,6 +72,12 @@ static struct str negotiated(struct str asked)
     return STR("\"" MCP_VERSION_LEGACY "\"");
 }
 
+static bool has_tasks(struct str capabilities)
+{
+    return json_type(json_path(capabilities, "extensions", MODERN_TASKS_EXTENSION)) == JSON_OBJECT;
+}
+
+/* The extension is what the legacy era calls tasks: the server makes one of a call if it likes. */
 static void write_server_capabilities(struct buffer *out, struct str offered)
 {
     static const char *const others[] = {"extensions", "tasks"};
@@ -78,6 +86,9 @@ static void write_server_capabilities(struct buffer *out, struct str offered)
     json_write_other_members(&rest, offered, others, COUNT(others));
     buffer_append(out, str_slice(rest.bytes, rest.length - 1)); /* without the brace */
     add_extensions(out, json_member(offered, "extensions"));
+    if (has_tasks(offered))
+        add_value(out, "tasks",
+                  STR("{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
     buffer_append_char(out, '}');
     buffer_finish(&rest);
 }
@@ -112,13 +123,12 @@ void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, s
 void legacy_bridge_write_result(struct buffer *out, struct str result)
 {
     static const char *const modern[] = {"resultType", "ttlMs", "cacheScope", "_meta"};
-    static const char *const said_of_itself[] = {KEY("serverInfo")};
     struct str meta = json_member(result, "_meta");
     struct buffer rest, left;
     buffer_init(&rest);
     buffer_init(&left);
     json_write_other_members(&rest, result, modern, COUNT(modern));
-    json_write_other_members(&left, meta, said_of_itself, COUNT(said_of_itself));
+    json_write_members_outside(&left, meta, STR(RESERVED));
     if (meta.length == 0 || is_empty_object(buffer_str(&left)))
         buffer_append(out, buffer_str(&rest));
     else
@@ -219,12 +229,11 @@ void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool
 
 void legacy_bridge_write_notification(struct buffer *out, struct str message)
 {
-    static const char *const of_stream[] = {KEY("subscriptionId")};
     struct str params = json_member(message, "params"), meta = json_member(params, "_meta");
     struct buffer left, changed;
     buffer_init(&left);
     buffer_init(&changed);
-    json_write_other_members(&left, meta, of_stream, COUNT(of_stream));
+    json_write_members_outside(&left, meta, STR(RESERVED));
     if (meta.length > 0 && is_empty_object(buffer_str(&left)))
         json_write_without_member(&changed, params, "_meta");
     else if (meta.length > 0)
@@ -246,19 +255,16 @@ void legacy_bridge_write_notification(struct buffer *out, struct str message)
 static void write_meta(struct buffer *out, struct str meta,
                        const struct legacy_bridge_envelope *envelope)
 {
-    static const char *const reserved[] = {KEY("protocolVersion"), KEY("clientCapabilities"),
-                                           KEY("clientInfo"), KEY("logLevel"),
-                                           "io.modelcontextprotocol/related-task"};
     struct buffer own;
     buffer_init(&own);
-    json_write_other_members(&own, meta, reserved, COUNT(reserved));
+    json_write_members_outside(&own, meta, STR(RESERVED));
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
-    add_value(out, reserved[0], STR("\"" MCP_VERSION_MODERN "\""));
-    add_value(out, reserved[1], envelope->capabilities);
+    add_value(out, KEY("protocolVersion"), STR("\"" MCP_VERSION_MODERN "\""));
+    add_value(out, KEY("clientCapabilities"), envelope->capabilities);
     if (json_type(envelope->info) == JSON_OBJECT)
-        add_value(out, reserved[2], envelope->info);
+        add_value(out, KEY("clientInfo"), envelope->info);
     if (envelope->log_level.length > 0)
-        add_value(out, reserved[3], envelope->log_level);
+        add_value(out, KEY("logLevel"), envelope->log_level);
     buffer_append_char(out, '}');
     buffer_finish(&own);
 }
@@ -282,6 +288,39 @@ void legacy_bridge_write_params(struct buffer *out, struct str params,
     buffer_append_char(out, '}');
     buffer_finish(&meta);
     buffer_finish(&own);
+}
+
+void legacy_bridge_write_with_tasks(struct buffer *out, struct str capabilities)
+{
+    struct buffer extensions;
+    buffer_init(&extensions);
+    json_write_with_member(&extensions, json_member(capabilities, "extensions"),
+                           MODERN_TASKS_EXTENSION, STR("{}"));
+    json_write_with_member(out, capabilities, "extensions", buffer_str(&extensions));
+    buffer_finish(&extensions);
+}
+
+static void write_request_params(struct buffer *out, struct str params)
+{
+    char uuid[RANDOM_UUID_BYTES];
+    struct buffer id;
+    if (!json_string_equals(json_member(params, "mode"), STR("url"))) {
+        buffer_append(out, json_type(params) == JSON_OBJECT ? params : STR("{}"));
+        return;
+    }
+    buffer_init(&id);
+    random_uuid(uuid);
+    buffer_append_format(&id, "\"%s\"", uuid);
+    json_write_with_member(out, params, "elicitationId", buffer_str(&id));
+    buffer_finish(&id);
+}
+
+void legacy_bridge_write_request(struct buffer *out, struct str id, struct str request)
+{
+    buffer_append_format(out, "{\"jsonrpc\":\"2.0\",\"id\":\"%.*s\",\"method\":%.*s,\"params\":",
+                         STR_ARGS(id), STR_ARGS(json_member(request, "method")));
+    write_request_params(out, json_member(request, "params"));
+    buffer_append_char(out, '}');
 }
 
 bool legacy_bridge_is_log_level(struct str level)

@@ -1,6 +1,8 @@
 /* Requests and results between a modern client and a legacy server. */
 #include "taskgate/mcp/legacy_server.h"
 
+#include <string.h>
+
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/era.h"
@@ -59,50 +61,41 @@ void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
 /* `_meta` without the reserved keys. false: nothing is left, and nothing is written. */
 static bool write_meta(struct buffer *out, struct str meta)
 {
-    struct str key, value;
-    size_t position = 0;
-    char before = '{';
-    while (json_next_member(meta, &position, &key, &value)) {
-        if (!str_starts_with(key, RESERVED))
-            append_member(out, &before, key, value);
-    }
-    if (before == '{')
-        return false;
-    buffer_append_char(out, '}');
-    return true;
+    struct buffer left;
+    buffer_init(&left);
+    json_write_members_outside(&left, meta, RESERVED);
+    bool has_any = left.length > strlen("{}");
+    if (has_any)
+        buffer_append(out, buffer_str(&left));
+    buffer_finish(&left);
+    return has_any;
 }
 
-static void write_params(struct buffer *out, struct str params)
+/* Params without these members, and with the rest of `_meta`. Keys count as they are decoded. */
+static void write_params(struct buffer *out, struct str params, const char *const *left_out,
+                         size_t count)
 {
-    static const char *const left_out[] = {"task", "requestState", "inputResponses"};
-    struct str key, value;
-    size_t position = 0;
-    char before = '{';
-    while (json_next_member(params, &position, &key, &value)) {
-        struct buffer meta;
-        bool is_left_out = false;
-        for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
-            is_left_out |= str_equal(key, str_from(left_out[i]));
-        if (is_left_out)
-            continue;
-        buffer_init(&meta);
-        if (!str_equal(key, STR("_meta")))
-            append_member(out, &before, key, value);
-        else if (write_meta(&meta, value))
-            append_member(out, &before, key, buffer_str(&meta));
-        buffer_finish(&meta);
-    }
-    end_object(out, before);
+    struct buffer rest, meta;
+    buffer_init(&rest);
+    buffer_init(&meta);
+    json_write_other_members(&rest, params, left_out, count);
+    if (write_meta(&meta, json_member(params, "_meta")))
+        json_write_with_member(out, buffer_str(&rest), "_meta", buffer_str(&meta));
+    else
+        json_write_without_member(out, buffer_str(&rest), "_meta");
+    buffer_finish(&meta);
+    buffer_finish(&rest);
 }
 
 void legacy_server_write_request(struct buffer *out, const struct envelope *envelope, struct str id)
 {
+    static const char *const left_out[] = {"task", "requestState", "inputResponses"};
     buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     buffer_append(out, id);
     buffer_append_text(out, ",\"method\":");
     buffer_append_json_string(out, envelope->method);
     buffer_append_text(out, ",\"params\":");
-    write_params(out, envelope->params);
+    write_params(out, envelope->params, left_out, sizeof left_out / sizeof *left_out);
     buffer_append_char(out, '}');
 }
 
@@ -161,21 +154,8 @@ bool legacy_server_may_ask_any(struct str capabilities)
  * reserved keys, and the id of a URL's completion, of which nobody would hear. */
 static void write_question_params(struct buffer *out, struct str params)
 {
-    struct str key, value;
-    size_t position = 0;
-    char before = '{';
-    while (json_next_member(params, &position, &key, &value)) {
-        struct buffer meta;
-        buffer_init(&meta);
-        if (str_equal(key, STR("_meta"))) {
-            if (write_meta(&meta, value))
-                append_member(out, &before, key, buffer_str(&meta));
-        } else if (!str_equal(key, STR("task")) && !str_equal(key, STR("elicitationId"))) {
-            append_member(out, &before, key, value);
-        }
-        buffer_finish(&meta);
-    }
-    end_object(out, before);
+    static const char *const left_out[] = {"task", "elicitationId"};
+    write_params(out, params, left_out, sizeof left_out / sizeof *left_out);
 }
 
 void legacy_server_write_question(struct buffer *out, struct str message)
@@ -364,7 +344,21 @@ bool legacy_server_write_urls(struct buffer *out, struct str error)
     return true;
 }
 
-/* ---- log messages ---- */
+/* ---- notifications ---- */
+
+void legacy_server_write_notification(struct buffer *out, struct str message)
+{
+    struct str params = json_member(message, "params");
+    struct buffer changed;
+    if (json_member(params, "_meta").length == 0) {
+        buffer_append(out, message);
+        return;
+    }
+    buffer_init(&changed);
+    write_params(&changed, params, NULL, 0);
+    json_write_with_member(out, message, "params", buffer_str(&changed));
+    buffer_finish(&changed);
+}
 
 int legacy_server_level(struct str level)
 {

@@ -239,6 +239,8 @@ enum config_pseudo_tool {
 };
 /* "list_tasks" … */
 const char *config_pseudo_tool_name(enum config_pseudo_tool tool);
+/* PSEUDO_TOOL_COUNT: no tool has this name. */
+enum config_pseudo_tool config_pseudo_tool_find(struct str name);
 
 /* Seed 000 "Configuration Options", and related limits. Milliseconds. */
 struct config_pseudo {

@@ -91,3 +91,5 @@ void json_write_without_member(struct buffer *out, struct str object, const char
  * between them. An empty or non-object `object` counts as {}. */
 void json_write_other_members(struct buffer *out, struct str object, const char *const *keys,
                               size_t count);
+/* The same with the members whose key, once decoded, does not begin with `prefix`. */
+void json_write_members_outside(struct buffer *out, struct str object, struct str prefix);

@@ -48,5 +48,12 @@ struct legacy_bridge_envelope {
 void legacy_bridge_write_params(struct buffer *out, struct str params,
                                 const struct legacy_bridge_envelope *envelope, struct str more);
 
+/* Adds the tasks extension to these clientCapabilities (JSON object). */
+void legacy_bridge_write_with_tasks(struct buffer *out, struct str capabilities);
+
+/* A value of `inputRequests` as a request with this id (text that needs no escape). A visit of a
+ * URL gets an id, which it has in the legacy era alone. */
+void legacy_bridge_write_request(struct buffer *out, struct str id, struct str request);
+
 /* Whether a log level (JSON text) is one of the protocol's eight. */
 bool legacy_bridge_is_log_level(struct str level);

@@ -61,6 +61,11 @@ void legacy_server_write_error(struct buffer *out, struct str error, bool is_rea
  * is another one, or names none; nothing is written. */
 bool legacy_server_write_urls(struct buffer *out, struct str error);
 
+/* ---- notifications ---- */
+
+/* A notification of the server's without the reserved keys of its `_meta`. */
+void legacy_server_write_notification(struct buffer *out, struct str message);
+
 /* ---- log messages ---- */
 
 /* The rank of a level (JSON text), 0 for "debug"; -1: there is no such level. */

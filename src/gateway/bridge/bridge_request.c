@@ -37,12 +37,27 @@ static void write_body(struct str method, struct str params, struct buffer *body
     buffer_append_char(body, '}');
 }
 
+/* The server may make a task of a call whose client has asked for one: never of a plain call, whose
+ * client could not follow it. */
+static bool may_become_task(const struct call *call)
+{
+    return call->method && call->method->treatment == MCP_TOOLS_CALL &&
+           call->envelope.task.raw.length > 0 && call->facts.server.has_tasks;
+}
+
 static void write_params(const struct call *call, struct str params, struct str more,
                          struct buffer *out)
 {
     struct legacy_bridge_envelope envelope;
+    struct buffer with_tasks;
+    buffer_init(&with_tasks);
     bridge_request_envelope(call, &envelope);
+    if (may_become_task(call)) {
+        legacy_bridge_write_with_tasks(&with_tasks, envelope.capabilities);
+        envelope.capabilities = buffer_str(&with_tasks);
+    }
     legacy_bridge_write_params(out, params, &envelope, more);
+    buffer_finish(&with_tasks);
 }
 
 static void take_headers(const struct call *call, struct headers *headers)

@@ -11,7 +11,6 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
 
@@ -71,9 +70,12 @@ static void start_timer(struct bridge_call *bridge, loop_callback callback, int6
 
 static void send_again(struct bridge_call *bridge)
 {
+    bool (*forbidden)(struct call *) = bridge->options.forbidden;
     struct buffer more;
-    buffer_init(&more);
     loop_timer_stop(&bridge->timer);
+    if (forbidden && forbidden(bridge->call))
+        return; /* the bridge went with the call */
+    buffer_init(&more);
     if (bridge->answers.length > 0)
         buffer_append_format(&more, "\"inputResponses\":{%.*s}",
                              STR_ARGS(buffer_str(&bridge->answers)));
@@ -131,33 +133,6 @@ static bool answer_without_client(struct bridge_call *bridge, enum bridge_questi
     return false;
 }
 
-/* A visit of a URL has an id in the legacy era. */
-static void write_params(struct buffer *out, struct str request)
-{
-    char uuid[RANDOM_UUID_BYTES];
-    struct str params = json_member(request, "params");
-    if (!json_string_equals(json_member(params, "mode"), STR("url"))) {
-        buffer_append(out, json_type(params) == JSON_OBJECT ? params : STR("{}"));
-        return;
-    }
-    struct buffer id;
-    buffer_init(&id);
-    random_uuid(uuid);
-    buffer_append_format(&id, "\"%s\"", uuid);
-    json_write_with_member(out, params, "elicitationId", buffer_str(&id));
-    buffer_finish(&id);
-}
-
-static void write_request(struct buffer *message, struct str id, enum bridge_question_kind kind,
-                          struct str request)
-{
-    buffer_append_format(
-        message, "{\"jsonrpc\":\"2.0\",\"id\":\"%.*s\",\"method\":\"%s\",\"params\":", STR_ARGS(id),
-        kinds[kind].method);
-    write_params(message, request);
-    buffer_append_char(message, '}');
-}
-
 static bool can_be_asked(const struct bridge_call *bridge, enum bridge_question_kind kind)
 {
     struct legacy_bridge_envelope envelope;
@@ -182,7 +157,7 @@ static bool ask(struct bridge_call *bridge, struct str key, struct str request)
     bool is_asked = can_be_asked(bridge, question.kind) &&
                     bridge_questions_add(call->worker->gateway->bridge_questions, &question, &id);
     if (is_asked) {
-        write_request(&message, buffer_str(&id), question.kind, request);
+        legacy_bridge_write_request(&message, buffer_str(&id), request);
         bridge->open++;
         deferred_response_pass(call, buffer_str(&message));
     }

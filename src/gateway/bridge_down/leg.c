@@ -116,18 +116,19 @@ static void pass(const struct leg *leg, struct str message)
     struct str method = json_member(message, "method");
     bool is_progress = json_string_equals(method, STR("notifications/progress"));
     bool is_log = json_string_equals(method, STR("notifications/message"));
-    struct buffer changed;
+    struct buffer own, changed;
     if (!(is_progress && call->envelope.progress_token.length > 0) &&
         !(is_log && wants_log(call, message)))
         return;
+    buffer_init(&own);
     buffer_init(&changed);
+    legacy_server_write_notification(&own, message);
     if (is_progress)
-        write_progress(call, message, &changed);
-    else
-        buffer_append(&changed, message);
+        write_progress(call, buffer_str(&own), &changed);
     deferred_response_open(call);
-    deferred_response_pass(call, buffer_str(&changed));
+    deferred_response_pass(call, is_progress ? buffer_str(&changed) : buffer_str(&own));
     buffer_finish(&changed);
+    buffer_finish(&own);
 }
 
 /* ---- the server's response ---- */

@@ -38,16 +38,14 @@ static bool is_of_era(const struct call *call, enum config_pseudo_tool tool)
 
 static const struct pseudo_tool *find(const struct call *call, struct str name)
 {
-    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
-    for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
-        if (!is_of_era(call, tools[i].id))
-            continue;
-        const char *own = config_pseudo_tool_name(tools[i].id);
-        if (name.length > 0 && name.bytes[0] == own[0] && str_equal(name, str_from(own)) &&
-            config_pseudo_offers(pseudo, tools[i].id))
-            return &tools[i];
-    }
-    return NULL;
+    enum config_pseudo_tool id = config_pseudo_tool_find(name);
+    if (id == PSEUDO_TOOL_COUNT || !is_of_era(call, id) ||
+        !config_pseudo_offers(&call->snapshot->config->pseudo, id))
+        return NULL;
+    const struct pseudo_tool *tool = tools;
+    while (tool->id != id)
+        tool++;
+    return tool;
 }
 
 const struct pseudo_tool *pseudo_tool_called(struct call *call)

@@ -44,13 +44,33 @@ static void on_dropped(void *context)
     free(delivery);
 }
 
+/* It is taken here, and told later, as the receiver expects. */
+static void on_taken(void *context)
+{
+    struct delivery *delivery = context;
+    delivery->receiver.delivered(delivery->receiver.context,
+                                 &(struct input_delivery){.has_arrived = true});
+    free(delivery);
+}
+
+static void hand_over(struct gateway_worker *worker, struct kept_input *kept,
+                      const struct input_response *response, const struct input_receiver *receiver)
+{
+    input_respond(worker, kept, response);
+    input_settle(worker, kept);
+    if (!receiver)
+        return;
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    *delivery = (struct delivery){.worker = worker, .receiver = *receiver};
+    loop_post(worker->loop, on_taken, delivery);
+}
+
 void input_deliver(struct gateway_worker *worker, struct kept_input *kept,
                    const struct input_response *response, const struct input_receiver *receiver)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_reply, .dropped = on_dropped};
-    if (!receiver) {
-        input_respond(worker, kept, response);
-        input_settle(worker, kept);
+    if (!receiver || kept->take_answer) {
+        hand_over(worker, kept, response, receiver);
         return;
     }
     struct delivery *delivery = memory_alloc(sizeof *delivery);

@@ -10,8 +10,9 @@ struct kept_input {
     struct gateway_worker *worker; /* whose loop it belongs to */
     struct snapshot *snapshot;
     const struct config_source *source;
-    struct headers headers; /* the headers of the answer to the server */
-    struct task *task;      /* or NULL */
+    struct headers headers;         /* the headers of the answer to the server */
+    struct task *task;              /* or NULL */
+    input_answer_taker take_answer; /* or NULL */
     struct loop_timer timer;
     bool is_settled; /* its loop's */
 };
@@ -42,14 +43,7 @@ void input_announce_expiry(const struct kept_input *kept);
 void input_withdraw(struct gateway_worker *worker, const struct kept_input *kept);
 
 /* ---- input_respond.c ---- */
-/* A response to upstream's request `id`; from any worker. `result` and `error` are JSON text;
- * without both it is an error of the gateway's own. */
-struct input_response {
-    struct str result;
-    struct str error;
-    int error_code;
-    struct str error_message;
-};
+/* The response to upstream's request `id`; from any worker. */
 void input_write_response(struct buffer *body, struct str id,
                           const struct input_response *response);
 void input_respond(struct gateway_worker *worker, const struct kept_input *kept,

@@ -27,6 +27,11 @@ void input_audience(const struct call *call, struct input_audience *audience);
 /* Whether the client is shown tools that can answer. Then its `initialize` gets the capability. */
 bool input_has_tools(const struct call *call, enum input_kind kind);
 
+struct input_response;
+/* Takes the response to a request of this id (JSON text) in place of the server. On any worker. */
+typedef void (*input_answer_taker)(struct gateway_worker *worker, struct task *task, struct str id,
+                                   const struct input_response *response);
+
 /* The origin of a request of upstream's; all borrowed. */
 struct input_origin {
     struct gateway_worker *worker;
@@ -37,6 +42,18 @@ struct input_origin {
     const struct input_audience *audience;
     struct task *task; /* whose execution asks; NULL: a client's own stream */
     uint64_t call;     /* input_end_call() ends it; 0: the session does */
+    /* The server has asked in an answer, and gets the response in a request: with a task. NULL: it
+     * is sent to the server. */
+    input_answer_taker take_answer;
+};
+
+/* A response to upstream's request. `result` and `error` are JSON text; without both it is an error
+ * of the gateway's own. */
+struct input_response {
+    struct str result;
+    struct str error;
+    int error_code;
+    struct str error_message;
 };
 
 /* Whether the method is one of the two. */

@@ -23,6 +23,10 @@ void input_respond_to(const struct input_origin *origin, struct str id,
                       const struct input_response *response)
 {
     struct buffer body;
+    if (origin->take_answer) {
+        origin->take_answer(origin->worker, origin->task, id, response);
+        return;
+    }
     buffer_init(&body);
     input_write_response(&body, id, response);
     const struct rpc_call_options options = {.source = origin->source,
@@ -39,6 +43,8 @@ void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
     const struct input_origin origin = {.worker = worker,
                                         .snapshot = kept->snapshot,
                                         .source = kept->source,
-                                        .headers = &kept->headers};
+                                        .headers = &kept->headers,
+                                        .task = kept->task,
+                                        .take_answer = kept->take_answer};
     input_respond_to(&origin, str_from(kept->input.upstream_id), response);
 }

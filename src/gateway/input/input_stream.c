@@ -25,9 +25,10 @@ static bool can_be_sent(const struct call *call, enum input_kind kind)
  * looked up there. */
 static bool is_in_its_session(const struct call *call, const struct input_request *input)
 {
+    const struct kept_input *kept = input->owner;
     char key[INPUT_KEY_BYTES];
     client_key_of_call(call, key);
-    return call->session[0] && strcmp(call->session, input->session) == 0 &&
+    return !kept->take_answer && call->session[0] && strcmp(call->session, input->session) == 0 &&
            strcmp(key, input->key) == 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "bridge/bridge_call.h"
 #include "cancelled.h"
+#include "input/input_request.h"
 #include "mcp_client/credential_check.h"
 #include "relay/bridged_stream.h"
 #include "request/call_part.h"
@@ -30,18 +31,39 @@ static void refuse(struct call *call, int status, struct str why)
     buffer_finish(&text);
 }
 
+bool bridged_binds_sessions(const struct call *call)
+{
+    return !call->identity && call->source->identity != IDENTITY_SESSION;
+}
+
+/* The server knows no session, so the gateway alone can refuse one to a stranger. */
+static bool is_bound_to_another(const struct call *call)
+{
+    struct str token = json_member(buffer_str(&call->bridged), BRIDGED_SESSION_TOKEN);
+    if (token.length == 0 || !bridged_binds_sessions(call) ||
+        json_string_equals(token, str_from(call->token)))
+        return false;
+    log_warn("Request refused: its session was opened with another token",
+             LOG_TEXT("source", call->source->id));
+    return true;
+}
+
 /* The session is loaded. False when the call is answered: on 404 clients begin anew. */
 static bool has_session(struct call *call)
 {
     buffer_clear(&call->bridged);
-    if (call->facts.known &&
+    bool is_there =
+        call->facts.known &&
         bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                             str_from(call->session), &call->bridged))
+                             str_from(call->session), &call->bridged);
+    bool is_stranger = is_there && is_bound_to_another(call);
+    if (is_there && !is_stranger)
         return true;
     if (call->facts_failed)
         refuse(call, 503, STR("The session cannot be looked up"));
     else
-        refuse(call, 404, STR("Session not found"));
+        refuse(call, is_stranger && call->envelope.kind == ENVELOPE_RESPONSE ? 400 : 404,
+               STR("Session not found"));
     return false;
 }
 
@@ -136,9 +158,16 @@ void bridged_handle(struct call *call, call_step handler)
     }
 }
 
+/* To what is asked in a task, or in a call that is under way. */
+static void take_response(struct call *call)
+{
+    if (!input_take_response(call))
+        bridge_call_take_response(call);
+}
+
 void bridged_handle_response(struct call *call)
 {
-    handle_with(call, bridge_call_take_response);
+    handle_with(call, take_response);
 }
 
 /* ---- GET and DELETE ---- */

@@ -50,6 +50,8 @@ static bool read_client(struct call *call)
         json_add_key(said, "clientInfo");
         buffer_append(said, info);
     }
+    if (call->token[0] && bridged_binds_sessions(call))
+        json_add_text(said, BRIDGED_SESSION_TOKEN, call->token);
     buffer_append_char(said, '}');
     return said->length <= BRIDGED_SESSION_BYTES / 2;
 }
@@ -128,6 +130,7 @@ void bridged_initialize(struct call *call)
     int64_t limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     struct headers headers;
     struct buffer body = {0}, id = {0};
+    call_identify(call);
     initialize_read_declarations(call);
     if (!read_client(call)) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS,
@@ -137,20 +140,12 @@ void bridged_initialize(struct call *call)
     }
     headers_init(&headers, true);
     bridge_request_write_own(call, "server/discover", STR_EMPTY, &headers, &body, &id);
-    const struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
-        .headers = &headers,
-        .body = buffer_str(&body),
-        .id = buffer_str(&id),
-        .silence_ms = limit_ms,
-        .total_ms = limit_ms,
-        .most_bytes = DISCOVER_MOST_BYTES,
-    };
+    const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
+                                               limit_ms, DISCOVER_MOST_BYTES};
     struct discovery *discovery = memory_alloc(sizeof *discovery);
     discovery->call = call;
     call_part_add(call, &discovery->part, &discovery_kind);
-    discovery->rpc = rpc_call_start(call->worker, &options, &callbacks, discovery);
+    discovery->rpc = rpc_call_ask(call, &question, &callbacks, discovery);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

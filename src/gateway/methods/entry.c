@@ -1,13 +1,11 @@
 /* Where a request on the proxy port goes: source, verb, envelope, then the method's file. */
 #include "entry.h"
-#include "bridge_down/bridge_down.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "bridge_check.h"
 #include "bridged.h"
-#include "cancelled.h"
 #include "era_check.h"
 #include "input/input_request.h"
 #include "methods.h"
@@ -20,7 +18,6 @@
 #include "request/token_answer.h"
 #include "request/token_check.h"
 #include "request/token_exchange.h"
-#include "run/detached_call.h"
 #include "session_end.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -200,35 +197,6 @@ static bool read_envelope(struct call *call)
         answer_bad_request(call, code, str_from(error.message));
     }
     return false;
-}
-
-bool (*methods_taker(const struct call *call))(struct call *call, struct str message)
-{
-    return call->dialect->server_may_ask ? input_take_from_stream : NULL;
-}
-
-void relay_plainly_handle(struct call *call)
-{
-    struct relay_options options = {.take_message = methods_taker(call)};
-    bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
-                     str_equal(call->envelope.method, STR(MCP_CANCELLED));
-    if (is_cancel)
-        cancelled_notify(call);
-    if (is_cancel && detached_call_takes_cancel(call)) {
-        call_answer(call, STR_EMPTY);
-        return;
-    }
-    bridge_down_start(call, &options);
-}
-
-void unknown_method_handle(struct call *call)
-{
-    if (policy_allows_method(call->snapshot->policy, call->envelope.method)) {
-        relay_plainly_handle(call);
-        return;
-    }
-    log_warn("Unknown method refused", LOG_STR("method", call->envelope.method));
-    call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
 }
 
 static void dispatch(struct call *call)

@@ -38,7 +38,8 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     if (!policy_is_visible(call->snapshot->policy, call->source, tool->name))
         return false;
     policy_decide(call->snapshot->policy, &request, &decision);
-    *announce = policy_annotate(&decision, call->facts.server.has_tasks, tool->has_own, tool->own);
+    *announce = policy_annotate(&decision, call->facts.server.has_tasks,
+                                tool->has_own && !call->is_bridged, tool->own);
     if (*announce == ANNOTATION_REQUIRED && !client_knows_tasks(call))
         *announce = ANNOTATION_OPTIONAL; /* it calls as it always has, and waits */
     return true;

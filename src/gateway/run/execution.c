@@ -40,6 +40,7 @@ static bool leave(struct execution *execution, enum invocation_state to)
         input_end_task(base->worker, base->task);
         task_rounds_forget(gateway->task_rounds, str_from(base->id));
     }
+    execution_asks_end(execution);
     if (execution_session_is_needed(execution))
         execution_session_close(execution);
     return true;

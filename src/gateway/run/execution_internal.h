@@ -22,6 +22,10 @@ struct execution {
     int64_t rounds;             /* in which the client was asked */
     struct buffer server_state; /* the server's requestState, JSON text; empty: it gave none */
     int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
+    /* Of a modern call at a legacy server. */
+    struct rpc_call *stream;     /* the notification stream of its session, on which it may ask */
+    bool waits_for_stream;       /* before it is sent */
+    struct execution_asks *asks; /* what the server asks (execution_asks.c); NULL: nothing yet */
 };
 #define EXECUTION_MAGIC 0x4757580d
 
@@ -72,6 +76,24 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
 /* The call is given up. A task of the server's is cancelled; what else it does ends with the
  * stream. */
 void execution_modern_cancel(struct execution *execution);
+
+/* Tells the clients of the task that what is asked of them has changed. */
+void execution_modern_tell(const struct execution *execution);
+
+/* ---- execution_inputs.c: what a modern server asks a legacy client ---- */
+/* Whether the client of the task is a legacy one, at a modern server. */
+bool execution_has_legacy_client(const struct execution *execution);
+/* Asks the client what is open in the round and was not asked before. */
+void execution_inputs_ask(struct execution *execution);
+
+/* ---- execution_asks.c: what a legacy server asks a modern client ---- */
+/* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */
+bool execution_asks_take(struct execution *execution, struct str message);
+/* Gives the answers (JSON object, by the keys that the client was told) to the server. */
+void execution_asks_answer(struct execution *execution, struct str answers);
+/* Whether the client has something to answer. */
+bool execution_asks_is_open(const struct execution *execution);
+void execution_asks_end(struct execution *execution);
 
 /* ---- execution_upstream.c: what is sent, and what upstream says meanwhile ---- */
 /* Sends the call itself. */

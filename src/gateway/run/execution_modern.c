@@ -44,8 +44,7 @@ static void deliver_change(struct gateway_worker *worker, const void *broadcast)
 
 static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_change);
 
-/* Clients that listen to the task are told what it asks now. */
-static void broadcast_change(const struct execution *execution)
+void execution_modern_tell(const struct execution *execution)
 {
     broadcast_send(execution->base.worker->gateway, &change_kind,
                    &(struct task_broadcast){execution->base.task, STR_EMPTY});
@@ -129,11 +128,15 @@ static void require_input(struct execution *execution, struct str requests)
     execution->again_ms = 0;
     task_rounds_put(rounds_of(execution), str_from(base->id), execution->rounds, requests,
                     clock_now_ms());
-    broadcast_change(execution);
+    execution_modern_tell(execution);
     log_info("Upstream asks the client of a task", LOG_TEXT("task", base->id),
              LOG_NUMBER("round", execution->rounds),
              LOG_NUMBER("requests", (int64_t)json_count(requests)));
-    start_timer(execution, on_unanswered, base->snapshot->config->pseudo.elicitation_timeout_ms);
+    if (execution_has_legacy_client(execution)) /* each question has a clock of its own */
+        execution_inputs_ask(execution);
+    else
+        start_timer(execution, on_unanswered,
+                    base->snapshot->config->pseudo.elicitation_timeout_ms);
 }
 
 /* A client of the extension reads what its task asks, and any other gets it in answer to its held
@@ -162,7 +165,8 @@ static void begin_round(struct execution *execution, struct str result)
     }
     buffer_clear(&execution->server_state);
     buffer_append(&execution->server_state, state);
-    if (json_count(requests) > 0 && !can_be_asked(base->task, requests))
+    if (json_count(requests) > 0 && !execution_has_legacy_client(execution) &&
+        !can_be_asked(base->task, requests))
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
                        "upstream requires input that the client does not declare that it gives");
     else if (json_count(requests) > 0)
@@ -239,9 +243,11 @@ static void go_on_polling(struct execution *execution, struct str task)
         has_changed = task_rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
         has_changed = task_rounds_forget(rounds_of(execution), id);
-    if (has_changed)
-        broadcast_change(execution);
     start_timer(execution, on_poll, poll_interval_ms(task));
+    if (has_changed)
+        execution_modern_tell(execution);
+    if (has_changed && execution_has_legacy_client(execution))
+        execution_inputs_ask(execution);
 }
 
 static void end_cancelled(struct execution *execution)
@@ -262,7 +268,7 @@ static void on_status(void *context, const struct rpc_call_reply *reply)
     if (task.length == 0) {
         execution_answered(execution, reply); /* an error or no answer is the call's outcome */
     } else if (json_string_equals(status, STR("completed")) && result.length > 0) {
-        outcome_of_result(&base->outcome, result);
+        invocation_take_result(base, result);
         execution_store_outcome(execution);
     } else if (json_string_equals(status, STR("failed")) && json_type(error) == JSON_OBJECT) {
         outcome_of_error(&base->outcome, error);
@@ -336,7 +342,10 @@ static void pass_on_answers(struct execution *execution)
     struct buffer answers = {0}, members = {0};
     struct str id = str_from(execution->base.id);
     enum invocation_state where = invocation_where(&execution->base);
-    if (where == INVOCATION_POLLING) {
+    if (execution->is_bridged_down) {
+        if (task_rounds_take_some(rounds_of(execution), id, &answers))
+            execution_asks_answer(execution, buffer_str(&answers));
+    } else if (where == INVOCATION_POLLING) {
         if (task_rounds_take_some(rounds_of(execution), id, &answers)) {
             buffer_append_text(&members, ",\"inputResponses\":");
             buffer_append(&members, buffer_str(&answers));

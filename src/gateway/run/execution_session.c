@@ -9,14 +9,86 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
 
+#define STREAM_PATIENCE_MS 1000
 #define LAST_WORD_MS 10000
 #define LAST_WORD_BYTES 65536
+
+/* ---- the stream on which the server may ask ---- */
+
+/* It was opened, or there is none: its answer shows whether the server took the notification. */
+static void send_after_stream(struct execution *execution)
+{
+    if (!execution->waits_for_stream)
+        return;
+    execution->waits_for_stream = false;
+    loop_timer_stop(&execution->base.timer);
+    execution_send(execution);
+}
+
+static void on_patience(void *context)
+{
+    send_after_stream(execution_from(context));
+}
+
+static void on_stream_head(void *context, int status, const struct headers *headers)
+{
+    (void)status, (void)headers;
+    send_after_stream(execution_from(context));
+}
+
+static void on_stream_end(void *context, const struct rpc_call_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    (void)reply;
+    execution->stream = NULL;
+    send_after_stream(execution);
+}
+
+/* Notifications there belong to no call. */
+static void on_stream_message(void *context, struct str message)
+{
+    struct execution *execution = execution_from(context);
+    if (!execution_asks_take(execution, message) && json_member(message, "id").length > 0)
+        execution_server_message(execution, message);
+}
+
+static bool may_be_asked(const struct execution *execution)
+{
+    const struct task *task = execution->base.task;
+    struct envelope envelope;
+    if (!execution->is_bridged_down)
+        return false;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    bool may = legacy_server_may_ask_any(envelope.reserved.client_capabilities);
+    envelope_finish(&envelope);
+    return may;
+}
+
+/* Servers built with the official SDK ask there, and not in the call. */
+static void open_stream(struct execution *execution)
+{
+    static const struct rpc_call_callbacks callbacks = {
+        .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
+    struct invocation *base = &execution->base;
+    struct rpc_call_options options = invocation_rpc_options(base);
+    options.method = "GET";
+    options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    execution->waits_for_stream = true;
+    loop_timer_init(&base->timer, base->worker->loop, on_patience, execution);
+    loop_timer_start(&base->timer, STREAM_PATIENCE_MS);
+    execution->stream = rpc_call_start(base->worker, &options, &callbacks, execution);
+}
+
+/* ---- opening ---- */
 
 static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = execution_from(context);
     execution->base.rpc = NULL;
-    execution_send(execution); /* its answer shows whether the server took the notification */
+    if (may_be_asked(execution))
+        open_stream(execution);
+    else
+        execution_send(execution); /* its answer shows whether the server took the notification */
 }
 
 /* Some servers refuse calls until they have read the notification, so the call waits for its
@@ -53,14 +125,14 @@ bool execution_session_is_needed(const struct execution *execution)
     return execution->own_session || execution->is_bridged_down;
 }
 
-/* Nobody is there to be asked anything, whatever the client declares: the server learns of no
- * capabilities. */
+/* The client declares in each call what it can be asked. */
 static void write_bridged_params(struct execution *execution, struct buffer *params)
 {
     const struct task *task = execution->base.task;
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    legacy_server_write_initialize(params, STR("{}"), envelope.reserved.client_info);
+    legacy_server_write_initialize(params, envelope.reserved.client_capabilities,
+                                   envelope.reserved.client_info);
     envelope_finish(&envelope);
 }
 
@@ -85,6 +157,9 @@ void execution_session_open(struct execution *execution)
 
 void execution_session_close(struct execution *execution)
 {
+    rpc_call_cancel(execution->stream);
+    execution->stream = NULL;
+    execution->waits_for_stream = false;
     if (execution->base.source)
         service_session_end(execution->base.worker, execution->base.snapshot,
                             execution->base.source, &execution->base.headers);

@@ -14,6 +14,8 @@ void execution_server_message(void *context, struct str message)
 {
     struct execution *execution = execution_from(context);
     char key[CLIENT_KEY_BYTES];
+    if (execution->is_bridged_down && execution_asks_take(execution, message))
+        return;
     inbox_key_of_task(execution->base.task, key);
     struct server_message_origin origin = invocation_origin(&execution->base);
     origin.key = key;
@@ -24,7 +26,8 @@ void execution_server_message(void *context, struct str message)
 /* The server may be silent while a person has its question. */
 static int64_t silence_limit_ms(const struct execution *execution)
 {
-    return input_is_open(execution->base.worker->gateway, execution->base.task)
+    return execution_asks_is_open(execution) ||
+                   input_is_open(execution->base.worker->gateway, execution->base.task)
                ? 0
                : execution->base.snapshot->config->times.execution_timeout_ms;
 }

@@ -82,7 +82,7 @@ struct server_message_origin invocation_origin(struct invocation *invocation)
 
 /* The client of a bridged task is a legacy one: it has a session, and its call was made a modern
  * one. */
-static void take_result(struct invocation *invocation, struct str result)
+void invocation_take_result(struct invocation *invocation, struct str result)
 {
     const struct task *task = invocation->task;
     struct catalog_tool tool;
@@ -104,7 +104,7 @@ void invocation_take_reply(struct invocation *invocation, const struct rpc_call_
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
     if (result.length > 0)
-        take_result(invocation, result);
+        invocation_take_result(invocation, result);
     else if (error.length > 0)
         outcome_of_error(&invocation->outcome, error);
     else

@@ -74,6 +74,8 @@ struct rpc_call_options invocation_rpc_options(const struct invocation *invocati
 struct server_message_origin invocation_origin(struct invocation *invocation);
 /* The outcome that the server's reply makes. */
 void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply);
+/* The outcome that the result of the call makes. */
+void invocation_take_result(struct invocation *invocation, struct str result);
 /* Stores the outcome, and tries again until the disk takes it, for it exists only here; then ends.
  * The invocation is at STORING or REFUSED. */
 void invocation_store(struct invocation *invocation);

@@ -1,8 +1,8 @@
 /*
  * What legacy clients have said in the sessions that the gateway gives out in front of modern
  * servers: one JSON object each, with `capabilities` (as modern requests declare them),
- * `clientInfo`, `logLevel` and `uris`, the resources that they have subscribed to. The first is
- * always there.
+ * `clientInfo`, `logLevel`, `uris`, the resources that they have subscribed to, and `token`, the
+ * digest of the token that the session is bound to. The first is always there.
  *
  * Shared by all workers in shards with short locks, and bounded as the other tables of sessions.
  * Any thread. `session` is the digest of a session's id.
@@ -15,6 +15,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
+#define BRIDGED_SESSION_TOKEN "token"
 /* Of one session's text. */
 #define BRIDGED_SESSION_BYTES ((size_t)16384)
 

@@ -16,6 +16,7 @@ void expect(int stream, const char *text);
 void forget_run(void);
 
 /* The suites beside this one. */
+TCase *output_cases(void);
 TCase *policy_cases(void);
 TCase *policy_test_cases(void);
 

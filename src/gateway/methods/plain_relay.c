@@ -1,0 +1,47 @@
+/* Methods that go to the server as they are, and those that no era has. */
+#include "bridge_down/bridge_down.h"
+#include "cancelled.h"
+#include "input/input_request.h"
+#include "methods.h"
+#include "run/detached_call.h"
+#include "taskgate/core/log.h"
+#include "taskgate/policy/policy.h"
+
+bool (*methods_taker(const struct call *call))(struct call *call, struct str message)
+{
+    return call->dialect->server_may_ask ? input_take_from_stream : NULL;
+}
+
+void relay_plainly_handle(struct call *call)
+{
+    struct relay_options options = {.take_message = methods_taker(call)};
+    bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
+                     str_equal(call->envelope.method, STR(MCP_CANCELLED));
+    if (is_cancel)
+        cancelled_notify(call);
+    if (is_cancel && detached_call_takes_cancel(call)) {
+        call_answer(call, STR_EMPTY);
+        return;
+    }
+    bridge_down_start(call, &options);
+}
+
+/* The gates of a method are those of its era. In the other one nothing would judge it, but a server
+ * behind a bridge knows it. */
+static bool is_of_servers_era(const struct call *call)
+{
+    enum mcp_era servers = call->dialect->era == MCP_ERA_MODERN ? MCP_ERA_LEGACY : MCP_ERA_MODERN;
+    return (call->is_bridged || call->is_bridged_down) &&
+           mcp_method_find(call->envelope.method, servers)->treatment != MCP_UNKNOWN;
+}
+
+void unknown_method_handle(struct call *call)
+{
+    if (!is_of_servers_era(call) &&
+        policy_allows_method(call->snapshot->policy, call->envelope.method)) {
+        relay_plainly_handle(call);
+        return;
+    }
+    log_warn("Unknown method refused", LOG_STR("method", call->envelope.method));
+    call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+}

@@ -1,0 +1,86 @@
+// How a promoted call ends: by its client, its session, the process, its size or the silence of its server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PLAIN, promoted, stage } from './lib/promotion.mjs';
+import { until } from './lib/wait.mjs';
+
+test('cancel_task stops the call at upstream', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t);
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  const { content } = await agent.result('tools/call', { name: 'cancel_task', arguments: { task_id: id } });
+  assert.equal(JSON.parse(content[0].text).success, true);
+  assert.deepEqual((await upstream.received('notifications/cancelled')).rpc.params.requestId, held[0].id);
+  assert.equal((await admin.task(id)).state, 'cancelled');
+});
+
+test('the end of the session cancels its promoted tasks', async (t) => {
+  const { admin, connect } = await stage(t);
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  assert.equal((await agent.delete()).status, 200);
+  assert.equal((await admin.inState(id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
+});
+
+test('kill -9: the task has failed, and says why', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  await gateway.kill9();
+  await gateway.restart();
+  const task = await gateway.admin.task(id);
+  assert.deepEqual([task.state, task.statusMessage], ['failed', 'upstream connection lost']);
+  const { content, isError } = await agent.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } });
+  assert.deepEqual([isError, /upstream connection lost/.test(JSON.parse(content[0].text).error)], [true, true]);
+});
+
+test('SIGTERM waits for the call, as for every call that runs, and keeps its result', async (t) => {
+  const { gateway, connect, held } = await stage(t);
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  const stopped = gateway.stop();
+  await gateway.logged(/shutting down|stopping|Shutting/i);
+  held[0].reply.result({ content: [{ type: 'text', text: 'in time' }] });
+  await stopped;
+  await gateway.restart();
+  assert.equal((await gateway.admin.task(id)).state, 'completed');
+  const { content } = await agent.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } });
+  assert.equal(content[0].text, 'in time');
+});
+
+test('a call that is not answered before the process ends has failed after the start', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  await gateway.restart(); // after the time that calls have to end
+  assert.equal((await gateway.admin.task(id)).statusMessage, 'upstream connection lost');
+});
+
+test('a result of five megabytes comes back as it was', async (t) => {
+  const { admin, connect, held } = await stage(t);
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  const text = 'é…'.repeat(1_000_000);
+  held[0].reply.result({ content: [{ type: 'text', text }] });
+  await admin.inState(id, 'completed');
+  const { content } = await agent.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } });
+  assert.ok(content[0].text === text);
+});
+
+test('a result that is larger than allowed fails the task, not the gateway', async (t) => {
+  const { admin, connect, held } = await stage(t, { config: { limits: { result_bytes: 65536 } } });
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  held[0].reply.result({ content: [{ type: 'text', text: 'x'.repeat(100_000) }] });
+  assert.match((await admin.inState(id, 'failed', 'completed')).statusMessage, /larger than allowed/);
+});
+
+test('the silence limit ends with the promotion', async (t) => {
+  const { admin, connect, held } = await stage(t, { env: { THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '1' } });
+  const agent = await connect(PLAIN);
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  const at = performance.now();
+  await until(() => performance.now() - at > 2500, 'silence', { deadline: 20_000 });
+  held[0].reply.result({ content: [] });
+  assert.equal((await admin.inState(id, 'completed', 'failed')).state, 'completed');
+});
