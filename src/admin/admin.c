@@ -14,6 +14,7 @@
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
+#include "slack_votes.h"
 #include "voter.h"
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
@@ -80,6 +81,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         free(admin);
         return NULL;
     }
+    admin->slack = slack_create(loop, admin->store, slack_votes_decide, admin);
     admin->feed = feed_create(admin);
     judge_grants(admin);
     return admin;
@@ -93,6 +95,11 @@ uint16_t admin_port(const struct admin *admin)
 void admin_set_notifier(struct admin *admin, const struct notifier *notifier)
 {
     admin->notifier = notifier;
+}
+
+void admin_set_slack(struct admin *admin, struct config *config)
+{
+    slack_configure(admin->slack, config);
 }
 
 void admin_set_tls(struct admin *admin, struct tls_server *tls)
@@ -123,6 +130,7 @@ void admin_announce_shut_down(struct admin *admin)
 void admin_close(struct admin *admin)
 {
     admin->closed = true;
+    slack_close(admin->slack);
 }
 
 void admin_destroy(struct admin *admin)
@@ -131,6 +139,7 @@ void admin_destroy(struct admin *admin)
         return;
     /* Its exchanges get `gone`, and their streams end with them. */
     http_server_destroy(admin->server);
+    slack_destroy(admin->slack);
     provider_destroy(admin->provider);
     attempts_destroy(admin->attempts);
     refusals_destroy(admin->refusals);

@@ -16,10 +16,6 @@
 #include "reply.h"
 #include "vote.h"
 
-static const struct decision approve = {BALLOT_APPROVE, false, "Task approved"};
-static const struct decision reject = {BALLOT_REJECT, false, "Task rejected"};
-static const struct decision withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
-
 /* ---- refusals ---- */
 
 static char *say_own(const struct pending_reply *pending)
@@ -130,15 +126,15 @@ static void decide(const struct request *request, const struct decision *decisio
 
 void decisions_approve(const struct request *request)
 {
-    decide(request, &approve);
+    decide(request, &vote_approve);
 }
 
 void decisions_reject(const struct request *request)
 {
-    decide(request, &reject);
+    decide(request, &vote_reject);
 }
 
 void decisions_withdraw(const struct request *request)
 {
-    decide(request, &withdraw);
+    decide(request, &vote_withdraw);
 }

@@ -23,6 +23,7 @@ struct admin {
     struct gateway_worker *worker;
     struct provider *provider;
     struct attempts *attempts;
+    struct slack *slack;
     struct refusals *refusals;
     const struct notifier *notifier; /* or NULL */
     char extra_token_sha256[65];
@@ -77,4 +78,5 @@ void grants_revoke(const struct request *request);
 void cancel_task(const struct request *request);
 void events_open(const struct request *request);
 void calls_create(const struct request *request);
+void slack_interactions_take(const struct request *request);
 void results_get(const struct request *request);

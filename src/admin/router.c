@@ -42,6 +42,7 @@ static const struct route routes[] = {
     {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
     {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
     {"POST", "/logout", NEED_NOTHING, false, sign_out},
+    {"POST", "/slack/interactions", NEED_NOTHING, false, slack_interactions_take},
     {"GET", "/api/v1/sign-in", NEED_NOTHING, false, sign_in_describe},
     {"GET", "/api/v1/whoami", NEED_ANY_ROLE, false, whoami_get},
     {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},

@@ -6,6 +6,10 @@
 
 #include "voter.h"
 
+const struct decision vote_approve = {BALLOT_APPROVE, false, "Task approved"};
+const struct decision vote_reject = {BALLOT_REJECT, false, "Task rejected"};
+const struct decision vote_withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
+
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
 {
     struct voter voter;
@@ -18,6 +22,7 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
         .is_emergency = pending->is_emergency,
         .grant = pending->grant,
         .withdraws = pending->decision->withdraws,
+        .reaction = pending->reaction,
         .electorate = voter_electorate(pending->snapshot->config),
     };
     store_task_vote(pending->admin->store, id, &vote, call);

@@ -63,6 +63,7 @@ static void finish_vote(struct ballot_vote *vote)
 {
     ballot_person_finish(&vote->person);
     free(vote->reason);
+    free(vote->reaction);
 }
 
 void ballot_votes_finish(struct ballot_votes *votes)
@@ -117,6 +118,7 @@ static const struct {
 } texts[] = {
     {"person", offsetof(struct ballot_vote, person.name)},
     {"reason", offsetof(struct ballot_vote, reason)},
+    {"reaction", offsetof(struct ballot_vote, reaction)},
     {"via", offsetof(struct ballot_vote, person.via)},
     {"credential", offsetof(struct ballot_vote, person.credential)},
     {"issuer", offsetof(struct ballot_vote, person.issuer)},

@@ -16,6 +16,7 @@
 #define ATTEMPT_MS 20000 /* in all, for an endpoint that answers byte by byte */
 #define MAX_ANSWER_BYTES ((size_t)64 * 1024)
 #define HTTP_GONE 410
+#define HTTP_TOO_MANY 429
 #define MOST_WAIT_S 3600
 
 static const struct upstream_callbacks callbacks;
@@ -258,6 +259,9 @@ static void on_head(void *context, int status, const struct http_header *headers
     struct delivery *delivery = delivery_from(context);
     delivery->status = status;
     delivery->wait_ms = read_wait_ms(headers, count);
+    /* It is not this message that is too much, but all of them together. */
+    if (status == HTTP_TOO_MANY)
+        delivery->target->resume_ms = clock_monotonic_ms() + delivery->wait_ms;
 }
 
 static void end_early(struct delivery *delivery, const char *detail)

@@ -83,7 +83,9 @@ static void start_due(struct target *target, const struct store_reply *reply)
 {
     for (size_t i = 0; i < reply->delivery_count; i++) {
         const struct store_delivery *due = &reply->deliveries[i];
-        if (target->delivery_count < TARGET_DELIVERIES && !is_under_way(target, due->sequence))
+        bool is_paused = target->resume_ms > clock_monotonic_ms();
+        if (target->delivery_count < TARGET_DELIVERIES && !is_paused &&
+            !is_under_way(target, due->sequence))
             delivery_start(target, due);
     }
 }
@@ -124,6 +126,11 @@ static void look(struct target *target)
     target->must_look = target->is_looking;
     if (target->is_looking)
         return;
+    int64_t pause_ms = target->resume_ms - clock_monotonic_ms();
+    if (pause_ms > 0) {
+        look_again_in(target, pause_ms);
+        return;
+    }
     target->is_looking = true;
     /* The deliveries under way are among the answer's. */
     store_outbox_due(notifier->store, str_from(target->key), TARGET_DELIVERIES,

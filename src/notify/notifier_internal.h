@@ -54,6 +54,7 @@ struct target {
     bool is_looking;       /* the store has been asked and not yet answered */
     bool must_look;        /* and must be asked once more */
     bool is_failing;       /* the last attempt failed */
+    int64_t resume_ms;     /* monotonic: the endpoint has asked for a pause until then */
     /* Set by notifier.c. To be called once a delivery has left the list; may free the target. */
     void (*settled)(struct target *target);
 };

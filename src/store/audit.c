@@ -175,6 +175,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     texts[AUDIT_task_id] = str_from(task->id);
     texts[AUDIT_to_state] = str_from(task_state_name(task->state));
     texts[AUDIT_tool] = recorded_name(str_from(task->tool), made.tool);
+    texts[AUDIT_via] = str_from(actor.via);
     texts[AUDIT_votes] = buffer_str(&made.votes);
     texts[AUDIT_workflow] = str_from(task->workflow);
     bool done = insert(batch, &row, &end) && (!keeps || keep_arguments(batch, row.sequence, &made));

@@ -5,9 +5,10 @@
 
 struct audit_actor {
     const char *kind, *name;
+    const char *via; /* what showed an operator who votes; NULL: nothing to tell */
 };
 
-#define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate"})
+#define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate", NULL})
 
 /* Adds an entry about `task`, which is already in its new state. `from` is "" at creation. */
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,

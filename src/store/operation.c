@@ -40,6 +40,17 @@ static void free_deliveries(const struct store_delivery *deliveries, size_t coun
     free((void *)deliveries);
 }
 
+static void free_messages(const struct store_message *messages, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(messages[i].target);
+        free(messages[i].task_id);
+        free(messages[i].reference);
+        free(messages[i].seen);
+    }
+    free((void *)messages);
+}
+
 void operation_clear_reply(struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -59,6 +70,7 @@ void operation_clear_reply(struct operation *operation)
     free_deliveries(reply->deliveries, reply->delivery_count);
     struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
     grant_list_finish(&grants);
+    free_messages(reply->messages, reply->message_count);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 
@@ -170,6 +182,7 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     copy->owners = (struct ballot_names){NULL, 0};
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
+    copy->reaction = memory_copy_text(vote->reaction);
     return copy;
 }
 
@@ -182,5 +195,6 @@ void vote_destroy(struct store_vote *vote)
     ballot_person_finish(&vote->voter);
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
+    free((char *)vote->reaction);
     free(vote);
 }

@@ -83,8 +83,9 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
     operation_audit_page, operation_audit_note, operation_audit_seal, operation_outbox_configure,
     operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
-    operation_outbox_give_up, operation_grants_configure, operation_grant_list,
-    operation_grant_revoke, operation_sweep, operation_probe, operation_recover;
+    operation_outbox_give_up, operation_outbox_messages, operation_outbox_messages_of,
+    operation_outbox_see, operation_grants_configure, operation_grant_list, operation_grant_revoke,
+    operation_sweep, operation_probe, operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

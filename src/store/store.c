@@ -444,6 +444,32 @@ void store_outbox_posted(struct store *store, int64_t sequence, const char *refe
     queue(store, operation);
 }
 
+void store_outbox_messages(struct store *store, struct str target, size_t limit,
+                           struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_messages, call);
+    operation->id = memory_copy_str(target);
+    operation->limit = limit;
+    queue(store, operation);
+}
+
+void store_outbox_messages_of(struct store *store, struct str task_id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_messages_of, call);
+    operation->id = memory_copy_str(task_id);
+    queue(store, operation);
+}
+
+void store_outbox_see(struct store *store, struct str target, struct str task_id, struct str seen,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_see, call);
+    operation->id = memory_copy_str(task_id);
+    operation->source = memory_copy_str(target);
+    operation->reason = memory_copy_str(seen);
+    queue(store, operation);
+}
+
 void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
                            struct store_call call)
 {

@@ -148,7 +148,8 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return true;
     bool is_granted;
     if (!task_rows_insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, ""))
+        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner, NULL},
+                      ""))
         return false;
     pending_note_created(batch->pending, task);
     /* Nobody is asked about a call that a grant decides. */
@@ -195,7 +196,7 @@ static bool run_change(struct batch *batch, struct operation *operation)
         return true;
     }
     struct error error;
-    struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
     enum row_result result = task_operations_move(batch, task, &operation->change, actor, &error);
     if (result == ROW_ABSENT) { /* the caller's mistake: the change lacks something */
         log_error("A change was not stored", LOG_TEXT("reason", error.message));
@@ -260,7 +261,7 @@ static bool run_note(struct batch *batch, struct operation *operation)
     if (!load(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
-    const struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    const struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
     if (task->state != TASK_PENDING && task->state != TASK_APPROVED) {
         operation->reply.status = STORE_CONFLICT;
         return true;
@@ -299,7 +300,7 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
     struct id_list list;
     bool done = task_operations_ids(statement, &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner});
+        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner, NULL});
     free(list.ids);
     return done;
 }

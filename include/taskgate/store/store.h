@@ -67,6 +67,7 @@ struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
 struct store_grant;
+struct store_message;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
@@ -86,6 +87,8 @@ struct store_reply {
     const struct store_audit_page *audit_page;
     const struct store_delivery *deliveries; /* outbox */
     size_t delivery_count;
+    const struct store_message *messages; /* outbox */
+    size_t message_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
     int64_t dropped;     /* outbox configure */
     const struct store_grant *grants; /* grants.h */
@@ -144,10 +147,12 @@ struct store_vote {
     struct ballot_person voter;
     struct ballot_names owners; /* what stands as the owner of a call of theirs */
     enum ballot_verb verb;
-    const char *reason;                 /* or NULL */
-    bool is_emergency;                  /* an approval by one alone */
-    struct ballot_wish grant;           /* the same again, if the other approvals ask for it, too */
-    bool withdraws;                     /* takes their vote back; the three above do not matter */
+    const char *reason;       /* or NULL */
+    bool is_emergency;        /* an approval by one alone */
+    struct ballot_wish grant; /* the same again, if the other approvals ask for it, too */
+    bool withdraws;           /* takes their vote back; the three above do not matter */
+    const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
+                             no other vote than its own */
     struct store_electorate electorate; /* taken over */
 };
 /* Gives a vote (copied) on a pending task, under the terms of its creation. The vote that completes
@@ -323,6 +328,20 @@ void store_outbox_delivered(struct store *store, int64_t sequence, struct store_
  * task have it, until the task has ended. */
 void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
                          struct store_call call);
+/* A message that an endpoint keeps of a pending task. */
+struct store_message {
+    char *target, *task_id;
+    char *reference; /* as store_outbox_posted() has kept it */
+    char *seen;      /* as store_outbox_see() has kept it of this reference; "" at first */
+};
+/* Those of one endpoint, of the newest tasks first. */
+void store_outbox_messages(struct store *store, struct str target, size_t limit,
+                           struct store_call call);
+/* Those of one task, at whatever endpoint. */
+void store_outbox_messages_of(struct store *store, struct str task_id, struct store_call call);
+/* Keeps beside the message what was seen of it. */
+void store_outbox_see(struct store *store, struct str target, struct str task_id, struct str seen,
+                      struct store_call call);
 /* The attempt has failed; the next is due at `due_ms` (wall clock). */
 void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
                            struct store_call call);

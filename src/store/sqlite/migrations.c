@@ -264,6 +264,10 @@ const char *const migration_scripts[] = {
     "ALTER TABLE task_request ADD COLUMN shown TEXT NOT NULL DEFAULT '';"
     "CREATE INDEX task_by_decide_by ON task (state,"
     " iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms));",
+
+    /* 20 -> 21: what was seen of a message at an endpoint, so that it is told once */
+    "ALTER TABLE outbox_thread ADD COLUMN seen TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX outbox_thread_by_task ON outbox_thread (task_id);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -180,9 +180,21 @@ STATEMENT_ROW(OUTBOX_GET,
     " JOIN outbox_notice ON outbox_notice.sequence = notice WHERE outbox_delivery.sequence = ?1")
 STATEMENT_ROW(OUTBOX_POSTPONE,
     "UPDATE outbox_delivery SET attempts = attempts + 1, due_ms = ?2 WHERE sequence = ?1")
+/* An answer to a change may tell less of the message than that to its making. */
 STATEMENT_ROW(OUTBOX_THREAD_PUT,
-    "INSERT OR REPLACE INTO outbox_thread (target, task_id, reference)"
-    " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1")
+    "INSERT INTO outbox_thread (target, task_id, reference)"
+    " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1"
+    " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
+    " WHERE substr(reference || ' ', 1, length(excluded.reference) + 1)"
+    " <> excluded.reference || ' '")
+STATEMENT_ROW(OUTBOX_MESSAGES,
+    "SELECT target, outbox_thread.task_id, reference, seen FROM outbox_thread"
+    " JOIN task ON task.id = outbox_thread.task_id WHERE target = ?1 AND state = 0"
+    " ORDER BY task.sequence DESC LIMIT ?2")
+STATEMENT_ROW(OUTBOX_MESSAGES_OF,
+    "SELECT target, task_id, reference, seen FROM outbox_thread WHERE task_id = ?1 LIMIT ?2")
+STATEMENT_ROW(OUTBOX_SEE,
+    "UPDATE outbox_thread SET seen = ?3 WHERE task_id = ?1 AND target = ?2")
 /* No more is told of a task that has ended, or has gone. */
 STATEMENT_ROW(OUTBOX_THREAD_END,
     "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"

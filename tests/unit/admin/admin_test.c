@@ -84,6 +84,8 @@ START_TEST(every_route_asks_for_its_role)
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("view"), 403},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("extra"), 404},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("call"), 403},
+        {"POST", "/slack/interactions", "", 401},
+        {"POST", "/slack/interactions", AS("decide"), 401},
         {"GET", "/health", "", 200},
         {"GET", "/ready", "", 200},
         {"GET", "/metrics", "", 200},

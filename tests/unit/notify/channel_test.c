@@ -13,6 +13,8 @@ static const struct {
     const char *problem;   /* NULL: it was accepted */
 } answers[] = {
     {"{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1.2\"}", "C1 1.2", NULL},
+    {"{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1.2\",\"message\":{\"app_id\":\"A1\"}}", "C1 1.2 A1",
+     NULL},
     {"{\"ok\":true,\"channel\":\"C1\"}", NULL, NULL},
     {"{\"ok\":true,\"channel\":1,\"ts\":\"1.2\"}", NULL, NULL},
     {"{\"ok\":false,\"error\":\"channel_not_found\"}", NULL, "channel_not_found"},
