@@ -209,6 +209,23 @@ static void finish_operators(struct config *config)
     finish_oidc(&config->oidc);
 }
 
+static void finish_notify(struct config_notify *notify)
+{
+    finish_secret(notify->url);
+    finish_secret(notify->secret);
+    finish_secret(notify->signing_secret);
+    free(notify->id);
+    free(notify->channel);
+    free(notify->from);
+    free(notify->user);
+    finish_strings(&notify->to);
+    free(notify->tls_ca);
+    tls_client_unref(notify->tls);
+    finish_strings(&notify->mention);
+    finish_strings(&notify->workflows);
+    finish_strings(&notify->destination_of);
+}
+
 static void finish_lists(struct config *config)
 {
     for (size_t i = 0; i < config->source_count; i++)
@@ -219,16 +236,8 @@ static void finish_lists(struct config *config)
         finish_workflow(&config->workflows[i]);
     for (size_t i = 0; i < config->client_count; i++)
         free(config->clients[i].match);
-    for (size_t i = 0; i < config->notify_count; i++) {
-        finish_secret(config->notify[i].url);
-        finish_secret(config->notify[i].secret);
-        free(config->notify[i].id);
-        finish_secret(config->notify[i].signing_secret);
-        free(config->notify[i].channel);
-        finish_strings(&config->notify[i].mention);
-        finish_strings(&config->notify[i].workflows);
-        finish_strings(&config->notify[i].destination_of);
-    }
+    for (size_t i = 0; i < config->notify_count; i++)
+        finish_notify(&config->notify[i]);
     for (size_t i = 0; i < config->policy_count; i++) {
         free(config->policies[i].name);
         free(config->policies[i].text);

@@ -47,7 +47,8 @@ CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER},
 CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
         {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
 CHOICES(notify_types, "a type of notifier that is supported", {"webhook", NOTIFY_WEBHOOK},
-        {"slack", NOTIFY_SLACK}, {"teams", NOTIFY_TEAMS}, {"pagerduty", NOTIFY_PAGERDUTY});
+        {"slack", NOTIFY_SLACK}, {"teams", NOTIFY_TEAMS}, {"pagerduty", NOTIFY_PAGERDUTY},
+        {"smtp", NOTIFY_SMTP});
 CHOICES(pseudo_modes, "a mode", {"auto", PSEUDO_AUTO}, {"always", PSEUDO_ALWAYS},
         {"never", PSEUDO_NEVER});
 static const struct choice pseudo_tools_items[] = {
@@ -382,8 +383,8 @@ const struct key config_keys[] = {
      .help = "Name of the endpoint, once."},
     {"notify[]", "type", KEY_CHOICE, AT(config_notify, type), .choices = &notify_types, .default_text = "webhook",
      .help = "What the endpoint is. All but `webhook` need `admin.public_url`, for links to the task."},
-    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .check = check_url, .is_hidden = true, .rule = "V-008",
-     .help = "Address that notifications are posted to. Each may occur once, but for Slack's and PagerDuty's: these need none, and are `https://slack.com/api` and `https://events.pagerduty.com/v2/enqueue` without one."},
+    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .check = check_endpoint, .is_hidden = true, .rule = "V-008",
+     .help = "Address that notifications are posted to. Each may occur once, but for Slack's and PagerDuty's: these need none, and are `https://slack.com/api` and `https://events.pagerduty.com/v2/enqueue` without one. That of `smtp` is `smtp://HOST:PORT`, or `smtps://HOST:PORT` for TLS from the first byte."},
     {"notify[]", "secret_env", KEY_TEXT, .check = check_variable_name,
      .help = "`webhook`: environment variable with the secret that signs the notifications."},
     {"notify[]", "token_env", KEY_TEXT, .check = check_variable_name,
@@ -396,6 +397,17 @@ const struct key config_keys[] = {
      .help = "`slack`: ids of people (`U…`, `W…`) and groups (`S…`) who are mentioned."},
     {"notify[]", "routing_key_env", KEY_TEXT, .check = check_variable_name,
      .help = "`pagerduty`: environment variable with the routing key of an integration with the Events API v2."},
+    {"notify[]", "from", KEY_TEXT, AT(config_notify, from), .check = check_mail_address,
+     .help = "`smtp`: address that mails come from."},
+    {"notify[]", "to", KEY_TEXTS, AT(config_notify, to), .check = check_mail_address,
+     .help = "`smtp`: addresses that mails go to."},
+    {"notify[]", "user", KEY_TEXT, AT(config_notify, user), .check = check_name,
+     .help = "`smtp`: name to sign in with. Without it: nobody signs in."},
+    {"notify[]", "password_env", KEY_TEXT, .check = check_variable_name,
+     .help = "`smtp`: environment variable with the password of `user`. It is sent over TLS alone."},
+    {"notify[]", "tls", KEY_MAPPING, .help = "The certificates that the endpoint may show. Without it the system's authorities count."},
+    {"notify[].tls", "ca", KEY_TEXT, AT(config_notify, tls_ca), .is_required = true, .check = check_not_empty,
+     .help = "Whose certificates the endpoint may show, in PEM, in place of the system's authorities. With it `smtp://` requires STARTTLS."},
     {"notify[]", "workflows", KEY_TEXTS, AT(config_notify, workflows), .check = check_glob, .rule = "V-009",
      .help = "Globs of the workflows whose tasks are told of. Without it: all tasks."},
     {"notify[]", "events", KEY_CHOICES, AT(config_notify, events), .choices = &notify_events,

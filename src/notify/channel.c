@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "channel_text.h"
+#include "mail.h"
 #include "message.h"
 #include "slack_message.h"
 #include "taskgate/config/glob.h"
@@ -15,6 +16,8 @@
 
 #define SUMMARY_MAX_BYTES 1000 /* PagerDuty takes 1,024 characters */
 #define FACTS_MAX_BYTES 2900   /* a text of Slack's has 3,000 characters */
+#define SUBJECT_MAX_BYTES 200
+#define MAIL_FACTS_MAX_BYTES 100000
 
 /* ---- which tasks ---- */
 
@@ -142,6 +145,37 @@ static void write_pagerduty(struct channel_letter *letter, const struct store_de
     buffer_append_char(out, '}');
 }
 
+/* ---- SMTP ---- */
+
+/* All mails of a task have one subject: some programs tell threads by it. */
+static void write_mail(struct channel_letter *letter, const struct store_delivery *delivery,
+                       const struct config_notify *notify, const struct config *config)
+{
+    const struct task *task = delivery->task;
+    char *link = link_of(task, config);
+    struct buffer subject, text;
+    struct mail mail = {
+        .notify = notify,
+        .id = delivery->id,
+        .thread = task->id,
+        .begins_thread = delivery->event == NOTIFY_CREATED,
+        .at_ms = delivery->at_ms,
+    };
+    buffer_init(&subject);
+    buffer_init(&text);
+    buffer_append_text(&subject, mail.begins_thread ? "" : "Re: ");
+    channel_text_subject(&subject, task, SUBJECT_MAX_BYTES);
+    channel_text_title(&text, task, SUMMARY_MAX_BYTES);
+    buffer_append_format(&text, "\n%s\n\n", link);
+    channel_text_facts(&text, task, config, notify->include_arguments, MAIL_FACTS_MAX_BYTES);
+    mail.subject = buffer_str(&subject);
+    mail.text = buffer_str(&text);
+    mail_write(&letter->body, &mail);
+    buffer_finish(&text);
+    buffer_finish(&subject);
+    free(link);
+}
+
 /* ---- all ---- */
 
 bool channel_write(struct channel_letter *letter, const struct store_delivery *delivery,
@@ -166,6 +200,9 @@ bool channel_write(struct channel_letter *letter, const struct store_delivery *d
         break;
     case NOTIFY_PAGERDUTY:
         write_pagerduty(letter, delivery, notify, config);
+        break;
+    case NOTIFY_SMTP:
+        write_mail(letter, delivery, notify, config);
         break;
     }
     return true;
@@ -204,6 +241,10 @@ void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES])
                              notify->channel ? notify->channel : "");
     if (notify->type == NOTIFY_PAGERDUTY)
         buffer_append_format(&text, "%c%s", 0, notify->secret);
+    if (notify->type == NOTIFY_SMTP)
+        buffer_append_format(&text, "%c%s", 0, notify->from);
+    for (size_t i = 0; i < notify->to.count; i++)
+        buffer_append_format(&text, "%c%s", 0, notify->to.items[i]);
     digest_sha256_hex(buffer_str(&text), key);
     if (text.bytes)
         explicit_bzero(text.bytes, text.length);

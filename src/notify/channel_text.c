@@ -58,18 +58,29 @@ static void cut(struct buffer *out, size_t most)
     buffer_append_text(out, "…");
 }
 
-void channel_text_title(struct buffer *out, const struct task *task, size_t most)
+static void write_title(struct buffer *out, enum task_state state, const struct task *task,
+                        size_t most)
 {
-    buffer_append_format(out, "%s: ", channel_text_state(task->state));
+    buffer_append_format(out, "%s: ", channel_text_state(state));
     append_shown(out, str_from(task->tool));
     cut(out, most);
+}
+
+void channel_text_title(struct buffer *out, const struct task *task, size_t most)
+{
+    write_title(out, task->state, task, most);
+}
+
+void channel_text_subject(struct buffer *out, const struct task *task, size_t most)
+{
+    write_title(out, TASK_PENDING, task, most);
 }
 
 static void add_line(struct buffer *out, const char *name, struct str value)
 {
     if (value.length == 0)
         return;
-    if (out->length > 0)
+    if (out->length > 0 && out->bytes[out->length - 1] != '\n')
         buffer_append_char(out, '\n');
     buffer_append_format(out, "%s: ", name);
     append_shown(out, value);

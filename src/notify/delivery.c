@@ -15,6 +15,7 @@
 #define SILENCE_MS 10000
 #define ATTEMPT_MS 20000 /* in all, for an endpoint that answers byte by byte */
 #define MAX_ANSWER_BYTES ((size_t)64 * 1024)
+#define HTTP_OK 200
 #define HTTP_GONE 410
 #define MOST_WAIT_S 3600
 
@@ -29,6 +30,7 @@ static void start_call(struct delivery *delivery, const struct http_header *head
     const struct upstream_request request = {
         .method = "POST",
         .url = delivery->letter.url,
+        .tls = delivery->target->config->tls,
         .headers = headers,
         .header_count = count,
         .body = buffer_str(&delivery->letter.body),
@@ -68,6 +70,15 @@ static void send_to_channel(struct delivery *delivery)
     start_call(delivery, headers, delivery->letter.authorization ? 3 : 2);
 }
 
+static void on_mailed(void *context, const struct smtp_result *result);
+
+static void send_mail(struct delivery *delivery)
+{
+    const struct target *target = delivery->target;
+    delivery->mail = smtp_call_start(target->notifier->mailer, target->config,
+                                     buffer_str(&delivery->letter.body), on_mailed, delivery);
+}
+
 void delivery_start(struct target *target, const struct store_delivery *due)
 {
     struct delivery *delivery = memory_alloc(sizeof *delivery);
@@ -89,6 +100,8 @@ void delivery_start(struct target *target, const struct store_delivery *due)
         settle(delivery);
     } else if (target->config->type == NOTIFY_WEBHOOK) {
         send_signed(delivery);
+    } else if (target->config->type == NOTIFY_SMTP) {
+        send_mail(delivery);
     } else {
         send_to_channel(delivery);
     }
@@ -109,9 +122,12 @@ void delivery_destroy(struct delivery *delivery)
 
 void delivery_cancel(struct delivery *delivery)
 {
-    if (!delivery->call)
+    if (!delivery->call && !delivery->mail)
         return;
-    upstream_call_cancel(delivery->call);
+    if (delivery->call)
+        upstream_call_cancel(delivery->call);
+    if (delivery->mail)
+        smtp_call_cancel(delivery->mail);
     delivery_destroy(delivery);
 }
 
@@ -227,6 +243,7 @@ static void finish_attempt(struct delivery *delivery, const char *detail)
         [OUTCOME_DROPPED] = {STR("dropped"), "A notification was dropped: its endpoint is gone"},
     };
     delivery->call = NULL;
+    delivery->mail = NULL;
     loop_timer_stop(&delivery->timer);
     judge(delivery, detail);
     note_health(delivery);
@@ -279,6 +296,19 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 {
     (void)result;
     finish_attempt(delivery_from(context), detail);
+}
+
+/* It has the status that such an answer would have. */
+static void on_mailed(void *context, const struct smtp_result *result)
+{
+    struct delivery *delivery = delivery_from(context);
+    delivery->status = result->is_sent ? HTTP_OK : 0;
+    if (result->is_sent && result->refused > 0)
+        log_warn("A mail was refused for some of its recipients",
+                 LOG_TEXT("endpoint", delivery->target->origin),
+                 LOG_NUMBER("recipients", (int64_t)result->refused),
+                 LOG_NUMBER("status", result->status));
+    finish_attempt(delivery, result->why.message);
 }
 
 static void on_timer(void *context)

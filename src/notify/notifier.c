@@ -243,6 +243,7 @@ struct notifier *notifier_create(struct loop *loop, struct store *store, struct 
         free(notifier);
         return NULL;
     }
+    notifier->mailer = smtp_client_create(loop);
     list_init(&notifier->targets);
     loop_timer_init(&notifier->configure_again, loop, on_configure_again, notifier);
     store_observe(store, loop, on_change, notifier);
@@ -265,6 +266,7 @@ void notifier_close(struct notifier *notifier)
         return;
     notifier->is_closed = true;
     upstream_client_destroy(notifier->client);
+    smtp_client_close(notifier->mailer);
     loop_timer_stop(&notifier->configure_again);
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
         struct target *target = LIST_ENTRY(node, struct target, node);
@@ -280,6 +282,7 @@ void notifier_destroy(struct notifier *notifier)
         return;
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
         destroy_target(LIST_ENTRY(node, struct target, node));
+    smtp_client_destroy(notifier->mailer);
     config_unref(notifier->config);
     MAGIC_CLEAR(notifier);
     free(notifier);

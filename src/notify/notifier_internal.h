@@ -4,12 +4,15 @@
  *     notifier.c  the targets, and the deliveries that are due for each
  *     delivery.c  one delivery: sent, judged, settled in the store
  *     channel.c   what each type of endpoint is sent, and what its answer means
+ *     mail.c      a mail: its header and text
+ *     smtp.c      mails on their way, each on a thread of its own
  *     message.c   the bytes of a webhook, its signature, the time of the next attempt
  */
 #pragma once
 
 #include "channel.h"
 #include "message.h"
+#include "smtp.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
@@ -27,6 +30,7 @@ struct notifier {
     struct store *store;
     struct config *config; /* NULL before the first */
     struct upstream_client *client;
+    struct smtp_client *mailer;
     struct list targets;
     struct loop_timer configure_again;
     bool is_configuring; /* the store has been asked and not yet answered */
@@ -76,7 +80,8 @@ struct delivery {
     struct channel_letter letter;
     char id[33];
     unsigned event;
-    struct upstream_call *call; /* while it is sent */
+    struct upstream_call *call; /* while it is posted, */
+    struct smtp_call *mail;     /* or mailed */
     struct loop_timer timer;    /* of the attempt; then of asking the store again */
     int status;                 /* of the answer; 0 without */
     struct buffer answer;       /* its body, up to a limit */

@@ -203,16 +203,28 @@ enum config_notify_event {
 /* "created" … */
 const char *config_notify_event_name(enum config_notify_event event);
 
-enum config_notify_type { NOTIFY_WEBHOOK, NOTIFY_SLACK, NOTIFY_TEAMS, NOTIFY_PAGERDUTY };
+enum config_notify_type {
+    NOTIFY_WEBHOOK,
+    NOTIFY_SLACK,
+    NOTIFY_TEAMS,
+    NOTIFY_PAGERDUTY,
+    NOTIFY_SMTP,
+};
 
 struct config_notify {
     enum config_notify_type type;
     char *id;      /* or NULL */
     char *url;     /* may hold credentials: never logged, never stored */
-    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key; NULL for Teams.
-                      Resolved from the environment at load; never logged */
+    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key, the password of
+                      SMTP or NULL; NULL for Teams. Resolved from the environment at load; never
+                      logged */
     char *channel; /* of Slack; else NULL */
     char *signing_secret; /* Slack signs presses of buttons with it; NULL: there are no buttons */
+    char *from;           /* of SMTP, as the two below; else NULL: an address */
+    char *user;           /* or NULL */
+    struct config_strings to;             /* addresses */
+    char *tls_ca;                         /* file, or NULL */
+    struct tls_client *tls;               /* what it comes to; NULL: the system's authorities */
     struct config_strings mention;        /* Slack ids */
     struct config_strings workflows;      /* globs; none: all */
     struct config_strings destination_of; /* workflows that name it as their `destination` */
