@@ -46,6 +46,12 @@ const char *config_notify_event_name(enum config_notify_event event)
         return "expired";
     case NOTIFY_ENDED:
         break;
+    case NOTIFY_REMINDED:
+        return "reminded";
+    case NOTIFY_ESCALATED:
+        return "escalated";
+    case NOTIFY_ANCHORED:
+        return "anchored";
     }
     return "ended";
 }
@@ -167,6 +173,8 @@ static void finish_workflow(struct config_workflow *workflow)
     finish_strings(&workflow->approver_groups);
     finish_strings(&workflow->approver_people);
     finish_strings(&workflow->emergency_groups);
+    finish_strings(&workflow->notify);
+    finish_strings(&workflow->escalate_notify);
     ballot_terms_finish(&workflow->ballot);
     free(workflow->terms);
     free(workflow->name);
@@ -280,6 +288,7 @@ void config_unref(struct config *config)
     finish_tls(&config->admin_tls);
     signature_key_unref(config->audit.key);
     free(config->audit.key_file);
+    finish_strings(&config->audit.anchor_notify);
     free(config->path);
     free(config->store_path);
     free(config->state_key_env);
@@ -316,6 +325,15 @@ void config_compile(struct config *config)
     holder->client_glob_count = config->client_count;
     for (size_t i = 0; i < config->client_count; i++)
         holder->client_globs[i] = glob_compile(str_from(config->clients[i].match), NULL);
+}
+
+bool config_strings_have(const struct config_strings *strings, const char *text)
+{
+    for (size_t i = 0; text && i < strings->count; i++) {
+        if (strcmp(strings->items[i], text) == 0)
+            return true;
+    }
+    return false;
 }
 
 const struct config_source *config_source_find(const struct config *config, struct str id)

@@ -1,6 +1,7 @@
 /* Work of the store that nobody asks for: deadlines, purging, recovery after a crash. */
 #include <stdlib.h>
 
+#include "reminders.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -8,6 +9,7 @@
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. */
 #define EXPIRE_LIMIT 64
 #define PURGE_LIMIT 64
+#define REMIND_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
 
@@ -94,6 +96,7 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
         batch->sweep_again_ms = batch->now_ms;
     else
         done = done && find_next_deadline(batch, &batch->sweep_again_ms);
+    done = done && reminders_send(batch, REMIND_LIMIT);
     int64_t audit_ms = audit_sweep_again_ms(batch);
     if (audit_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = audit_ms;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "outbox.h"
+#include "reminders.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -130,7 +131,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return true;
     if (!task_rows_insert(batch->database, task) ||
         !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
-        !outbox_note_created(batch, task))
+        !outbox_note_created(batch, task) || !reminders_note_created(batch, task))
         return false;
     pending_note_created(batch->pending, task);
     batch_add_event(batch, task, true);

@@ -150,6 +150,12 @@ struct config_workflow {
     /* Who decides, as it is written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;
+    /* Whom to tell of its calls, by the ids of `notify`: */
+    bool has_notify; /* these alone; otherwise all whose `workflows` fit */
+    struct config_strings notify;
+    int64_t remind_after_ms; /* 0: never */
+    int64_t escalate_after_ms;
+    struct config_strings escalate_notify;
     struct ballot_terms ballot; /* and what it comes to, */
     char *terms;                /* which a new task keeps: ballot_terms_write() of it */
 };
@@ -198,6 +204,10 @@ enum config_notify_event {
     NOTIFY_DECIDED = 2, /* approved or rejected by somebody */
     NOTIFY_EXPIRED = 4,
     NOTIFY_ENDED = 8, /* in any final state */
+    /* Not among those that `events` may name: */
+    NOTIFY_REMINDED = 16,  /* it still waits; told to whom its creation is told */
+    NOTIFY_ESCALATED = 32, /* the same; told to those that the workflow names */
+    NOTIFY_ANCHORED = 64,  /* an anchor of the audit trail; about no task */
 };
 #define NOTIFY_ALL (NOTIFY_CREATED | NOTIFY_DECIDED | NOTIFY_EXPIRED | NOTIFY_ENDED)
 /* "created" … */
@@ -296,11 +306,12 @@ struct config_limits {
 
 /* How long the audit trail is kept, and how it is anchored. */
 struct config_audit {
-    int64_t keep_arguments_ms; /* 0: not at all */
-    int64_t keep_ms;           /* 0: for ever */
-    int64_t anchor_every_ms;   /* 0: never */
-    char *key_file;            /* or NULL */
-    struct signature_key *key; /* of that file, or NULL */
+    int64_t keep_arguments_ms;           /* 0: not at all */
+    int64_t keep_ms;                     /* 0: for ever */
+    int64_t anchor_every_ms;             /* 0: never */
+    struct config_strings anchor_notify; /* ids of `notify` */
+    char *key_file;                      /* or NULL */
+    struct signature_key *key;           /* of that file, or NULL */
 };
 
 struct config_times {
@@ -436,6 +447,8 @@ int64_t config_decide_within_ms(const struct config *config,
 int64_t config_approval_valid_ms(const struct config *config, struct str workflow);
 /* NULL when there is none of that name. */
 const struct config_person *config_person_find(const struct config *config, const char *name);
+/* Whether `text` is one of them. NULL is none. */
+bool config_strings_have(const struct config_strings *strings, const char *text);
 /* The first `clients` entry whose glob matches, or NULL. */
 const struct config_client *config_client_find(const struct config *config, struct str client_name);
 

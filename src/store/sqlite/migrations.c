@@ -236,6 +236,15 @@ const char *const migration_scripts[] = {
      * person, as they were. */
     "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
+
+    /* 18 -> 19: when people are told again of a task that waits, each once; notices of emergencies,
+     * and of anchors, which are about no task */
+    "CREATE TABLE reminder (task INTEGER NOT NULL REFERENCES task (sequence) ON DELETE CASCADE,"
+    " event INTEGER NOT NULL, due_ms INTEGER NOT NULL);"
+    "CREATE INDEX reminder_by_task ON reminder (task);"
+    "CREATE INDEX reminder_by_due ON reminder (event, due_ms);"
+    "ALTER TABLE outbox_notice ADD COLUMN is_emergency INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE outbox_notice ADD COLUMN anchor TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 
