@@ -91,6 +91,8 @@ void delivery_start(struct target *target, const struct store_delivery *due)
     delivery->event = due->event;
     memcpy(delivery->id, due->id, sizeof delivery->id);
     delivery->text = memory_format("%s of %s", event, due->task->id);
+    delivery->keeps_thread = due->anchor || (due->reference && *due->reference);
+    delivery->stays = recipients_stay(due);
     loop_timer_init(&delivery->timer, target->notifier->loop, on_timer, delivery);
     list_append(&target->deliveries, &delivery->node);
     target->delivery_count++;
@@ -182,6 +184,17 @@ static void plan_retry(struct delivery *delivery)
                                                                                  : OUTCOME_GIVEN_UP;
 }
 
+/* What it was told first stays the thread of the task: an answer to that is no new one. */
+static void settle_thread(struct delivery *delivery)
+{
+    if (delivery->keeps_thread) {
+        free(delivery->reference);
+        delivery->reference = NULL;
+    } else if (delivery->stays && !delivery->reference) {
+        delivery->reference = memory_copy_text("");
+    }
+}
+
 static void judge(struct delivery *delivery, const char *detail)
 {
     const struct target *target = delivery->target;
@@ -191,6 +204,7 @@ static void judge(struct delivery *delivery, const char *detail)
     if (is_success &&
         channel_accepts(type, buffer_str(&delivery->answer), &delivery->reference, problem)) {
         delivery->outcome = OUTCOME_DELIVERED;
+        settle_thread(delivery);
         return;
     }
     if (is_success)
@@ -216,6 +230,11 @@ void delivery_set_failing(struct target *target, bool is_failing)
     target->is_failing = is_failing;
     notifier->failing += is_failing ? 1 : (size_t)-1;
     metrics_set(METRIC_NOTIFIERS_FAILING, (double)notifier->failing, NULL);
+    if (!target->config)
+        return;
+    char *name = target_name(target);
+    metrics_set(METRIC_NOTIFIER_UP, is_failing ? 0 : 1, METRIC_LABELS(str_from(name)));
+    free(name);
 }
 
 /* Logs one line when a target begins to fail and one when it works again, not one for each try. */

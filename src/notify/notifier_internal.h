@@ -4,6 +4,7 @@
  *     notifier.c  the targets, and the deliveries that are due for each
  *     delivery.c  one delivery: sent, judged, settled in the store
  *     channel.c   what each type of endpoint is sent, and what its answer means
+ *     recipients.c  who is told of what
  *     mail.c      a mail: its header and text
  *     smtp.c      mails on their way, each on a thread of its own
  *     message.c   the bytes of a webhook, its signature, the time of the next attempt
@@ -12,6 +13,7 @@
 
 #include "channel.h"
 #include "message.h"
+#include "recipients.h"
 #include "smtp.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
@@ -87,6 +89,8 @@ struct delivery {
     struct buffer answer;       /* its body, up to a limit */
     int64_t wait_ms;            /* what the endpoint asks for before the next attempt; 0: nothing */
     char *reference;            /* where the endpoint keeps it, or NULL */
+    bool keeps_thread;          /* it has a reference already, or needs none */
+    bool stays;                 /* the endpoint hears of the task from now on */
     enum outcome outcome;
     int64_t due_ms; /* OUTCOME_RETRIED */
     char reason[160];
@@ -97,6 +101,9 @@ static inline struct delivery *delivery_from(void *context)
 {
     return MAGIC_CAST(struct delivery, DELIVERY_MAGIC, context);
 }
+
+/* "chat", or "notify[2]" of an endpoint without an id; it is configured. The caller frees. */
+char *target_name(const struct target *target);
 
 /* ---- delivery.c ---- */
 /* Sends what the store gave; copies what it needs. */

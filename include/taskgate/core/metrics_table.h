@@ -36,6 +36,7 @@ METRIC_ROW(SHADOW_CALLS, COUNTER, "shadow_calls_total", "outcome", "Calls judged
 METRIC_ROW(SHADOW_DIFFERENCES, COUNTER, "shadow_differences_total", "outcome,shadow_outcome", "Calls that the shadow configuration would treat differently, by the real outcome and the outcome under the shadow.")
 METRIC_ROW(TASK_VALIDATION_ERRORS, COUNTER, "task_validation_errors_total", "error", "Calls refused for their task field: required or forbidden.")
 METRIC_ROW(NOTIFIERS_FAILING, GAUGE, "notifiers_failing", "", "Endpoints of `notify` whose last attempt has failed.")
+METRIC_ROW(NOTIFIER_UP, GAUGE, "notifier_up", "notifier", "Whether the last attempt at an endpoint of `notify` has succeeded: 1 or 0.")
 METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts to notify the operators' endpoints, by outcome: delivered, retried, given_up or dropped.")
 METRIC_ROW(PSEUDO_CALLS, COUNTER, "pseudo_tool_calls_total", "tool", "Calls of the gateway's own tools.")
 METRIC_ROW(PSEUDO_WAITS, COUNTER, "pseudo_waits_total", "kind,outcome", "Held calls of clients without tasks, by the end of the wait.")
