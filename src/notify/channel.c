@@ -138,15 +138,18 @@ static void write_mail(struct channel_letter *letter, const struct store_deliver
 {
     const struct task *task = delivery->task;
     char *link = link_of(task, config);
+    char key[DIGEST_HEX_BYTES];
     struct buffer subject, text;
     struct mail mail = {
         .notify = notify,
+        .key = key,
         .id = delivery->id,
         .thread = task->id,
         .begins_thread = delivery->event == NOTIFY_CREATED,
         .is_urgent = is_break_glass(delivery) || delivery->event == NOTIFY_ESCALATED,
         .at_ms = delivery->at_ms,
     };
+    channel_key(notify, key);
     buffer_init(&subject);
     buffer_init(&text);
     buffer_append_text(&subject, mail.begins_thread ? "" : "Re: ");
@@ -169,14 +172,17 @@ static void write_anchor_mail(struct channel_letter *letter, const struct store_
                               const struct config_notify *notify)
 {
     char *text = memory_format(ANCHOR_TEXT "\n\n%s\n", delivery->anchor);
+    char key[DIGEST_HEX_BYTES];
     const struct mail mail = {
         .notify = notify,
+        .key = key,
         .id = delivery->id,
         .thread = "audit-anchors",
         .subject = STR("Anchor of the audit trail"),
         .text = str_from(text),
         .at_ms = delivery->at_ms,
     };
+    channel_key(notify, key);
     mail_write(&letter->body, &mail);
     free(text);
 }

@@ -222,6 +222,14 @@ static void judge(struct delivery *delivery, const char *detail)
         plan_retry(delivery);
 }
 
+char *delivery_target_name(const struct target *target)
+{
+    const struct config *config = target->notifier->config;
+    if (target->config->id)
+        return memory_copy_text(target->config->id);
+    return memory_format("notify[%zu]", (size_t)(target->config - config->notify));
+}
+
 void delivery_set_failing(struct target *target, bool is_failing)
 {
     struct notifier *notifier = target->notifier;
@@ -232,7 +240,7 @@ void delivery_set_failing(struct target *target, bool is_failing)
     metrics_set(METRIC_NOTIFIERS_FAILING, (double)notifier->failing, NULL);
     if (!target->config)
         return;
-    char *name = target_name(target);
+    char *name = delivery_target_name(target);
     metrics_set(METRIC_NOTIFIER_UP, is_failing ? 0 : 1, METRIC_LABELS(str_from(name)));
     free(name);
 }

@@ -5,16 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "channel.h"
-#include "taskgate/core/digest.h"
-
 /* A line has at most 78 bytes, and an encoded word 75 (RFC 5322 §2.1.1, RFC 2047 §2): "Subject: "
  * and "=?UTF-8?B?…?=" leave room for 52 letters. */
 #define PLAIN_SUBJECT_BYTES 68
 #define WORD_BYTES 39
 #define ENCODED_LINE_BYTES 75
 #define PLAIN_LINE_BYTES 900
-/* Of the endpoint's key, in the ids: two endpoints do not send one mail twice. */
+/* Of the endpoint's key, in the ids. */
 #define KEY_LETTERS 12
 
 /* ---- the header ---- */
@@ -89,17 +86,16 @@ static void write_recipients(struct buffer *out, const struct config_strings *to
 static void write_ids(struct buffer *out, const struct mail *mail)
 {
     const char *domain = strrchr(mail->notify->from, '@');
-    char key[DIGEST_HEX_BYTES];
-    channel_key(mail->notify, key);
     if (mail->begins_thread) {
-        buffer_append_format(out, "Message-ID: <%s.%.*s%s>\r\n", mail->thread, KEY_LETTERS, key,
-                             domain);
+        buffer_append_format(out, "Message-ID: <%s.%.*s%s>\r\n", mail->thread, KEY_LETTERS,
+                             mail->key, domain);
         return;
     }
-    buffer_append_format(out, "Message-ID: <%s.%.*s%s>\r\n", mail->id, KEY_LETTERS, key, domain);
-    buffer_append_format(out, "In-Reply-To: <%s.%.*s%s>\r\n", mail->thread, KEY_LETTERS, key,
+    buffer_append_format(out, "Message-ID: <%s.%.*s%s>\r\n", mail->id, KEY_LETTERS, mail->key,
                          domain);
-    buffer_append_format(out, "References: <%s.%.*s%s>\r\n", mail->thread, KEY_LETTERS, key,
+    buffer_append_format(out, "In-Reply-To: <%s.%.*s%s>\r\n", mail->thread, KEY_LETTERS, mail->key,
+                         domain);
+    buffer_append_format(out, "References: <%s.%.*s%s>\r\n", mail->thread, KEY_LETTERS, mail->key,
                          domain);
 }
 

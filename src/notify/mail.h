@@ -11,6 +11,7 @@
 
 struct mail {
     const struct config_notify *notify; /* from, to */
+    const char *key;                    /* of the endpoint: no two send one mail twice */
     const char *id;                     /* of this delivery: stable over all attempts */
     const char *thread;                 /* of its thread: the task's id, for example */
     bool begins_thread;

@@ -58,21 +58,13 @@ static struct target *add_target(struct notifier *notifier, const char *key, con
     return target;
 }
 
-char *target_name(const struct target *target)
-{
-    const struct config *config = target->notifier->config;
-    if (target->config->id)
-        return memory_copy_text(target->config->id);
-    return memory_format("notify[%zu]", (size_t)(target->config - config->notify));
-}
-
 /* After the list has changed, for names go and come. */
 static void show_health(struct notifier *notifier)
 {
     metrics_reset(METRIC_NOTIFIER_UP);
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
         const struct target *target = LIST_ENTRY(node, struct target, node);
-        char *name = target->config ? target_name(target) : NULL;
+        char *name = target->config ? delivery_target_name(target) : NULL;
         if (name)
             metrics_set(METRIC_NOTIFIER_UP, target->is_failing ? 0 : 1,
                         METRIC_LABELS(str_from(name)));
@@ -290,7 +282,7 @@ void notifier_write_failing(const struct notifier *notifier, struct buffer *out)
         const struct target *target = LIST_ENTRY(node, struct target, node);
         if (!target->is_failing || !target->config)
             continue;
-        char *name = target_name(target);
+        char *name = delivery_target_name(target);
         if (!is_first)
             buffer_append_char(out, ',');
         buffer_append_json_string(out, str_from(name));

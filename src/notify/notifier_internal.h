@@ -102,10 +102,9 @@ static inline struct delivery *delivery_from(void *context)
     return MAGIC_CAST(struct delivery, DELIVERY_MAGIC, context);
 }
 
-/* "chat", or "notify[2]" of an endpoint without an id; it is configured. The caller frees. */
-char *target_name(const struct target *target);
-
 /* ---- delivery.c ---- */
+/* "chat", or "notify[2]" of an endpoint without an id; it is configured. The caller frees. */
+char *delivery_target_name(const struct target *target);
 /* Sends what the store gave; copies what it needs. */
 void delivery_start(struct target *target, const struct store_delivery *due);
 /* Notes how the target's last attempt went. */
