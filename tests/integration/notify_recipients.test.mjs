@@ -130,6 +130,45 @@ test('a mail reminds in the thread of the call; a pager is called by an escalati
   assert.deepEqual([pager.events, pager.open.size], [['trigger warning Escalated: approval still needed: write', 'resolve'], 0]);
 });
 
+/** Slack's chat.postMessage and chat.update, and a Teams webhook; each request is kept. */
+async function startChats(t) {
+  const chats = { requests: [], messages: new Map() };
+  const server = http.createServer(async (request, response) => {
+    const json = JSON.parse(Buffer.concat(await request.toArray()).toString());
+    const answer = { ok: true, channel: 'C0DESK', ts: json.ts ?? `1768000000.00010${chats.messages.size}` };
+    const isKnown = !(json.ts ?? json.thread_ts) || chats.messages.has(json.ts ?? json.thread_ts);
+    if (request.url.startsWith('/api/') && isKnown) chats.messages.set(answer.ts, json);
+    chats.requests.push({ path: request.url, json });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(isKnown ? answer : { ok: false, error: 'message_not_found' }));
+  });
+  const port = await freePort();
+  await new Promise((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
+  defer(t, () => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve))));
+  return Object.assign(chats, { url: `http://127.0.0.1:${port}` });
+}
+
+test('in Slack a reminder answers the message of the call, which the decision changes; anchors go to chats as a line', async (t) => {
+  const chats = await startChats(t);
+  const { admin, connect } = await stage(t, [
+    { id: 'slack', type: 'slack', url: `${chats.url}/api`, channel: 'C0DESK', token_env: 'ALICE', mention: ['U0ALICE'] },
+    { id: 'teams', type: 'teams', url: `${chats.url}/teams`, workflows: ['none'] },
+  ], { remind_after: '1s' }, { audit: { anchor: { every: '1s', notify: ['slack', 'teams'] } } });
+  const about = (path, text) => chats.requests.filter((request) => request.path === path && JSON.stringify(request.json).includes(text));
+  const { taskId } = await (await connect()).createTask('write');
+  await until(() => about('/api/chat.postMessage', 'Reminder').length === 1, 'the reminder', { deadline: 20_000 });
+  const [reminder] = about('/api/chat.postMessage', 'Reminder').map(({ json }) => json);
+  const [first] = [...chats.messages].find(([, { text }]) => text === 'Approval needed: write');
+  assert.deepEqual([reminder.thread_ts, reminder.reply_broadcast, reminder.text], [first, true, 'Reminder: approval still needed: write']);
+  assert.ok(reminder.blocks[0].text.text.startsWith('<@U0ALICE> '), 'people are called again');
+  await admin.reject(taskId, 'no');
+  await until(() => about('/api/chat.update', 'Rejected: write').length === 1, 'the decision');
+  assert.equal(about('/api/chat.update', 'Rejected: write')[0].json.ts, first, 'the first message says what became of the call');
+  await until(() => about('/api/chat.postMessage', 'Anchor of the audit trail').length > 0 && about('/teams', 'Anchor of the audit trail').length > 0, 'anchors', { deadline: 20_000 });
+  const line = about('/api/chat.postMessage', 'Anchor')[0].json.text.split('\n')[1];
+  assert.deepEqual(Object.keys(JSON.parse(line)), ['sequence', 'hash', 'time']);
+  assert.equal(about('/teams', taskId).length, 0, 'the anchor does not open the filter');
+});
+
 test('an emergency is told to all at once, whatever their filters', async (t) => {
   const mail = await startMailServer(t);
   const pager = await startPager(t);
