@@ -322,6 +322,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_int_eq(
         scratch_execute(&scratch, "DROP TABLE session; DROP TABLE pair; DROP TABLE outbox_target;"
                                   "DROP TABLE sign_in; DROP TABLE outbox_thread;"
+                                  "DROP TABLE reminder;"
                                   "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
                                   "ALTER TABLE task DROP COLUMN client_name;"
                                   "ALTER TABLE task DROP COLUMN client_version;"
