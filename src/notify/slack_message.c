@@ -31,7 +31,7 @@ static void write_line(struct buffer *out, const struct store_delivery *delivery
         const char *id = notify->mention.items[i];
         buffer_append_format(out, *id == 'S' ? "<!subteam^%s> " : "<@%s> ", id);
     }
-    buffer_append_format(out, "*%s*", channel_text_state(task->state));
+    buffer_append_format(out, "*%s*", channel_text_word(delivery));
     if (config->public_url)
         buffer_append_format(out, "  <%s/#task=%s|Open the call>", config->public_url, task->id);
 }
@@ -163,10 +163,12 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
 {
     struct buffer *out = &letter->body, title, escaped;
     struct str channel = str_from(notify->channel), ts = STR_EMPTY;
-    bool is_update = slack_posted_read(delivery->reference, &channel, &ts, NULL);
+    bool is_known = slack_posted_read(delivery->reference, &channel, &ts, NULL);
+    /* A changed message calls nobody: who is called again gets an answer to it. */
+    bool is_update = is_known && !channel_text_calls_again(delivery);
     buffer_init(&title);
     buffer_init(&escaped);
-    channel_text_title(&title, delivery->task, TITLE_MAX_BYTES);
+    channel_text_title(&title, delivery, TITLE_MAX_BYTES);
     append_escaped(&escaped, buffer_str(&title));
     letter->url =
         memory_format("%s/%s", notify->url, is_update ? "chat.update" : "chat.postMessage");
@@ -174,10 +176,12 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
     buffer_append_char(out, '{');
     json_add_key(out, "channel");
     buffer_append_json_string(out, channel);
-    if (is_update) {
-        json_add_key(out, "ts");
+    if (is_known) {
+        json_add_key(out, is_update ? "ts" : "thread_ts");
         buffer_append_json_string(out, ts);
     }
+    if (is_known && !is_update)
+        buffer_append_text(out, ",\"reply_broadcast\":true");
     add_text(out, "text", &escaped);
     write_blocks(out, delivery, notify, config);
     buffer_append_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false}");

@@ -6,8 +6,8 @@
 
 #include "channel.h"
 
-/* The first letter of a task posts a message; the later ones, which have its reference, change it.
- */
+/* The first letter of a task posts a message; the later ones, which have its reference, change it;
+ * or, where people are called again, answer it. */
 void slack_message_write(struct channel_letter *letter, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config);
 /* Of an answer with a status of success: whether it was done; else a word in `problem`. `reference`

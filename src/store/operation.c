@@ -36,6 +36,7 @@ static void free_deliveries(const struct store_delivery *deliveries, size_t coun
     for (size_t i = 0; i < count; i++) {
         task_unref(deliveries[i].task);
         free(deliveries[i].reference);
+        free(deliveries[i].anchor);
     }
     free((void *)deliveries);
 }

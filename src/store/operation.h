@@ -29,6 +29,7 @@ struct batch {
     size_t event_count, event_capacity;
     struct store_anchor anchors[2]; /* made by a sweep: told once they are committed */
     size_t anchor_count;
+    bool has_notices; /* something was noted for the outbox */
 };
 
 struct operation {

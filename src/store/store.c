@@ -404,6 +404,14 @@ void store_grant_revoke(struct store *store, struct str id, const char *person, 
 
 /* ---- outbox ---- */
 
+void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->outbox_observer = (struct outbox_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
 void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
                             size_t count, struct store_call call)
 {

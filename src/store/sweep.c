@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "grants.h"
+#include "reminders.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -9,6 +10,7 @@
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. */
 #define EXPIRE_LIMIT 64
 #define PURGE_LIMIT 64
+#define REMIND_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
 
@@ -100,6 +102,7 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     done = done && grants_next_end(batch, &grant_ms);
     if (grant_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = grant_ms;
+    done = done && reminders_send(batch, REMIND_LIMIT);
     int64_t audit_ms = audit_sweep_again_ms(batch);
     if (audit_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = audit_ms;

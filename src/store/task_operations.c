@@ -6,6 +6,7 @@
 
 #include "grants.h"
 #include "outbox.h"
+#include "reminders.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -154,7 +155,8 @@ static bool run_create(struct batch *batch, struct operation *operation)
     pending_note_created(batch->pending, task);
     /* Nobody is asked about a call that a grant decides. */
     if (!grants_apply(batch, task, &is_granted) ||
-        (!is_granted && !outbox_note_created(batch, task)))
+        (!is_granted &&
+         (!outbox_note_created(batch, task) || !reminders_note_created(batch, task))))
         return false;
     batch_add_event(batch, task, true);
     operation->reply.task = task_ref(task);

@@ -37,6 +37,7 @@ METRIC_ROW(SHADOW_DIFFERENCES, COUNTER, "shadow_differences_total", "outcome,sha
 METRIC_ROW(TASK_VALIDATION_ERRORS, COUNTER, "task_validation_errors_total", "error", "Calls refused for their task field: required or forbidden.")
 METRIC_ROW(NOTIFIERS_FAILING, GAUGE, "notifiers_failing", "", "Endpoints of `notify` whose last attempt has failed.")
 METRIC_ROW(SLACK_REQUESTS, COUNTER, "slack_requests_total", "method,outcome", "Requests that ask Slack for reactions or answer a press, by outcome: ok, limited or refused.")
+METRIC_ROW(NOTIFIER_UP, GAUGE, "notifier_up", "notifier", "Whether the last attempt at an endpoint of `notify` has succeeded: 1 or 0.")
 METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts to notify the operators' endpoints, by outcome: delivered, retried, given_up or dropped.")
 METRIC_ROW(PSEUDO_CALLS, COUNTER, "pseudo_tool_calls_total", "tool", "Calls of the gateway's own tools.")
 METRIC_ROW(PSEUDO_WAITS, COUNTER, "pseudo_waits_total", "kind,outcome", "Held calls of clients without tasks, by the end of the wait.")

@@ -303,7 +303,7 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
  * itself and kept until it is delivered or given up. src/notify delivers. ---- */
 struct store_outbox_target {
     char key[65];    /* SHA-256 hex of its URL, which may hold credentials and is not stored */
-    unsigned events; /* NOTIFY_… bits of config.h */
+    unsigned events; /* NOTIFY_… bits of config.h, those that `events` cannot name among them */
     bool with_arguments;
 };
 /* From this commit on changes are noted for these targets (copied), also after a restart. What
@@ -317,9 +317,15 @@ struct store_delivery {
     int64_t attempts;  /* that have failed */
     int64_t at_ms;     /* of the change */
     char *reference;   /* what store_outbox_posted() has kept of the task, or NULL */
+    bool is_emergency; /* the task was approved by one person alone */
+    char *anchor;      /* JSON object: it is about this, and about no task; else NULL */
     struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some
                           target wanted them */
 };
+/* `observer` runs on `loop` after each commit that has noted something for the targets. There is
+ * one such observer. Subscribe before the loops run; there is no end but store_close(). */
+void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
+                          void *context);
 /* Lists the deliveries that are due for one target, longest due first. A delivery waits for the
  * earlier ones of its task, so that a target hears of each task in order. */
 void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call);

@@ -90,6 +90,9 @@ struct task {
     int64_t poll_interval_ms;
     int64_t created_ms;   /* wall clock, as all below */
     int64_t decide_by_ms; /* 0 for an accelerated task */
+    /* How long after its creation people are told again, while it is pending; 0: never. Gone once
+       it is stored: the store has the times. */
+    int64_t remind_after_ms, escalate_after_ms;
     /* Changed by transitions. */
     int64_t updated_ms;
     int64_t execute_by_ms;     /* 0 until approved */

@@ -78,6 +78,8 @@ static void bind_decision(struct task *task, const struct task_origin *origin,
         task_set_text(&task->workflow, str_from(decision->workflow->name));
         task_set_text(&task->terms, str_from(decision->workflow->terms));
         grant_binding_set(task, decision);
+        task->remind_after_ms = decision->workflow->remind_after_ms;
+        task->escalate_after_ms = decision->workflow->escalate_after_ms;
     }
     task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
     task_set_request(task, origin->envelope->body);

@@ -11,7 +11,7 @@
 #define NOTICE_COLUMNS                                                                             \
     "outbox_notice.at_ms, outbox_notice.task_id, state, source, tool, workflow, principal,"        \
     " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \
-    " decided_ms"
+    " decided_ms, is_emergency, anchor"
 
 /* Of a grant. */
 #define GRANT_COLUMNS                                                                              \

@@ -268,6 +268,15 @@ const char *const migration_scripts[] = {
     /* 20 -> 21: what was seen of a message at an endpoint, so that it is told once */
     "ALTER TABLE outbox_thread ADD COLUMN seen TEXT NOT NULL DEFAULT '';"
     "CREATE INDEX outbox_thread_by_task ON outbox_thread (task_id);",
+
+    /* 21 -> 22: when people are told again of a task that waits, each once; notices of emergencies,
+     * and of anchors, which are about no task */
+    "CREATE TABLE reminder (task INTEGER NOT NULL REFERENCES task (sequence) ON DELETE CASCADE,"
+    " event INTEGER NOT NULL, due_ms INTEGER NOT NULL);"
+    "CREATE INDEX reminder_by_task ON reminder (task);"
+    "CREATE INDEX reminder_by_due ON reminder (event, due_ms);"
+    "ALTER TABLE outbox_notice ADD COLUMN is_emergency INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE outbox_notice ADD COLUMN anchor TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -152,7 +152,8 @@ STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHER
 STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
     "INSERT INTO outbox_notice (task_id, source, tool, workflow, principal, arguments_digest,"
     " decided_by, reason, status_message, arguments, at_ms, state, created_ms, decide_by_ms,"
-    " decided_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
+    " decided_ms, is_emergency, anchor)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
 /* A change has bits of events; the lowest that the target wants is sent. */
 STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
     "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
@@ -232,4 +233,12 @@ STATEMENT_ROW(GRANT_END,
 STATEMENT_ROW(GRANT_PURGE,
     "DELETE FROM approval_grant WHERE ended_ms > 0 AND ended_ms <= ?1")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
+STATEMENT_ROW(REMINDER_INSERT,
+    "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")
+STATEMENT_ROW(REMINDER_DUE,
+    "SELECT task.id FROM reminder JOIN task ON task.sequence = reminder.task"
+    " WHERE reminder.event = ?1 AND reminder.due_ms <= ?2 ORDER BY reminder.due_ms LIMIT ?3")
+STATEMENT_ROW(REMINDER_DELETE,
+    "DELETE FROM reminder WHERE task = (SELECT sequence FROM task WHERE id = ?1) AND event = ?2")
+STATEMENT_ROW(REMINDER_NEXT, "SELECT min(due_ms) FROM reminder WHERE event = ?1 AND due_ms > ?2")
 /* clang-format on */
