@@ -236,6 +236,52 @@ test('a held call of a legacy client without tasks: the question comes on its st
   assert.deepEqual(server.rounds[1].inputResponses, { a: accept() });
 });
 
+test('hostile: what a modern server asks in a task is answered by its own client alone, once, and by an object', async (t) => {
+  const server = asking({ a: form });
+  const { connect, raw, admin } = await legacyStage(t, { upstream: { handlers: { 'tools/call': server['tools/call'] } } });
+  const client = await connect({ token: 'mine', capabilities: LEGACY });
+  const other = await connect({ token: 'theirs', capabilities: LEGACY });
+  const { task: made } = await client.createTask('delete_user');
+  await admin.approve(made.taskId);
+  const stream = await client.stream('tasks/result', { taskId: made.taskId });
+  const { id } = await stream.message((m) => m.method === 'elicitation/create');
+  assert.match(id, /^tg:/);
+  const respond = async (by, response) => (await by.post({ jsonrpc: '2.0', id, ...response })).status;
+  const thief = raw({ token: 'theirs' });
+  thief.session = client.session;
+  for (const by of [other, thief]) assert.equal(await respond(by, { result: accept() }), 400);
+  assert.equal(await respond(client, { result: 'text' }), 400);
+  assert.equal(server.rounds.length, 1);
+  assert.equal(await respond(client, { result: accept() }), 202);
+  assert.equal(await respond(client, { result: { action: 'decline' } }), 400);
+  await stream.message((m) => m.id === stream.id);
+  assert.deepEqual(server.rounds[1].inputResponses, { a: accept() });
+});
+
+test('several workers: a question finds its task and its answer the execution, on whatever worker they are', async (t) => {
+  const config = { workers: 4 };
+  const legacy = await modernStage(t, { config, upstream: { handlers: { 'tools/call': (call) => asks(elicit(`q${call.params.arguments.id}`))(call) } } });
+  await Promise.all([1, 2, 3, 4, 5].map(async (id) => {
+    const client = legacy.modern();
+    const { taskId } = await client.create('delete_user', { id });
+    await legacy.admin.approve(taskId);
+    const { inputRequests } = await task(legacy.modern(), taskId, 'input_required');
+    await legacy.modern().update(taskId, { [Object.keys(inputRequests)[0]]: accept({ partySize: id }) });
+    assert.deepEqual((await task(client, taskId, 'completed')).result.structuredContent.answers, [accept({ partySize: id })]);
+  }));
+  const handler = ({ reply, params }) => reply.result(params.inputResponses ? complete({ content: [], structuredContent: params.inputResponses.a }) : complete({ resultType: 'input_required', inputRequests: { a: form }, requestState: 's' }));
+  const modern = await legacyStage(t, { config, upstream: { handlers: { 'tools/call': handler } } });
+  await Promise.all([1, 2, 3, 4, 5].map(async (partySize) => {
+    const client = await modern.connect({ token: `t${partySize}`, capabilities: LEGACY });
+    const { task: made } = await client.createTask('delete_user', { partySize });
+    await modern.admin.approve(made.taskId);
+    const stream = await client.stream('tasks/result', { taskId: made.taskId });
+    const { id } = await stream.message((m) => m.method === 'elicitation/create');
+    assert.equal((await client.post({ jsonrpc: '2.0', id, result: accept({ partySize }) })).status, 202);
+    assert.deepEqual((await stream.message((m) => m.id === stream.id)).result.structuredContent, accept({ partySize }));
+  }));
+});
+
 // ---- tasks of a modern server's own ----
 
 const makesTasks = { capabilities: { tools: {}, extensions: { [TASKS_EXTENSION]: {} } } };

@@ -161,8 +161,10 @@ void bridged_handle(struct call *call, call_step handler)
 /* To what is asked in a task, or in a call that is under way. */
 static void take_response(struct call *call)
 {
-    if (!input_take_response(call))
-        bridge_call_take_response(call);
+    struct str result = call->envelope.result;
+    bool is_answer = result.length == 0 || json_type(result) == JSON_OBJECT;
+    if (!is_answer || !input_take_response(call))
+        bridge_call_take_response(call); /* which refuses what is no answer */
 }
 
 void bridged_handle_response(struct call *call)
