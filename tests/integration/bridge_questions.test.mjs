@@ -196,20 +196,34 @@ test('an approved call of a legacy client: it answers in tasks/get as well; a re
   await client.result('tasks/result', { taskId: made.taskId });
   assert.deepEqual(server.rounds[1].inputResponses, { a: accept() });
 
-  for (const [request, refusal] of [[{ method: 'sampling/createMessage', params: SAMPLE }, { code: -1, message: 'no' }], [{ method: 'roots/list' }, undefined]]) {
+  for (const [request, refusal] of [[{ method: 'sampling/createMessage', params: SAMPLE }, { code: -1, message: 'no' }], [{ method: 'roots/list' }, { code: -32601, message: 'no' }]]) {
     const other = asking({ a: request });
     const stage = await legacyStage(t, { upstream: { handlers: { 'tools/call': other['tools/call'] } } });
     const asked = await stage.connect({ capabilities: { ...LEGACY, roots: {} } });
     const { task: second } = await asked.createTask('delete_user');
     await stage.admin.approve(second.taskId);
     const stream = await asked.stream('tasks/result', { taskId: second.taskId });
-    if (refusal) {
-      const { id } = await stream.message((m) => m.method === 'sampling/createMessage');
-      await asked.post({ jsonrpc: '2.0', id, error: refusal });
-    }
+    const { id } = await stream.message((m) => m.method === request.method);
+    await asked.post({ jsonrpc: '2.0', id, error: refusal });
     const { error } = await stream.message((m) => m.id === stream.id);
     assert.equal(error.data.error_type, 'upstream_error');
     assert.equal(other.rounds.length, 1, 'nothing is sent again');
+  }
+});
+
+test('an approved call of a legacy client: its roots are asked for if it declares them, else the call ends', async (t) => {
+  for (const declares of [true, false]) {
+    const server = asking({ a: { method: 'roots/list' } });
+    const { connect, admin } = await legacyStage(t, { upstream: { handlers: { 'tools/call': server['tools/call'] } } });
+    const client = await connect({ token: 'mine', capabilities: { ...LEGACY, ...(declares ? { roots: { listChanged: true } } : {}) } });
+    const { task: made } = await client.createTask('delete_user');
+    await admin.approve(made.taskId);
+    const stream = await client.stream('tasks/result', { taskId: made.taskId });
+    const roots = { roots: [{ uri: 'file:///a' }] };
+    if (declares) await client.post({ jsonrpc: '2.0', id: (await stream.message((m) => m.method === 'roots/list')).id, result: roots });
+    const answer = await stream.message((m) => m.id === stream.id);
+    assert.equal(answer.error === undefined, declares);
+    assert.deepEqual(server.rounds.slice(1).map(({ inputResponses }) => inputResponses), declares ? [{ a: roots }] : []);
   }
 });
 
