@@ -323,6 +323,25 @@ START_TEST(the_other_members_are_written)
 }
 END_TEST
 
+START_TEST(members_of_a_prefix_are_left_out_however_they_are_written)
+{
+    static const struct {
+        const char *object, *expected;
+    } cases[] = {
+        {"{\"a/b\":1,\"c\":2,\"a\\/d\":3,\"\\u0061/\":4,\"A/b\":5}", "{\"c\":2,\"A/b\":5}"},
+        {"{\"a/\":1}", "{}"},
+        {"", "{}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out;
+        buffer_init(&out);
+        json_write_members_outside(&out, str_from(cases[i].object), STR("a/"));
+        expect_str(buffer_str(&out), cases[i].expected);
+        buffer_finish(&out);
+    }
+}
+END_TEST
+
 START_TEST(values_alone_are_checked)
 {
     struct error error;
@@ -440,6 +459,7 @@ Suite *text_suite(void)
                         sizeof several / sizeof *several);
     tcase_add_test(tests, the_other_members_are_written);
     tcase_add_loop_test(tests, members_at_paths_are_left_out, 0, sizeof without / sizeof *without);
+    tcase_add_test(tests, members_of_a_prefix_are_left_out_however_they_are_written);
     tcase_add_test(tests, values_alone_are_checked);
     tcase_add_test(tests, the_place_of_what_is_wrong_is_told_apart);
     tcase_add_test(tests, members_are_written_one_after_the_other);
