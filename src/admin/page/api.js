@@ -102,9 +102,13 @@ export async function lastApproved({ id, source, tool }) {
 
 const post = (path, body) => request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
 
-/** `verb` is approve, reject or withdraw; `more` goes with an approval: emergency, grant. Returns the task as it is then. */
-export async function decide(id, verb, reason, more = {}) {
-  const body = JSON.stringify({ ...(reason ? { reason } : {}), ...more });
+/**
+ * `verb` is approve, reject or withdraw; `more` goes with an approval: emergency, grant. `newArguments`: JSON text in
+ * place of the client's, which goes as it stands, with every digit. Returns the task as it is then.
+ */
+export async function decide(id, verb, reason, more = {}, newArguments = undefined) {
+  const members = Object.entries({ ...(reason ? { reason } : {}), ...more }).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  const body = `{${[...members, ...(newArguments ? [`"arguments":${newArguments}`] : [])].join(',')}}`;
   return taskOf(readJson(await (await post(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, body)).text()));
 }
 
