@@ -117,6 +117,11 @@ export async function decideMany(ids, verb, reason) {
   return (await (await post('api/v1/decisions', JSON.stringify({ ids, verb, ...(reason ? { reason } : {}) }))).json()).results;
 }
 
+/** Rows of the audit trail behind the number `after`, oldest first. */
+export async function auditRows(after, limit) {
+  return (await (await request(`api/v1/audit?${new URLSearchParams({ after, limit })}`)).json()).entries;
+}
+
 /** Every grant that is in force, newest first. */
 export async function activeGrants() {
   const grants = [];

@@ -12,6 +12,8 @@ async function stage(t) {
     rules: [{ match: 'pay', action: 'approve', approval: 'urgent' }, { match: '*', action: 'approve', approval: 'default' }],
     approval: { ...workflow('30m'), urgent: workflow('5m').default },
     upstream: { tools: [tool('pay'), tool('deploy')] },
+    config: { admin: { tokens: [{ name: 'audrey', token_env: 'AUDREY', roles: ['auditor'] }] } },
+    env: { AUDREY: 'token-of-audrey' },
   });
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
   await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
@@ -99,4 +101,28 @@ test('notifications: for who asks, and looks elsewhere; without arguments; off a
   await hide('visible');
   await page.getByRole('button', { name: 'Sign out' }).click();
   assert.equal(await page.evaluate(() => localStorage.length + sessionStorage.length), 0);
+});
+
+test('auditors go on in the audit trail where the tasks end', { skip }, async (t) => {
+  const { gateway, admin, page, call, row } = await stage(t);
+  const before = await call('deploy', { n: 1 });
+  await row(before).waitFor();
+  await admin.reject(before, '<b>not</b> now\u202e');
+  await page.locator(`#decided [data-task-id="${before}"]`).waitFor();
+  // As if the task were not kept any more: the lists have later ones alone.
+  const after = await call('deploy', { n: 2 });
+  await admin.reject(after);
+  await page.route('**/api/v1/tasks?state=approved*', async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    await route.fulfill({ response, json: { ...body, tasks: body.tasks.filter(({ id }) => id !== before) } });
+  });
+  assert.equal(await page.locator('#trail-part').isVisible(), false, 'admin is no auditor');
+  await page.goto(`${gateway.adminUrl}/#token=token-of-audrey`);
+  await page.getByText('audrey').waitFor();
+  await page.locator('#trail-older').click();
+  await page.getByText('This is all that the audit trail keeps.').waitFor();
+  const events = await page.locator('#trail .event').allTextContents();
+  assert.deepEqual(events, ['reject', 'create'], 'newest first, and nothing of the later task');
+  assert.match(await page.locator('#trail').textContent(), /deploy · admin · “<b>not<\/b> now\\u202e”/);
 });
