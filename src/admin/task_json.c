@@ -38,6 +38,15 @@ static void add_strings(struct buffer *out, const struct config_strings *strings
     }
 }
 
+/* Whose word `principal` is. Only an issuer and this gateway's own tokens are believed. */
+static const char *witness(const struct task *task)
+{
+    struct str owner = str_from(task->owner);
+    if (str_starts_with(owner, STR("sub:")))
+        return "issuer";
+    return str_starts_with(owner, STR("admin:")) ? "gateway" : "client";
+}
+
 /* The paths that redact_write() hides, so that a reader can tell a hidden value from the same text
  * of a client. */
 static void add_redact_fields(struct buffer *out, const struct task *task,
@@ -53,15 +62,6 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
             add_strings(out, &config->workflows[i].redact_fields);
     }
     buffer_append_char(out, ']');
-}
-
-/* Whose word `principal` is. Only an issuer and this gateway's own tokens are believed. */
-static const char *witness(const struct task *task)
-{
-    struct str owner = str_from(task->owner);
-    if (str_starts_with(owner, STR("sub:")))
-        return "issuer";
-    return str_starts_with(owner, STR("admin:")) ? "gateway" : "client";
 }
 
 static void add_group(struct buffer *out, const struct task *task)

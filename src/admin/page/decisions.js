@@ -17,6 +17,9 @@ const CODES = {
   not_found: 'This task is not known any more.',
 };
 
+/* What an approval would let run: with the arguments that somebody has typed in place of the client's. */
+const shownOf = (row, verb) => (verb === 'approve' ? row.detail?.edit.edited : undefined) ?? row.task;
+
 export class Decisions {
   /** `changed(task)` shows a task; `refused(error)` ends the session; `announce(text)`; `done()` after a selection. */
   constructor(host) {
@@ -26,7 +29,7 @@ export class Decisions {
   /** A button of a row, which has the arguments in view. */
   async press(row, verb, reason) {
     if (verb === 'emergency' || (verb === 'approve' && row.task.risk === 'high')) {
-      const answer = await askDecision([row.task], verb, { reason });
+      const answer = await askDecision([shownOf(row, verb)], verb, { reason });
       if (answer) await this.one(row, verb, answer.reason);
       return;
     }
@@ -39,8 +42,11 @@ export class Decisions {
     if (own.length === 0) return rows[0]?.setProblem(whyNot(rows[0].task) || 'You cannot do that with this call.');
     const allowed = rows.length > 1 && verb === 'approve' ? own.filter((row) => row.task.risk !== 'high') : own;
     if (allowed.length === 0) return rows[0].setProblem('Calls of high risk are approved one by one.');
+    const changed = allowed.length > 1 && verb === 'approve' && allowed.find((row) => row.detail?.edit.text !== undefined);
+    if (changed) return changed.setProblem('You are changing the arguments of this call: approve it by itself.');
+    if (allowed.length === 1 && allowed[0].detail?.hasTerms(verb) === false) return;
     const reason = allowed.length === 1 ? allowed[0].detail?.reason : '';
-    const answer = await askDecision(allowed.map((row) => row.task), verb, { reason, leftOut: own.length - allowed.length });
+    const answer = await askDecision(allowed.map((row) => shownOf(row, verb)), verb, { reason, leftOut: own.length - allowed.length });
     if (!answer) return;
     if (allowed.length === 1) await this.one(allowed[0], verb, answer.reason);
     else await this.many(allowed, verb, answer.reason);
@@ -52,7 +58,7 @@ export class Decisions {
     row.setBusy(true);
     try {
       const grant = verb === 'approve' ? row.detail?.grant : undefined;
-      const task = await decide(row.id, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) });
+      const task = await decide(row.id, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
       row.setBusy(false);
       // The stream may already have brought a later state than the answer.
       if (row.isPending) this.host.changed(task);

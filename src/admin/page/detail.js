@@ -4,6 +4,7 @@ import { linkOf } from './address.js';
 import { changeElement } from './changes.js';
 import { putContext, putFacts } from './context.js';
 import { differences } from './diff.js';
+import { Edit } from './edit.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { putPieces, putText, timeText } from './text.js';
@@ -28,6 +29,7 @@ export class Detail {
     this.part('.reason').id = `reason-${task.id}`;
     this.part('.reason-label').htmlFor = `reason-${task.id}`;
     this.wish = new GrantWish(this.part('.grant-wish'));
+    this.edit = new Edit(this.part('.edit'));
     this.controls = [...this.part('.decision').childNodes];
     this.putArguments(task);
     this.putMore('.meta', task.meta, task.redactFields);
@@ -68,6 +70,7 @@ export class Detail {
     this.task = task;
     putFacts(this.part('.facts'), task);
     putContext(this.part, task);
+    this.putOriginal();
     this.putControls();
   }
 
@@ -89,6 +92,15 @@ export class Detail {
     if (!last || !isPending(this.task)) return;
     const title = `Compared with the call that ${last.decidedBy} approved, ${timeText(last.decidedAt ?? last.createdAt)}`;
     this.putDifferences('.since-last', title, last.arguments, this.task.arguments);
+  }
+
+  /* What runs is not what the client asked for. */
+  putOriginal() {
+    const { originalArguments, decidedBy } = this.task;
+    if (!originalArguments || this.hasOriginal) return;
+    this.hasOriginal = true;
+    this.putArguments(this.task);
+    this.putDifferences('.since-original', `Changed by ${decidedBy}; the client asked for the values on top`, originalArguments, this.task.arguments);
   }
 
   putDifferences(name, title, before, after) {
@@ -126,8 +138,10 @@ export class Detail {
 
   /** Whether the terms of the grant, where one is wished for, can be asked for. */
   hasTerms(verb) {
-    if (verb !== 'approve' || this.grant !== null) return true;
-    this.row.setProblem('The grant needs a number of calls that the workflow allows.');
+    if (verb !== 'approve') return true;
+    if (this.grant === null) this.row.setProblem('The grant needs a number of calls that the workflow allows.');
+    else if (this.edit.text === null) this.row.setProblem('The new arguments are not a JSON object.');
+    else return true;
     return false;
   }
 
@@ -156,6 +170,7 @@ export class Detail {
     // An emergency is for when the others cannot be reached: not beside a vote that decides by itself.
     this.part('button.emergency').hidden ||= may(task, 'approve') && neededOf(task) < 2;
     this.wish.offer(task);
+    this.edit.offer(task);
     const required = ['approve', 'reject'].filter((verb) => may(task, verb) && needsReason(task, verb));
     this.part('.reason').required = required.length > 0;
     this.part('.reason-label .hint').textContent = required.length > 0 ? `(required to ${required.join(' or ')}, kept with the decision)` : '(optional, kept with the decision)';

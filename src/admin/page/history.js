@@ -6,11 +6,15 @@ const PAGE = 20;
 const byId = (id) => document.getElementById(id);
 
 export class History {
-  /** `rowOf(task)` gives the row of a task; `dropped(row)` hears of one that is not shown any more. */
-  constructor(list, { rowOf, dropped }) {
+  /**
+   * `rowOf(task)` gives the row of a task; `dropped(row)` hears of one that is not shown any more; `ended(isEnd)` hears
+   * whether there are no older ones.
+   */
+  constructor(list, { rowOf, dropped, ended }) {
     this.list = list;
     this.rowOf = rowOf;
     this.dropped = dropped;
+    this.ended = ended;
     this.rows = new Map();
     this.shown = PAGE;
     byId('older').addEventListener('click', () => this.older());
@@ -51,7 +55,10 @@ export class History {
   dropOldest() {
     const extra = [...this.list.children].slice(this.shown);
     for (const { dataset } of extra) this.drop(dataset.taskId, this.rows.get(dataset.taskId));
-    if (extra.length > 0) byId('older').hidden = false;
+    if (extra.length > 0) {
+      byId('older').hidden = false;
+      this.ended(false);
+    }
   }
 
   hide() {
@@ -64,6 +71,7 @@ export class History {
     this.cursor = cursor;
     byId('older').hidden = !cursor;
     byId('decided-end').hidden = Boolean(cursor) || this.rows.size <= PAGE;
+    this.ended(!cursor);
   }
 
   async older() {

@@ -12,6 +12,7 @@ import { announce, notify, showWaiting, stopNotifying } from './notice.js';
 import { Row } from './row.js';
 import { Selection } from './selection.js';
 import { putText } from './text.js';
+import { Trail } from './trail.js';
 
 const byId = (id) => document.getElementById(id);
 const rows = new Map(); // task id -> Row
@@ -37,7 +38,16 @@ function rowOf(task) {
   return row;
 }
 
-const past = new History(byId('decided'), { rowOf, dropped: (row) => inbox.tasks.has(row.id) || rows.delete(row.id) });
+const trail = new Trail(byId('trail'));
+let isAuditor = false;
+
+/* An answer of the search has no place in time, so the trail is offered without one. */
+function ended(isEnd) {
+  const made = [...past.rows.values()].map((row) => row.task.createdAt).sort();
+  trail.offer(isEnd && isAuditor && !filter.isOn, made[0] ?? new Date().toISOString());
+}
+
+const past = new History(byId('decided'), { rowOf, ended, dropped: (row) => inbox.tasks.has(row.id) || rows.delete(row.id) });
 
 const inbox = new Inbox(byId('pending'), {
   rowOf,
@@ -115,6 +125,7 @@ let searching;
 filter.listen(() => {
   inbox.arrange();
   past.hide();
+  trail.hide(filter.words);
   showCounts();
   clearTimeout(searching);
   searching = setTimeout(() => past.search().then(showCounts), 250);
@@ -224,6 +235,7 @@ function showSignIn(problem = '') {
   inbox.clear();
   past.clear();
   grants.clear();
+  trail.clear();
   filter.clear();
   selection.show();
   byId('board').hidden = byId('link').hidden = byId('who').hidden = byId('sign-out').hidden = byId('notice').hidden = true;
@@ -287,6 +299,7 @@ function showWho(who) {
   line.hidden = false;
   byId('sign-out').hidden = who.via === 'certificate'; // which the browser goes on to show
   mayRevoke = who.roles.includes('approver');
+  isAuditor = who.roles.includes('auditor');
   byId('may-not-decide').hidden = who.roles.includes('approver');
 }
 
