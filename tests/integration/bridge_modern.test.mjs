@@ -8,7 +8,7 @@ import { key, modernClient, WITH_TASKS } from './lib/modern_client.mjs';
 import { modernSdkClient } from './lib/modern_sdk.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
-import { until } from './lib/wait.mjs';
+import { until, within } from './lib/wait.mjs';
 
 const FORMS = { elicitation: { form: {} } };
 const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
@@ -553,4 +553,15 @@ test('58: SDK 2.4, pinned to 2026-07-28, before server-everything: list, call, q
   const long = client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 60, steps: 60 } }, { signal: abort.signal, onprogress: () => abort.abort() });
   await assert.rejects(long);
   assert.match(await text('echo', { message: 'after' }), /after/);
+});
+
+test('all workers together have a thousand sessions: one more call is refused', async (t) => {
+  const { modern, upstream, mine } = await stage(t, { config: { workers: 2 }, upstream: { handlers: { 'tools/call': () => {} } } });
+  const client = modern({ headers: {} });
+  const call = () => client.send('tools/call', { name: 'read' });
+  for (let i = 0; i < 1000; i++) call().catch(() => {}); // until the end of the test
+  await until(() => upstream.calls.length === 1000, 'a thousand open calls', { deadline: 60_000 });
+  const { message } = await within(call(), 'the refusal');
+  assert.deepEqual([message.error.code, message.error.data.details], [-32013, 'too many sessions are open at the server']);
+  assert.equal(mine('initialize').length, 1000);
 });
