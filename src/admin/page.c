@@ -14,15 +14,25 @@ static bool is_https_only(const struct request *request)
            !str_equal_ignore_case(host, STR("localhost"));
 }
 
+static const struct asset *find(struct str path)
+{
+    for (size_t i = 0; i < asset_count; i++) {
+        if (str_equal(path, str_from(assets[i].path)))
+            return &assets[i];
+    }
+    return NULL;
+}
+
+bool page_has(struct str path)
+{
+    return find(path) != NULL;
+}
+
 void page_serve(const struct request *request)
 {
-    struct str path = http_path(request->exchange);
-    for (size_t i = 0; i < asset_count; i++) {
-        if (str_equal(path, str_from(assets[i].path))) {
-            reply_page(request->exchange, assets[i].content_type, assets[i].bytes,
-                       is_https_only(request));
-            return;
-        }
-    }
-    reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
+    const struct asset *asset = find(http_path(request->exchange));
+    if (asset)
+        reply_page(request->exchange, asset->content_type, asset->bytes, is_https_only(request));
+    else
+        reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
 }

@@ -90,14 +90,13 @@ static bool parse_sort(struct task_list_query *query, struct str value, struct e
            error_set(error, "sort must be created or decideBy");
 }
 
-void query_cursor(enum store_task_order order, int64_t sequence, int64_t decide_by_ms,
-                  char cursor[QUERY_CURSOR_BYTES])
+void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTES])
 {
-    if (order == STORE_BY_DECIDE_BY)
+    if (place->order == STORE_BY_DECIDE_BY)
         snprintf(cursor, QUERY_CURSOR_BYTES, DEADLINE_PREFIX "%" PRIx64 ".%" PRIx64,
-                 (uint64_t)decide_by_ms, (uint64_t)sequence);
+                 (uint64_t)place->decide_by_ms, (uint64_t)place->sequence);
     else
-        snprintf(cursor, QUERY_CURSOR_BYTES, CREATION_PREFIX "%" PRIx64, (uint64_t)sequence);
+        snprintf(cursor, QUERY_CURSOR_BYTES, CREATION_PREFIX "%" PRIx64, (uint64_t)place->sequence);
 }
 
 static int hex_digit(char c)
@@ -122,8 +121,7 @@ static int64_t read_hex(struct str digits)
     return number <= INT64_MAX ? (int64_t)number : 0;
 }
 
-/* Its order is compared with `sort` when all parameters are read. */
-static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+bool query_read_cursor(struct str value, struct query_place *place, struct error *error)
 {
     char canonical[QUERY_CURSOR_BYTES];
     bool is_by_deadline = str_starts_with(value, STR(DEADLINE_PREFIX));
@@ -132,15 +130,26 @@ static bool parse_cursor(struct task_list_query *query, struct str value, struct
         digits = str_slice(value.bytes + 1, value.length - 1);
     if (is_by_deadline)
         str_cut(digits, '.', &key, &digits);
-    int64_t sequence = read_hex(digits), decide_by_ms = read_hex(key);
-    query->cursor_order = is_by_deadline ? STORE_BY_DECIDE_BY : STORE_BY_CREATION;
+    place->order = is_by_deadline ? STORE_BY_DECIDE_BY : STORE_BY_CREATION;
+    place->sequence = read_hex(digits);
+    place->decide_by_ms = read_hex(key);
     /* Only the output of query_cursor(): no second spelling of the same place. */
-    query_cursor(query->cursor_order, sequence, decide_by_ms, canonical);
-    if (sequence == 0 || (is_by_deadline && decide_by_ms == 0) ||
+    query_cursor(place, canonical);
+    if (place->sequence == 0 || (is_by_deadline && place->decide_by_ms == 0) ||
         !str_equal(value, str_from(canonical)))
         return error_set(error, "cursor does not come from a list");
-    query->filter.behind_sequence = sequence;
-    query->filter.behind_decide_by_ms = decide_by_ms;
+    return true;
+}
+
+/* Its order is compared with `sort` when all parameters are read. */
+static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+{
+    struct query_place place;
+    if (!query_read_cursor(value, &place, error))
+        return false;
+    query->cursor_order = place.order;
+    query->filter.behind_sequence = place.sequence;
+    query->filter.behind_decide_by_ms = place.decide_by_ms;
     return true;
 }
 

@@ -30,8 +30,13 @@ void query_encode(struct buffer *out, struct str text);
 bool query_parse(struct task_list_query *query, struct str text, struct error *error);
 void query_finish(struct task_list_query *query);
 
-/* The cursor of the page behind the row `sequence`, in a list by the deadline with its key there:
- * opaque to clients. */
+/* A row of a list, and the list's order. `decide_by_ms` is the row's key in a list by deadline. */
+struct query_place {
+    enum store_task_order order;
+    int64_t sequence, decide_by_ms;
+};
+/* The cursor of the page behind that row: opaque to clients. */
 #define QUERY_CURSOR_BYTES 40
-void query_cursor(enum store_task_order order, int64_t sequence, int64_t decide_by_ms,
-                  char cursor[QUERY_CURSOR_BYTES]);
+void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTES]);
+/* The row that such a cursor stands for. */
+bool query_read_cursor(struct str value, struct query_place *place, struct error *error);

@@ -39,15 +39,10 @@ static const struct route routes[] = {
     {"GET", "/ready", NEED_NOTHING, true, probes_ready},
     {"GET", "/metrics", NEED_NOTHING, true, probes_metrics},
     {"GET", "/", NEED_NOTHING, false, page_serve},
-    {"GET", "/page.css", NEED_NOTHING, false, page_serve},
-    {"GET", "/page.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/api.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/card.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/json.js", NEED_NOTHING, false, page_serve},
-    {"GET", "/icon.svg", NEED_NOTHING, false, page_serve},
     {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
     {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
     {"POST", "/logout", NEED_NOTHING, false, sign_out},
+    {"POST", "/slack/interactions", NEED_NOTHING, false, slack_interactions_take},
     {"GET", "/api/v1/sign-in", NEED_NOTHING, false, sign_in_describe},
     {"GET", "/api/v1/whoami", NEED_ANY_ROLE, false, whoami_get},
     {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
@@ -59,10 +54,15 @@ static const struct route routes[] = {
     {"POST", "/api/v1/tasks/{id}/withdraw", NEED_APPROVER, false, decisions_withdraw},
     {"POST", "/api/v1/decisions", NEED_APPROVER, false, decisions_many},
     {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, cancel_task},
+    {"GET", "/api/v1/grants", NEED_VIEWER, false, grants_list},
+    {"POST", "/api/v1/grants/{id}/revoke", NEED_APPROVER, false, grants_revoke},
     {"GET", "/api/v1/audit", NEED_AUDITOR, false, audit_list},
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
+
+/* Of every other file of the page. */
+static const struct route page_route = {"GET", "/", NEED_NOTHING, false, page_serve};
 
 static bool path_matches(struct str pattern, struct str path, struct str *id)
 {
@@ -88,7 +88,7 @@ static const struct route *find_route(struct str path, struct str *id)
         if (path_matches(str_from(routes[i].path), path, id))
             return &routes[i];
     }
-    return NULL;
+    return page_has(path) ? &page_route : NULL;
 }
 
 static bool method_fits(const struct route *route, struct str method)

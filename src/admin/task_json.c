@@ -38,6 +38,15 @@ static void add_strings(struct buffer *out, const struct config_strings *strings
     }
 }
 
+/* Whose word `principal` is. Only an issuer and this gateway's own tokens are believed. */
+static const char *witness(const struct task *task)
+{
+    struct str owner = str_from(task->owner);
+    if (str_starts_with(owner, STR("sub:")))
+        return "issuer";
+    return str_starts_with(owner, STR("admin:")) ? "gateway" : "client";
+}
+
 /* The paths that redact_write() hides, so that a reader can tell a hidden value from the same text
  * of a client. */
 static void add_redact_fields(struct buffer *out, const struct task *task,
@@ -81,6 +90,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "argumentsDigest", task->arguments_digest);
     json_add_text_or_null(out, "requestDigest", task->request_digest);
     json_add_text(out, "principal", task->principal);
+    json_add_text(out, "principalBy", witness(task));
     json_add_text_or_null(out, "workflow", task->workflow);
     json_add_time(out, "createdAt", task->created_ms);
     json_add_time(out, "decideBy", task->decide_by_ms);
@@ -91,6 +101,8 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "statusMessage", task->status_message);
     add_group(out, task);
     json_add_text_or_null(out, "rule", task->rule);
+    json_add_key(out, "grant");
+    buffer_append_text(out, *task->grant ? task->grant : "null");
     shown_json_add(out, task, buffer_str(&arguments));
     buffer_finish(&arguments);
     vote_json_add(out, task, view);

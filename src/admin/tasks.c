@@ -37,7 +37,8 @@ static void write_list(struct buffer *body, const struct store_reply *reply,
     buffer_append(body, STR("],\"nextCursor\":"));
     if (reply->has_more) {
         char cursor[QUERY_CURSOR_BYTES];
-        query_cursor(order, reply->last_sequence, reply->last_decide_by_ms, cursor);
+        struct query_place last = {order, reply->last_sequence, reply->last_decide_by_ms};
+        query_cursor(&last, cursor);
         buffer_append_format(body, "\"%s\"}", cursor);
     } else {
         buffer_append(body, STR("null}"));

@@ -1,7 +1,9 @@
 /* The age of the audit trail: what is kept, for how long, and the anchors that stand for it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit.h"
+#include "outbox.h"
 #include "taskgate/core/log.h"
 
 /* Per sweep, so that callers never wait behind a long one. */
@@ -9,12 +11,25 @@
 
 /* ---- anchors ---- */
 
+/* For the operators' endpoints, with the members that the log has. */
+static bool note(struct batch *batch, const struct store_anchor *anchor)
+{
+    struct buffer text;
+    buffer_init(&text);
+    store_anchor_write(&text, anchor);
+    char *json = buffer_take(&text, NULL);
+    bool done = outbox_note_anchor(batch, json);
+    free(json);
+    return done;
+}
+
 /* Stores an anchor and leaves it for the log. `is_start`: the rows up to it go. */
 static bool put_anchor(struct batch *batch, const struct store_chain *place, bool is_start)
 {
     struct store_anchor anchor = {.place = *place, .at_ms = batch->now_ms};
     store_anchor_sign(&anchor, batch->audit->key);
-    if (!batch->backend->audit->anchor_put(batch->database, &anchor, is_start))
+    if (!batch->backend->audit->anchor_put(batch->database, &anchor, is_start) ||
+        !note(batch, &anchor))
         return false;
     size_t count = batch->anchor_count;
     if (count < sizeof batch->anchors / sizeof *batch->anchors) {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "audit_row.h"
+#include "grant_list.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/store/store.h"
@@ -48,6 +49,7 @@ struct task_rows {
     bool (*end_request)(struct database *database, struct task *task, bool is_redacted);
     /* Writes its votes, and when it was changed. */
     bool (*set_votes)(struct database *database, const struct task *task);
+    bool (*set_grant)(struct database *database, const struct task *task);
     bool (*set_upstream)(struct database *database, const struct task *task);
     bool (*set_message)(struct database *database, const struct task *task);
     /* Those with a deadline that has passed, the oldest first. */
@@ -130,15 +132,24 @@ enum outbox_whom { OUTBOX_WANTING, OUTBOX_OTHERS };
 /* What they want. */
 enum outbox_wanted { OUTBOX_FAILED, OUTBOX_NOTHING, OUTBOX_NOTICE, OUTBOX_WITH_ARGUMENTS };
 
+/* A notice of a task as it is, or of an anchor, for which the task is an empty one. */
+struct outbox_note {
+    const struct task *task;
+    unsigned events;
+    const char *arguments, *anchor; /* or "" */
+    bool is_emergency;
+    int64_t at_ms;
+};
+
 struct outbox_rows {
     /* From now on these; deliveries for others go. */
     bool (*set_targets)(struct database *database, const struct store_outbox_target *targets,
                         size_t count, int64_t *dropped);
     enum outbox_wanted (*wanted)(struct database *database, enum outbox_whom whom, unsigned events);
-    /* A notice of the task as it is, and a delivery for each of them, with the first of the events
-     * that the target wants. */
-    bool (*insert)(struct database *database, enum outbox_whom whom, const struct task *task,
-                   unsigned events, const char *arguments, int64_t now_ms);
+    /* The notice, and a delivery for each of them, with the first of the events that the target
+     * wants. */
+    bool (*insert)(struct database *database, enum outbox_whom whom,
+                   const struct outbox_note *note);
     /* The deliveries that are due for a target, longest due first, without those that wait for an
      * earlier one of their task. `deliveries` has room for `limit`; the caller frees what is in
      * them. */
@@ -156,6 +167,53 @@ struct outbox_rows {
     bool (*postpone)(struct database *database, int64_t sequence, int64_t due_ms);
     /* And the reference, where it tells the end of its task. */
     bool (*remove)(struct database *database, int64_t sequence);
+    /* What a target keeps of waiting tasks, the newest first; what all keep of one task. The caller
+     * frees the messages and their texts. */
+    bool (*find_messages)(struct database *database, const char *target, size_t limit,
+                          struct store_message **messages, size_t *count);
+    bool (*find_messages_of)(struct database *database, const char *task_id,
+                             struct store_message **messages, size_t *count);
+    /* What was seen of such a message. */
+    bool (*see)(struct database *database, const char *task_id, const char *target,
+                const char *seen);
+};
+
+/* How a grant has ended; "" where nobody has revoked it. */
+struct grant_end {
+    const char *cause, *person, *reason;
+};
+
+/* Finders add to `list`, which the caller finishes, also when they fail. */
+struct grant_rows {
+    bool (*insert)(struct database *database, const struct store_grant *grant);
+    /* Those in force of the owner of a task for its tool, the oldest first. */
+    bool (*find_of_tool)(struct database *database, const struct task *task,
+                         struct grant_list *list);
+    bool (*get)(struct database *database, const char *id, struct grant_list *list);
+    bool (*find_active)(struct database *database, struct grant_list *list);
+    /* Those in force whose time is over. */
+    bool (*find_due)(struct database *database, int64_t now_ms, size_t limit,
+                     struct grant_list *list);
+    /* The newest first; `before_sequence` 0: from the newest. */
+    bool (*page)(struct database *database, bool in_force_only, int64_t before_sequence,
+                 size_t limit, struct grant_list *list);
+    bool (*count)(struct database *database, int64_t *count);    /* in force */
+    bool (*next_end)(struct database *database, int64_t *at_ms); /* INT64_MAX: none */
+    /* One call more. ROW_ABSENT: it is not in force, or has no call left. */
+    enum row_result (*use)(struct database *database, const char *id);
+    bool (*end)(struct database *database, const char *id, int64_t now_ms,
+                const struct grant_end *how);
+    bool (*purge)(struct database *database, int64_t before_ms); /* that ended before */
+};
+
+/* The times at which people are told again of a task, by the NOTIFY_ bit. */
+struct reminder_rows {
+    bool (*insert)(struct database *database, const char *task_id, unsigned event, int64_t due_ms);
+    bool (*find_due)(struct database *database, unsigned event, int64_t now_ms, size_t limit,
+                     struct id_list *list);
+    bool (*remove)(struct database *database, const char *task_id, unsigned event);
+    /* INT64_MAX: none is due later. */
+    bool (*next_due)(struct database *database, unsigned event, int64_t now_ms, int64_t *due_ms);
 };
 
 /* A lease that is wanted: in force until `until_ms`. */
@@ -247,5 +305,7 @@ struct store_backend {
     const struct session_rows *sessions;
     const struct audit_rows *audit;
     const struct outbox_rows *outbox;
+    const struct reminder_rows *reminders;
+    const struct grant_rows *grants;
     const struct replica_rows *replicas;
 };

@@ -42,6 +42,18 @@ static bool run_postpone(struct batch *batch, struct operation *operation)
                                             operation->time_ms);
 }
 
+/* An anchor that did not arrive is about no task. */
+static bool note_given_up(struct batch *batch, const struct store_delivery *delivery,
+                          const char *reason)
+{
+    struct task *task = delivery->task;
+    task->updated_ms = batch->now_ms; /* the entry's time */
+    if (delivery->anchor)
+        *task->id = '\0';
+    const char *state = delivery->anchor ? "" : task_state_name(task->state);
+    return audit_append(batch, task, "notification_given_up", state, AUDIT_GATEWAY, reason);
+}
+
 static bool run_give_up(struct batch *batch, struct operation *operation)
 {
     const struct outbox_rows *outbox = batch->backend->outbox;
@@ -49,12 +61,10 @@ static bool run_give_up(struct batch *batch, struct operation *operation)
     enum row_result result = outbox->get(batch->database, operation->sequence, &delivery);
     if (result != ROW_FOUND)
         return result == ROW_ABSENT;
-    struct task *task = delivery.task;
-    task->updated_ms = batch->now_ms; /* the entry's time */
-    bool done = audit_append(batch, task, "notification_given_up", task_state_name(task->state),
-                             AUDIT_GATEWAY, operation->reason) &&
+    bool done = note_given_up(batch, &delivery, operation->reason) &&
                 outbox->remove(batch->database, operation->sequence);
-    task_unref(task);
+    free(delivery.anchor);
+    task_unref(delivery.task);
     free(delivery.reference);
     return done;
 }

@@ -1,6 +1,8 @@
 /* Work of the store that nobody asks for: deadlines, purging. */
 #include <stdlib.h>
 
+#include "grants.h"
+#include "reminders.h"
 #include "replica.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
@@ -9,6 +11,7 @@
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. */
 #define EXPIRE_LIMIT 64
 #define PURGE_LIMIT 64
+#define REMIND_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
 
@@ -64,12 +67,18 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
                 backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged) &&
                 backend->sessions->purge(batch->database, before_ms) &&
                 backend->sessions->sign_in_purge(batch->database, batch->now_ms) &&
-                audit_purge(batch) && audit_anchor(batch) && measure_oldest(batch);
+                grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
+                measure_oldest(batch);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;
     else
         done = done && backend->tasks->next_deadline(batch->database, batch->now_ms,
                                                      &batch->sweep_again_ms);
+    int64_t grant_ms = INT64_MAX;
+    done = done && grants_next_end(batch, &grant_ms);
+    if (grant_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = grant_ms;
+    done = done && reminders_send(batch, REMIND_LIMIT);
     int64_t audit_ms = audit_sweep_again_ms(batch);
     if (audit_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = audit_ms;

@@ -8,7 +8,6 @@
 #include "replica.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/metrics.h"
 
 static bool is_gateway(struct audit_actor actor)
 {
@@ -35,9 +34,10 @@ static bool end_request(struct batch *batch, struct task *task)
     return batch->backend->tasks->end_request(batch->database, task, is_redacted);
 }
 
-enum row_result task_operations_move(struct batch *batch, struct task *task,
-                                     const struct task_change *change, struct audit_actor actor,
-                                     struct error *error)
+/* All of a move but the event. */
+static enum row_result move(struct batch *batch, struct task *task,
+                            const struct task_change *change, struct audit_actor actor,
+                            struct error *error)
 {
     enum task_state from = task->state;
     if (!task_transition(task, change, batch->now_ms, error))
@@ -58,8 +58,24 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
     if (!pending_note_moved(batch, task, from) ||
         (task->state == TASK_EXECUTING && !replica_claim(batch, task)))
         return ROW_FAILED;
-    batch_add_event(batch, task, false);
     return ROW_FOUND;
+}
+
+enum row_result task_operations_move(struct batch *batch, struct task *task,
+                                     const struct task_change *change, struct audit_actor actor,
+                                     struct error *error)
+{
+    enum row_result moved = move(batch, task, change, actor, error);
+    if (moved == ROW_FOUND)
+        batch_add_event(batch, task, false);
+    return moved;
+}
+
+bool task_operations_decide_new(struct batch *batch, struct task *task,
+                                const struct task_change *change, struct audit_actor actor)
+{
+    struct error error;
+    return move(batch, task, change, actor, &error) == ROW_FOUND;
 }
 
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
@@ -72,72 +88,6 @@ enum row_result task_operations_load(struct batch *batch, struct str id, struct 
     return task_operations_move(batch, *task, &change, AUDIT_GATEWAY, &error) == ROW_FOUND
                ? ROW_FOUND
                : ROW_FAILED;
-}
-
-/* ---- create ---- */
-
-static enum store_status refuse(enum store_status status, const char *limit)
-{
-    metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
-    return status;
-}
-
-/* false: the database failed. */
-static bool check_limits(struct batch *batch, const struct operation *operation,
-                         enum store_status *status)
-{
-    const struct store_limits *limits = &operation->limits;
-    const struct task *task = operation->task;
-    int64_t used = 0, more = (int64_t)operation_task_bytes(task);
-    struct limited_counts counts;
-    if (!batch->backend->used_bytes(batch->database, &used) ||
-        !batch->backend->tasks->count_limited(batch->database, task->owner, &counts))
-        return false;
-    *status = STORE_OK;
-    if (counts.of_owner >= limits->pending_per_principal)
-        *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
-    else if (counts.of_all >= limits->pending_total)
-        *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
-    else if (used > limits->store_bytes - more)
-        *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
-    return true;
-}
-
-/* Its times are by the clock of this process; the deadlines are by that of the database. */
-static void set_ahead(struct task *task, int64_t ahead_ms)
-{
-    int64_t *const times[] = {&task->created_ms, &task->updated_ms, &task->decide_by_ms,
-                              &task->execute_by_ms, &task->decided_ms};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        if (*times[i] > 0)
-            *times[i] += ahead_ms;
-    }
-}
-
-static bool run_create(struct batch *batch, struct operation *operation)
-{
-    struct task *task = operation->task;
-    struct error error;
-    set_ahead(task, batch->backend->ahead_ms(batch->database));
-    if (!task_check(task, &error)) {
-        log_error("A task was not stored", LOG_TEXT("reason", error.message));
-        operation->reply.status = STORE_FAILED;
-        return true;
-    }
-    if (!check_limits(batch, operation, &operation->reply.status))
-        return false;
-    if (operation->reply.status != STORE_OK)
-        return true;
-    if (!batch->backend->tasks->insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
-        !outbox_note_created(batch, task))
-        return false;
-    if (!pending_note_created(batch, task) ||
-        (task->state == TASK_EXECUTING && !replica_claim(batch, task)))
-        return false;
-    batch_add_event(batch, task, true);
-    operation->reply.task = task_ref(task);
-    return true;
 }
 
 /* ---- get ---- */
@@ -204,7 +154,7 @@ static bool run_change(struct batch *batch, struct operation *operation)
         return true;
     }
     struct error error;
-    struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
     enum row_result result = task_operations_move(batch, task, &operation->change, actor, &error);
     if (result == ROW_ABSENT) { /* the caller's mistake: the change lacks something */
         log_error("A change was not stored", LOG_TEXT("reason", error.message));
@@ -267,7 +217,7 @@ static bool run_note(struct batch *batch, struct operation *operation)
     if (!load(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
-    const struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    const struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
     if (task->state != TASK_PENDING && task->state != TASK_APPROVED) {
         operation->reply.status = STORE_CONFLICT;
         return true;
@@ -304,12 +254,11 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
     bool done = batch->backend->tasks->find_of_session(batch->database, operation->owner,
                                                        operation->source, &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner});
+        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner, NULL});
     free(list.ids);
     return done;
 }
 
-const struct operation_kind operation_task_create = {"create", true, run_create};
 const struct operation_kind operation_task_get = {"get", false, run_get};
 const struct operation_kind operation_task_change = {"change", true, run_change};
 const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};

@@ -61,6 +61,15 @@ static void post_event(struct store *store, const struct task_event *event)
     pthread_mutex_unlock(&store->lock);
 }
 
+static void tell_of_notices(struct store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    const struct outbox_observer observer = store->outbox_observer;
+    pthread_mutex_unlock(&store->lock);
+    if (observer.callback)
+        loop_post(observer.loop, observer.callback, observer.context);
+}
+
 /* Notices and answers leave in the order in which they took effect. So a caller that reads a task
  * and then waits for its next change misses none. */
 static void publish(struct store *store, struct operation *chain, const struct batch *batch)
@@ -140,6 +149,7 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
                           .database = store->database,
                           .redaction = &store->redaction,
                           .audit = &settings,
+                          .electorate = &store->electorate,
                           .replica = &store->replica,
                           .feed_seen = store->replica.feed_seen,
                           .sweep_again_ms = INT64_MAX};
@@ -157,6 +167,8 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
         store->replica.watching_since_ms = 0; /* silence of others counts from the return */
         sweep_no_later_than(store, clock_monotonic_ms() + RETRY_INTERVAL_MS);
     }
+    if (done && batch.has_notices)
+        tell_of_notices(store);
     publish(store, chain, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);

@@ -115,7 +115,7 @@ async function follow(gateway) {
 
 const CHROMIUM = process.env.TASKGATE_CHROMIUM ?? '/usr/bin/chromium';
 async function openPage(gateway) {
-  if (!fs.existsSync(CHROMIUM)) return null;
+  if (!fs.existsSync(CHROMIUM) || !fs.existsSync(path.join(root, 'tests/integration/node_modules/playwright-core'))) return null;
   const { chromium } = createRequire(path.join(root, 'tests/integration/package.json'))('playwright-core');
   const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
   const page = await browser.newPage();

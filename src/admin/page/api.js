@@ -17,15 +17,6 @@ export const token = {
   get: () => sessionStorage.getItem(KEY),
   set: (value) => sessionStorage.setItem(KEY, value),
   clear: () => sessionStorage.removeItem(KEY),
-
-  /** Takes #token=… out of the address bar, so that it is neither bookmarked nor shown. */
-  takeFromAddress() {
-    const value = new URLSearchParams(location.hash.slice(1)).get('token');
-    if (!value) return false;
-    history.replaceState(null, '', location.pathname + location.search);
-    token.set(value);
-    return true;
-  },
 };
 
 async function request(path, options = {}) {
@@ -71,7 +62,7 @@ export async function signOut() {
   return (await (await request('logout', { method: 'POST' })).json()).location;
 }
 
-/** A task of the API as an object; its arguments stay a JSON value of json.js. */
+/** A task or grant of the API as an object; its arguments stay a JSON value of json.js. */
 function taskOf(json) {
   return Object.fromEntries(json.members);
 }
@@ -94,19 +85,57 @@ export async function pendingTasks() {
   }
 }
 
-/** The latest tasks that do not wait for a decision any more. */
-export async function decidedTasks(limit) {
-  return page({ state: 'approved,executing,completed,failed,cancelled,rejected,expired', limit });
+/** Tasks that do not wait for a decision any more, newest first: {tasks, nextCursor}. `filter` has parameters of the API. */
+export async function decidedTasks(limit, filter = {}, cursor = undefined) {
+  return page({ state: 'approved,executing,completed,failed,cancelled,rejected,expired', limit, ...filter, ...(cursor ? { cursor } : {}) });
 }
 
-/** `verb` is approve, reject or withdraw. Returns the task as it is then. */
-export async function decide(id, verb, reason, emergency = false) {
-  const response = await request(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...(reason ? { reason } : {}), ...(emergency ? { emergency } : {}) }),
-  });
-  return taskOf(readJson(await response.text()));
+export async function taskById(id) {
+  return taskOf(readJson(await (await request(`api/v1/tasks/${encodeURIComponent(id)}`)).text()));
+}
+
+/** The newest other call of the same tool that a person approved, or undefined. */
+export async function lastApproved({ id, source, tool }) {
+  const { tasks } = await page({ state: 'approved,executing,completed,failed', source, tool, limit: 20 });
+  return tasks.find((task) => task.id !== id && task.decidedBy && task.executeBy);
+}
+
+const post = (path, body) => request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+
+/**
+ * `verb` is approve, reject or withdraw; `more` goes with an approval: emergency, grant. `newArguments`: JSON text in
+ * place of the client's, which goes as it stands, with every digit. Returns the task as it is then.
+ */
+export async function decide(id, verb, reason, more = {}, newArguments = undefined) {
+  const members = Object.entries({ ...(reason ? { reason } : {}), ...more }).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  const body = `{${[...members, ...(newArguments ? [`"arguments":${newArguments}`] : [])].join(',')}}`;
+  return taskOf(readJson(await (await post(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, body)).text()));
+}
+
+/** The same decision on many tasks: [{id, status, code?}] in the order of `ids`. */
+export async function decideMany(ids, verb, reason) {
+  return (await (await post('api/v1/decisions', JSON.stringify({ ids, verb, ...(reason ? { reason } : {}) }))).json()).results;
+}
+
+/** Rows of the audit trail behind the number `after`, oldest first. */
+export async function auditRows(after, limit) {
+  return (await (await request(`api/v1/audit?${new URLSearchParams({ after, limit })}`)).json()).entries;
+}
+
+/** Every grant that is in force, newest first. */
+export async function activeGrants() {
+  const grants = [];
+  let parameters = { state: 'active', limit: 100 };
+  for (;;) {
+    const json = readJson(await (await request(`api/v1/grants?${new URLSearchParams(parameters)}`)).text());
+    grants.push(...json.get('grants').map(taskOf));
+    if (!json.get('nextCursor')) return grants;
+    parameters = { ...parameters, cursor: json.get('nextCursor') };
+  }
+}
+
+export async function revokeGrant(id, reason) {
+  await post(`api/v1/grants/${encodeURIComponent(id)}/revoke`, JSON.stringify(reason ? { reason } : {}));
 }
 
 // The gateway sends a comment at least every 15 s.

@@ -99,25 +99,34 @@ export function visiblePieces(text) {
  * MOST_PIECES it is a single text on one line, in which only ASCII stands unescaped.
  *
  * `hidden`: dot paths of the values that the gateway keeps back. Such a value is REDACTED without
- * quotes, of the kind redacted. No text of an agent can look like that.
+ * quotes, of the kind redacted. No text of an agent can look like that. `marked`: dot paths of values
+ * that matter; their pieces have `isMarked`.
  */
-export function jsonPieces(value, hidden = []) {
+export function jsonPieces(value, hidden = [], marked = []) {
   const paths = hidden.map((path) => path.split('.'));
   const pieces = [];
-  return addValue(pieces, value, '', paths) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
+  return addValue(pieces, value, '', paths, marked.map((path) => path.split('.'))) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
 }
 
 const REDACTED = '[REDACTED]';
 
 // The paths that go on below `key`. One that ends there is empty.
 const below = (paths, key) => paths.filter((path) => path[0] === key).map((path) => path.slice(1));
+// Whether a path ends here: for hidden paths that the value is hidden, for marked ones that it is marked.
 const isHidden = (paths) => paths.some((path) => path.length === 0);
 
 // Each adds to `pieces`, and returns false, having stopped somewhere, when they are too many.
-function addValue(pieces, value, indent, paths) {
+function addValue(pieces, value, indent, paths, marked = []) {
+  const start = pieces.length;
+  const isWhole = addBare(pieces, value, indent, paths, marked);
+  if (isHidden(marked)) for (const piece of pieces.slice(start)) piece.isMarked = true;
+  return isWhole;
+}
+
+function addBare(pieces, value, indent, paths, marked) {
   if (isHidden(paths)) return pieces.push({ text: REDACTED, kind: 'redacted' }) <= MOST_PIECES;
-  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent, paths);
-  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent, paths);
+  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent, paths, marked);
+  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent, paths, marked);
   if (typeof value === 'string') return addString(pieces, value, 'string');
   pieces.push(value instanceof JsonNumber ? { text: value.text, kind: 'number' } : { text: String(value), kind: 'literal' });
   return pieces.length <= MOST_PIECES;
@@ -138,7 +147,7 @@ function addString(pieces, text, kind) {
   return true;
 }
 
-function addMembers(pieces, members, open, close, indent, paths) {
+function addMembers(pieces, members, open, close, indent, paths, marked) {
   const deeper = `${indent}  `;
   for (const [index, [key, value]] of members.entries()) {
     pieces.push({ text: `${index === 0 ? open : ','}\n${deeper}`, kind: 'mark' });
@@ -146,7 +155,8 @@ function addMembers(pieces, members, open, close, indent, paths) {
       if (!addString(pieces, key, 'key')) return false;
       pieces.push({ text: ': ', kind: 'mark' });
     }
-    if (!addValue(pieces, value, deeper, open === '{' ? below(paths, key) : paths)) return false;
+    const isObject = open === '{';
+    if (!addValue(pieces, value, deeper, isObject ? below(paths, key) : paths, isObject ? below(marked, key) : marked)) return false;
   }
   pieces.push({ text: members.length === 0 ? open + close : `\n${indent}${close}`, kind: 'mark' });
   return true;

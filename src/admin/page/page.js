@@ -1,35 +1,258 @@
 // The operators' page: who is signed in, which calls wait, what became of the others.
-import { ApiError, decide, decidedTasks, follow, hasSignIn, pendingTasks, signOut, token, whoami } from './api.js';
-import { Card, putText } from './card.js';
-
-const SHOWN_DECIDED = 20;
-const RETRY_MAX_MS = 15_000;
+import { keepTask, linkedTask, restoreTask, showTask, takeToken } from './address.js';
+import { hasSignIn, signOut, taskById, token, whoami } from './api.js';
+import { stayConnected } from './connection.js';
+import { Decisions } from './decisions.js';
+import { filter } from './filter.js';
+import { Grants } from './grants.js';
+import { History } from './history.js';
+import { Inbox } from './inbox.js';
+import { listenToKeys } from './keyboard.js';
+import { announce, notify, showWaiting, stopNotifying } from './notice.js';
+import { Row } from './row.js';
+import { Selection } from './selection.js';
+import { putText } from './text.js';
+import { Trail } from './trail.js';
 
 const byId = (id) => document.getElementById(id);
-const cards = new Map(); // task id -> Card
+const rows = new Map(); // task id -> Row
 let connection = null; // AbortController of what runs while signed in
-let mayDecide = false;
+let current = null; // the row or group that the keys mean
+
+/* ---- the lists ---- */
+
+const host = {
+  decide: (row, verb, reason) => decisions.press(row, verb, reason),
+  picked: (row, isPicked, isRange) => selection.pick(row, isPicked, isRange),
+  opened: (row, isOpen) => showTask(isOpen ? row.id : null),
+};
+
+/** The row of a task, made when it is needed first, showing the task as it is now. */
+function rowOf(task) {
+  const row = rows.get(task.id);
+  if (!row) {
+    rows.set(task.id, new Row(task, host));
+    return rows.get(task.id);
+  }
+  if (row.task !== task) row.update(task);
+  return row;
+}
+
+const trail = new Trail(byId('trail'));
+let isAuditor = false;
+
+/* An answer of the search has no place in time, so the trail is offered without one. */
+function ended(isEnd) {
+  const made = [...past.rows.values()].map((row) => row.task.createdAt).sort();
+  trail.offer(isEnd && isAuditor && !filter.isOn, made[0] ?? new Date().toISOString());
+}
+
+const past = new History(byId('decided'), { rowOf, ended, dropped: (row) => inbox.tasks.has(row.id) || rows.delete(row.id) });
+
+const inbox = new Inbox(byId('pending'), {
+  rowOf,
+  settled: (row) => (past.put(row), past.dropOldest()),
+  arranged: () => (selection.show(), showCounts()),
+  picked: () => selection.show(),
+});
+
+const waitingRows = () => [...inbox.list.children].map((element) => rows.get(element.dataset.taskId)).filter((row) => row?.isPending);
+
+const selection = new Selection({
+  rows: waitingRows,
+  groups: () => inbox.groups.values(),
+  decide: (picked, verb) => decisions.ask(picked, verb),
+});
+
+const decisions = new Decisions({ changed, refused: refuse, announce, done: () => selection.clear() });
+
+let mayRevoke = false;
+const grants = new Grants(byId('grants'), { mayRevoke: () => mayRevoke, refused: refuse, announce });
+
+function loaded(who, pending, decided) {
+  performance.mark('lists');
+  requestAnimationFrame(() => setTimeout(() => performance.measure('render', 'lists')));
+  showWho(who);
+  const present = new Set([...pending, ...decided.tasks].map((task) => task.id));
+  for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id)) (row.element.remove(), rows.delete(id));
+  inbox.replace(pending);
+  past.replace(decided);
+  showCounts();
+  showLink('live', 'Live');
+  grants.refresh();
+  const linked = linkedTask();
+  if (linked && rows.get(linked)?.isOpen !== true) reveal(linked);
+}
+
+/** Shows a task that is new or has changed. */
+function changed(task, isNews = false) {
+  const wasPending = inbox.tasks.has(task.id);
+  const row = rows.get(task.id);
+  if (task.grant && !(row?.task.grant && row.task.state === task.state)) grants.refresh();
+  row?.update(task);
+  if (!inbox.put(task, row)) {
+    if (!past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
+  }
+  if (isNews && !wasPending && task.state === 'pending') {
+    announce(`A new call waits: ${task.tool}`);
+    notify(task, () => reveal(task.id));
+  }
+  if (wasPending && task.state !== 'pending') announce(`${task.tool}: ${task.state}${task.decidedBy ? ` by ${task.decidedBy}` : ''}`);
+  selection.show();
+  showCounts();
+}
+
+function showCounts() {
+  const waiting = inbox.tasks.size;
+  byId('pending-count').textContent = waiting === 0 ? '' : filter.isOn ? `${inbox.matching ?? 0} of ${waiting}` : String(waiting);
+  byId('pending-empty').hidden = byId('pending').children.length > 0 || waiting > 0;
+  byId('pending-none').hidden = waiting === 0 || byId('pending').children.length > 0;
+  byId('decided-empty').hidden = past.rows.size > 0 || filter.isOn;
+  byId('decided-none').hidden = !filter.isOn || [...past.rows.values()].some((row) => !row.element.hidden);
+  byId('tools').hidden = waiting === 0 && past.rows.size === 0 && !filter.isOn;
+  byId('select-all').closest('label').hidden = waiting < 2;
+  byId('filter-clear').hidden = !filter.isOn;
+  const rest = (inbox.matching ?? 0) - (inbox.shown ?? 0);
+  byId('pending-more').hidden = rest <= 0;
+  byId('pending-more').textContent = `Show more (${rest.toLocaleString()} are not shown)`;
+  filter.offer([...inbox.tasks.values(), ...[...past.rows.values()].map((row) => row.task)]);
+  showWaiting(waiting);
+}
+
+byId('pending-more').addEventListener('click', () => inbox.showMore());
+
+let searching;
+filter.listen(() => {
+  inbox.arrange();
+  past.hide();
+  trail.hide(filter.words);
+  showCounts();
+  clearTimeout(searching);
+  searching = setTimeout(() => past.search().then(showCounts), 250);
+});
+
+setInterval(() => {
+  const now = Date.now();
+  for (const id of inbox.tasks.keys()) rows.get(id)?.tick(now);
+  inbox.tick();
+}, 1000);
+
+/* ---- a link to a task ---- */
+
+async function reveal(id) {
+  byId('notice').hidden = true;
+  if (inbox.tasks.has(id)) {
+    inbox.reveal(inbox.tasks.get(id));
+  } else if (!past.rows.has(id)) {
+    try {
+      const task = await taskById(id);
+      if (task.state === 'pending') changed(task);
+      else past.append(task);
+    } catch (error) {
+      byId('notice').hidden = false;
+      putText(byId('notice'), error.status === 404 ? `There is no task ${id}: it never was, or is not kept any more.` : `Task ${id}: ${error.message}`);
+      return;
+    }
+  }
+  const row = rows.get(id);
+  if (!row) return;
+  row.element.hidden = false;
+  row.open(true);
+  row.element.scrollIntoView({ block: 'start' });
+  row.element.focus({ preventScroll: true });
+}
+
+addEventListener('hashchange', () => {
+  if (takeToken()) signIn();
+  else if (linkedTask() && connection) reveal(linkedTask());
+});
+
+/* ---- keys ---- */
+
+const items = () => [...inbox.list.children, ...past.list.children].filter((element) => !element.hidden);
+const groupOf = (element) => inbox.groups.get(element?.dataset.digest);
+const thingOf = (element) => groupOf(element) ?? rows.get(element?.dataset.taskId);
+
+function currentThing() {
+  const focused = document.activeElement?.closest('#pending > li, #decided > li');
+  current = focused ?? (current?.isConnected && !current.hidden ? current : null);
+  return thingOf(current);
+}
+
+listenToKeys({
+  move(step) {
+    const all = items();
+    currentThing();
+    const at = all.indexOf(current);
+    const next = current ? all[Math.min(all.length - 1, Math.max(0, at + step))] : all[0];
+    current = next ?? null;
+    thingOf(next)?.focus();
+  },
+  open() {
+    const thing = currentThing();
+    if (!thing) return false;
+    if (!thing.isOpen) thing.rows ? (thing.open(true), inbox.arranged()) : thing.toggle();
+    else thing.element.querySelector('.reason')?.focus();
+    return true;
+  },
+  close() {
+    const thing = currentThing();
+    if (document.activeElement === byId('search')) {
+      filter.clear();
+      byId('search').dispatchEvent(new Event('input'));
+      byId('search').blur();
+    } else if (selection.picked().length > 0) {
+      selection.clear();
+    } else if (thing?.isOpen) {
+      thing.focus();
+      thing.rows ? thing.open(false) : thing.toggle();
+    }
+  },
+  decide(verb) {
+    const picked = selection.picked(verb);
+    const thing = currentThing();
+    if (picked.length > 0) decisions.ask(picked, verb);
+    else if (thing?.isPending) decisions.ask(thing.rows ?? [thing], verb);
+    else announce('No call is selected: press j for the first one.');
+  },
+  select() {
+    const thing = currentThing();
+    if (thing?.rows) (thing.rows.forEach((row) => row.pick(!thing.rows.every((other) => other.isPicked))), selection.show());
+    else if (thing?.isPending) selection.pick(thing, !thing.isPicked);
+  },
+  search() {
+    byId('search').focus();
+    byId('search').select();
+  },
+});
 
 /* ---- signing in and out ---- */
 
 function showSignIn(problem = '') {
   connection?.abort();
   connection = null;
-  clearBoard();
-  byId('board').hidden = byId('link').hidden = byId('who').hidden = byId('sign-out').hidden = true;
+  rows.clear();
+  inbox.clear();
+  past.clear();
+  grants.clear();
+  trail.clear();
+  filter.clear();
+  selection.show();
+  byId('board').hidden = byId('link').hidden = byId('who').hidden = byId('sign-out').hidden = byId('notice').hidden = true;
   byId('sign-in').hidden = false;
   byId('sign-in-error').textContent = problem;
   byId('token').value = '';
   byId('token').focus();
-  document.title = 'taskgate';
+  showWaiting(0);
 }
 
 function signIn() {
   connection?.abort();
   connection = new AbortController();
+  restoreTask();
   byId('sign-in').hidden = true;
   byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = false;
-  stayConnected(connection.signal);
+  stayConnected(connection.signal, { loaded, changed, link: showLink, refused: refuse, question: () => filter.parameters() });
 }
 
 byId('sign-in-form').addEventListener('submit', (event) => {
@@ -39,6 +262,7 @@ byId('sign-in-form').addEventListener('submit', (event) => {
 });
 
 byId('sign-out').addEventListener('click', async () => {
+  stopNotifying();
   if (token.get()) {
     token.clear();
     return start();
@@ -51,37 +275,12 @@ byId('sign-out').addEventListener('click', async () => {
   }
 });
 
-/* ---- staying connected ---- */
-
 function showLink(state, text) {
   byId('link').dataset.state = state;
   byId('link-text').textContent = text;
   const stale = byId('stale');
   stale.hidden = state !== 'lost';
   if (state === 'lost') stale.textContent = 'The connection is lost. What you see here may be out of date; it is being tried again.';
-}
-
-const pause = (ms, signal) =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()));
-  });
-
-async function stayConnected(signal) {
-  let delay = 500;
-  showLink('connecting', 'Connecting…');
-  while (!signal.aborted) {
-    try {
-      await followOnce(signal, () => (delay = 500));
-    } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return refuse(error);
-    }
-    if (signal.aborted) return;
-    showLink('lost', 'Connection lost');
-    await pause(delay * (0.75 + Math.random() / 2), signal);
-    delay = Math.min(delay * 2, RETRY_MAX_MS);
-  }
 }
 
 function refuse(error) {
@@ -99,188 +298,14 @@ function showWho(who) {
   line.title = [`Roles: ${who.roles.join(', ')}`, who.groups.length > 0 ? `Groups: ${who.groups.join(', ')}` : ''].filter(Boolean).join('\n');
   line.hidden = false;
   byId('sign-out').hidden = who.via === 'certificate'; // which the browser goes on to show
+  mayRevoke = who.roles.includes('approver');
+  isAuditor = who.roles.includes('auditor');
   byId('may-not-decide').hidden = who.roles.includes('approver');
-  mayDecide = who.roles.includes('approver');
-  for (const card of cards.values()) card.allow(mayDecide);
 }
-
-/* The stream is opened first and its events held back until the lists are here: so nothing
- * that happens in between is missed, and nothing old overwrites something new. */
-async function followOnce(signal, connected) {
-  let early = [];
-  let failure = null;
-  const own = new AbortController();
-  signal.addEventListener('abort', () => own.abort());
-  const load = async () => {
-    const [who, pending, decided] = await Promise.all([whoami(), pendingTasks(), decidedTasks(SHOWN_DECIDED)]);
-    if (own.signal.aborted) return;
-    showWho(who);
-    replaceAll(pending, decided);
-    for (const task of early) put(task);
-    early = null;
-    connected();
-    showLink('live', 'Live');
-  };
-  const opened = () =>
-    load().catch((error) => {
-      failure = error;
-      own.abort();
-    });
-  try {
-    await follow(own.signal, opened, (task) => (early ? early.push(task) : put(task, true)));
-  } catch (error) {
-    throw failure ?? error;
-  }
-}
-
-/* ---- the board ---- */
-
-function clearBoard() {
-  cards.clear();
-  byId('pending').replaceChildren();
-  byId('decided').replaceChildren();
-  byId('decided-older').hidden = true;
-}
-
-/* Cards that are still there stay as they are: a reason half-typed outlives a reconnection. */
-function replaceAll(pending, { tasks: decided, nextCursor }) {
-  const present = new Set([...pending, ...decided].map((task) => task.id));
-  for (const [id, card] of cards) {
-    if (present.has(id)) continue;
-    card.element.remove();
-    cards.delete(id);
-  }
-  for (const task of [...pending, ...decided].sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))) put(task);
-  byId('decided-older').hidden = !nextCursor;
-  showCounts(); // of a gateway without tasks, put() has shown none
-}
-
-/** Shows a task that is new or has changed. */
-function put(task, isNews = false) {
-  let card = cards.get(task.id);
-  const wasPending = card?.isPending;
-  if (card) {
-    card.update(task);
-  } else {
-    card = new Card(byId('card'), task, pressed);
-    card.allow(mayDecide);
-    cards.set(task.id, card);
-  }
-  if (!card.element.isConnected) place(card);
-  if (isNews && wasPending === undefined && card.isPending) announce(`A new call waits: ${task.tool}`);
-  if (wasPending && !card.isPending) {
-    announce(`${task.tool}: ${task.state}${task.decidedBy ? ` by ${task.decidedBy}` : ''}`);
-    tidySoon();
-  }
-  showCounts();
-}
-
-/* Waiting calls stand oldest first, so that a new one never moves what someone is about to
- * press. */
-function place(card) {
-  if (card.isPending) byId('pending').append(card.element);
-  else byId('decided').prepend(card.element);
-}
-
-/* A card that has been decided stays where it is while the pointer is in the list, for the same
- * reason, and then goes down to the decided ones. The focus keeps no card: a key presses what has
- * the focus, wherever that stands. */
-const hasHover = matchMedia('(hover: hover)');
-let tidyTimer;
-
-function tidySoon() {
-  clearTimeout(tidyTimer);
-  tidyTimer = setTimeout(tidy, hasHover.matches ? 0 : 4000);
-}
-
-function tidy() {
-  const list = byId('pending');
-  if (hasHover.matches && list.matches(':hover')) return;
-  for (const card of cards.values()) {
-    if (!card.isPending && list.contains(card.element)) settleDown(card);
-  }
-  dropOldest();
-  showCounts();
-}
-
-/* The focus does not go down with the card, but on to the next call that waits. */
-function settleDown(card) {
-  const { element } = card;
-  const next = element.contains(document.activeElement) ? nextPending(element) : null;
-  place(card);
-  next?.focus({ preventScroll: true });
-}
-
-function nextPending(element) {
-  const isPending = (other) => other.dataset.state === 'pending';
-  const all = [...byId('pending').children];
-  const at = all.indexOf(element);
-  return all.slice(at + 1).find(isPending) ?? all.slice(0, at).findLast(isPending) ?? byId('waiting');
-}
-
-function dropOldest() {
-  const extra = [...byId('decided').children].slice(SHOWN_DECIDED);
-  for (const element of extra) {
-    cards.delete(element.dataset.taskId);
-    element.remove();
-  }
-  if (extra.length > 0) byId('decided-older').hidden = false;
-}
-
-byId('pending').addEventListener('pointerleave', tidySoon);
-
-function showCounts() {
-  const waiting = [...cards.values()].filter((card) => card.isPending).length;
-  byId('pending-count').textContent = waiting > 0 ? String(waiting) : '';
-  byId('pending-empty').hidden = byId('pending').children.length > 0;
-  byId('decided-empty').hidden = byId('decided').children.length > 0;
-  document.title = waiting > 0 ? `(${waiting}) taskgate` : 'taskgate';
-}
-
-function announce(text) {
-  byId('announcer').textContent = text;
-}
-
-setInterval(() => {
-  for (const card of cards.values()) card.tick();
-}, 1000);
-
-/* ---- deciding ---- */
-
-async function pressed(card, verb, reason) {
-  const isEmergency = verb === 'emergency';
-  card.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
-  card.setBusy(verb);
-  try {
-    const task = await decide(card.id, isEmergency ? 'approve' : verb, reason, isEmergency);
-    card.setBusy(null);
-    settle(card, task);
-  } catch (error) {
-    card.setBusy(null);
-    explain(card, verb, error);
-  }
-}
-
-/* The stream may already have brought a later state than the answer. */
-function settle(card, task) {
-  if (card.isPending) put(task);
-}
-
-function explain(card, verb, error) {
-  const status = error instanceof ApiError ? error.status : 0;
-  if (status === 401) return refuse(error);
-  if (status === 409) return card.setProblem(`${error.state ? 'Too late' : 'Not done'}: ${error.message}.`);
-  if (status === 0) return card.setProblem(`It is not known whether this ${{ reject: 'rejection', withdraw: 'withdrawal' }[verb] ?? 'approval'} arrived: the gateway does not answer.`);
-  return card.setProblem(`Not done: ${error.message}`);
-}
-
-/* ---- the start ---- */
-
-addEventListener('hashchange', () => token.takeFromAddress() && signIn());
 
 /* Without a token there may be a session: its cookie is none of the page's to see, so it asks. */
 async function start() {
-  token.takeFromAddress();
+  takeToken();
   if (token.get()) return signIn();
   showSignIn();
   try {
@@ -293,4 +318,5 @@ async function start() {
   }
 }
 
+byId('provider').addEventListener('click', keepTask);
 start();

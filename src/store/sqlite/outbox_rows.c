@@ -4,8 +4,12 @@
 #include "rows.h"
 #include "taskgate/core/memory.h"
 
+/* Of a notice, the last ones. */
+#define EMERGENCY_COLUMN 19
+#define ANCHOR_COLUMN 20
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 19
+#define REFERENCE_COLUMN 21
+#define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
 
@@ -52,35 +56,35 @@ static enum outbox_wanted wanted(struct database *database, enum outbox_whom who
     return wanted;
 }
 
-static bool insert_notice(struct database *database, const struct task *task, const char *arguments,
-                          int64_t now_ms)
+static bool insert_notice(struct database *database, const struct outbox_note *note)
 {
+    const struct task *task = note->task;
     sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_NOTICE_INSERT);
     const char *const texts[] = {task->id,         task->source,    task->tool,
                                  task->workflow,   task->principal, task->arguments_digest,
                                  task->decided_by, task->reason,    task->status_message,
-                                 arguments};
-    const int64_t numbers[] = {now_ms, task->state, task->created_ms, task->decide_by_ms,
-                               task->decided_ms};
+                                 note->arguments};
+    const int64_t numbers[] = {note->at_ms,        task->state,      task->created_ms,
+                               task->decide_by_ms, task->decided_ms, note->is_emergency};
     int index = 1;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         database_bind_text(row, index++, texts[i]);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sqlite3_bind_int64(row, index++, numbers[i]);
+    database_bind_text(row, index, note->anchor);
     return database_run(row);
 }
 
-static bool insert(struct database *database, enum outbox_whom whom, const struct task *task,
-                   unsigned events, const char *arguments, int64_t now_ms)
+static bool insert(struct database *database, enum outbox_whom whom, const struct outbox_note *note)
 {
-    if (!insert_notice(database, task, arguments, now_ms))
+    if (!insert_notice(database, note))
         return false;
     int64_t notice = sqlite3_last_insert_rowid(database->handle);
     sqlite3_stmt *row = database_statement(database, addressees[whom].insert);
-    sqlite3_bind_int64(row, 1, events);
+    sqlite3_bind_int64(row, 1, note->events);
     sqlite3_bind_int64(row, 2, notice);
-    database_bind_text(row, 3, task->id);
-    sqlite3_bind_int64(row, 4, now_ms);
+    database_bind_text(row, 3, note->task->id);
+    sqlite3_bind_int64(row, 4, note->at_ms);
     return database_run(row);
 }
 
@@ -99,6 +103,7 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
         .attempts = sqlite3_column_int64(row, 3),
         .at_ms = sqlite3_column_int64(row, 4),
         .task = task_create((enum task_state)sqlite3_column_int(row, 6)),
+        .is_emergency = sqlite3_column_int(row, EMERGENCY_COLUMN) != 0,
     };
     struct task *task = delivery.task;
     snprintf(delivery.id, sizeof delivery.id, "%.*s", STR_ARGS(database_column_bytes(row, 1)));
@@ -116,6 +121,8 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
     task->created_ms = sqlite3_column_int64(row, 16);
     task->decide_by_ms = sqlite3_column_int64(row, 17);
     task->decided_ms = sqlite3_column_int64(row, 18);
+    if (database_column_bytes(row, ANCHOR_COLUMN).length > 0)
+        delivery.anchor = database_take_text(row, ANCHOR_COLUMN);
     return delivery;
 }
 
@@ -130,7 +137,8 @@ static bool find_due(struct database *database, const char *target, int64_t now_
     while ((code = sqlite3_step(row)) == SQLITE_ROW) {
         struct store_delivery *delivery = &deliveries[(*count)++];
         *delivery = read_delivery(row);
-        delivery->reference = database_take_text(row, REFERENCE_COLUMN);
+        if (sqlite3_column_type(row, REFERENCE_COLUMN) != SQLITE_NULL)
+            delivery->reference = database_take_text(row, REFERENCE_COLUMN);
     }
     database_release(row);
     return code == SQLITE_DONE;
@@ -180,6 +188,56 @@ static bool remove_delivery(struct database *database, int64_t sequence)
            rows_run_with(database, STATEMENT_OUTBOX_DELETE, sequence);
 }
 
+/* ---- what endpoints keep ---- */
+
+static bool read_messages(sqlite3_stmt *row, struct store_message **messages, size_t *count)
+{
+    size_t capacity = 0;
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        if (*count == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            *messages = memory_grow_array(*messages, capacity, sizeof **messages);
+        }
+        (*messages)[(*count)++] = (struct store_message){
+            .target = database_take_text(row, 0),
+            .task_id = database_take_text(row, 1),
+            .reference = database_take_text(row, 2),
+            .seen = database_take_text(row, 3),
+        };
+    }
+    database_release(row);
+    return code == SQLITE_DONE;
+}
+
+static bool find_messages(struct database *database, const char *target, size_t limit,
+                          struct store_message **messages, size_t *count)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_MESSAGES);
+    database_bind_text(row, 1, target);
+    sqlite3_bind_int64(row, 2, (int64_t)limit);
+    return read_messages(row, messages, count);
+}
+
+static bool find_messages_of(struct database *database, const char *task_id,
+                             struct store_message **messages, size_t *count)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_MESSAGES_OF);
+    database_bind_text(row, 1, task_id);
+    sqlite3_bind_int64(row, 2, MOST_OF_TASK);
+    return read_messages(row, messages, count);
+}
+
+static bool see(struct database *database, const char *task_id, const char *target,
+                const char *seen)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_SEE);
+    database_bind_text(row, 1, task_id);
+    database_bind_text(row, 2, target);
+    database_bind_text(row, 3, seen);
+    return database_run(row);
+}
+
 const struct outbox_rows sqlite_outbox_rows = {
     .set_targets = set_targets,
     .wanted = wanted,
@@ -190,4 +248,7 @@ const struct outbox_rows sqlite_outbox_rows = {
     .set_reference = set_reference,
     .postpone = postpone,
     .remove = remove_delivery,
+    .find_messages = find_messages,
+    .find_messages_of = find_messages_of,
+    .see = see,
 };

@@ -125,5 +125,7 @@ const struct store_backend store_sqlite = {
     .sessions = &sqlite_session_rows,
     .audit = &sqlite_audit_rows,
     .outbox = &sqlite_outbox_rows,
+    .reminders = &sqlite_reminder_rows,
+    .grants = &sqlite_grant_rows,
     .replicas = &sqlite_replica_rows,
 };

@@ -83,6 +83,7 @@ const struct task_rows sqlite_task_rows = {
     .move = task_rows_move,
     .end_request = task_rows_end_request,
     .set_votes = task_rows_set_votes,
+    .set_grant = task_rows_set_grant,
     .set_upstream = task_rows_set_upstream,
     .set_message = task_rows_set_message,
     .find_due = find_due,

@@ -66,6 +66,10 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->owner_email, sizeof task->owner_email, row, 40);
     take(&task->terms, row, 41);
     take(&task->votes, row, 42);
+    copy_fixed(task->rule_digest, sizeof task->rule_digest, row, 43);
+    copy_fixed(task->bound_digest, sizeof task->bound_digest, row, 44);
+    take(&task->grant, row, 45);
+    copy_fixed(task->original_digest, sizeof task->original_digest, row, 46);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -77,6 +81,7 @@ static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
     task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 4));
     take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 6);
+    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 7);
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
     struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 5);
@@ -155,7 +160,9 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->rule);
     database_bind_text(row, index++, task->policy_digest);
     database_bind_text(row, index++, task->owner_email);
-    database_bind_text(row, index, task->terms);
+    database_bind_text(row, index++, task->terms);
+    database_bind_text(row, index++, task->rule_digest);
+    database_bind_text(row, index, task->bound_digest);
     return database_run(row);
 }
 
@@ -258,6 +265,11 @@ bool task_rows_set_votes(struct database *database, const struct task *task)
     database_bind_text(row, 2, task->votes);
     sqlite3_bind_int64(row, 3, task->updated_ms);
     return database_run(row);
+}
+
+bool task_rows_set_grant(struct database *database, const struct task *task)
+{
+    return set_text(database, STATEMENT_TASK_SET_GRANT, task, task->grant);
 }
 
 bool task_rows_set_upstream(struct database *database, const struct task *task)

@@ -13,8 +13,9 @@
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
     " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
-    " task.policy_digest, task.owner_email, task.terms, task.votes"
-#define TASK_COLUMN_COUNT 43
+    " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
+    " task.bound_digest, task.grant_facts, task.original_digest"
+#define TASK_COLUMN_COUNT 47
 
 /* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params and shown, which must
  * follow, as a task without its bulk: no request, no outcome text. */
@@ -27,6 +28,7 @@ enum row_result task_rows_move(struct database *database, const struct task *tas
                                enum task_state from, bool with_outcome);
 bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted);
 bool task_rows_set_votes(struct database *database, const struct task *task);
+bool task_rows_set_grant(struct database *database, const struct task *task);
 bool task_rows_set_upstream(struct database *database, const struct task *task);
 bool task_rows_set_message(struct database *database, const struct task *task);
 bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,

@@ -85,6 +85,9 @@ test('an emergency: its own button for its groups alone, and a reason', { skip }
   await row.getByText('An emergency needs a reason.').waitFor();
   await row.locator('.reason').fill('the site is down');
   await row.locator('button.emergency').click();
+  await row.page().locator('#decide').getByText('You decide without the others.').waitFor();
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  await row.page().getByRole('button', { name: 'Approve alone', exact: true }).click();
   const task = await admin.inState(taskId, 'completed');
   assert.deepEqual([task.emergency, task.decidedBy], [true, 'olga']);
   await row.getByText('In an emergency, alone: olga (“the site is down”)').waitFor();

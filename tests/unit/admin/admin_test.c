@@ -52,6 +52,14 @@ START_TEST(every_route_asks_for_its_role)
         {"POST", "/api/v1/tasks/tg_0/approve", AS("audit"), 403},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("audit"), 403},
         {"POST", "/api/v1/calls", AS("audit"), 403},
+        {"GET", "/api/v1/grants", "", 401},
+        {"GET", "/api/v1/grants", AS("call"), 403},
+        {"GET", "/api/v1/grants", AS("view"), 200},
+        {"GET", "/api/v1/grants", AS("audit"), 200},
+        {"POST", "/api/v1/grants/gr_0/revoke", AS("view"), 403},
+        {"POST", "/api/v1/grants/gr_0/revoke", AS("audit"), 403},
+        {"POST", "/api/v1/grants/gr_0/revoke", AS("call"), 403},
+        {"POST", "/api/v1/grants/gr_0/revoke", AS("decide"), 404},
         {"GET", "/api/v1/whoami", "", 401},
         {"GET", "/api/v1/whoami", AS("wrong"), 401},
         {"GET", "/api/v1/whoami", AS("call"), 200},
@@ -76,6 +84,8 @@ START_TEST(every_route_asks_for_its_role)
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("view"), 403},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("extra"), 404},
         {"POST", "/api/v1/tasks/tg_0/cancel", AS("call"), 403},
+        {"POST", "/slack/interactions", "", 401},
+        {"POST", "/slack/interactions", AS("decide"), 401},
         {"GET", "/health", "", 200},
         {"GET", "/ready", "", 200},
         {"GET", "/metrics", "", 200},
@@ -183,7 +193,9 @@ START_TEST(a_task_has_every_member)
                       scene.id);
     scene_has(&scene, start_of_it);
     free(start_of_it);
-    scene_has(&scene, "\"principal\":\"agent 1f2e\",\"workflow\":\"default\",\"createdAt\":\"20");
+    scene_has(&scene,
+              "\"principal\":\"agent "
+              "1f2e\",\"principalBy\":\"client\",\"workflow\":\"default\",\"createdAt\":\"20");
     scene_has(&scene, "\"executeBy\":null,\"decidedAt\":null,\"decidedBy\":null,\"reason\":null,"
                       "\"statusMessage\":\"\",\"digest\":\"");
 }
@@ -521,7 +533,8 @@ START_TEST(the_page_is_static)
         {"/page.js", "text/javascript"},
         {"/api.js", "text/javascript"},
         {"/json.js", "text/javascript"},
-        {"/card.js", "text/javascript"},
+        {"/row.js", "text/javascript"},
+        {"/icon-many.svg", "image/svg+xml"},
         {"/icon.svg", "image/svg+xml"},
     };
     scene_create(&scene, "needle", "{}");

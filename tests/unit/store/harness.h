@@ -26,6 +26,17 @@ int scratch_execute(const struct scratch *scratch, const char *sql);
 #define SCRATCH_WITHOUT_REPLICAS                                                                   \
     "DROP TABLE replica; DROP TABLE task_claim; DROP TABLE lease; DROP TABLE feed;"                \
     "DROP TABLE limited;"
+/* Takes back what the versions of the schema after 18 have added. */
+#define SCRATCH_BACK_TO_18                                                                         \
+    "DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN rule_digest;"                         \
+    "ALTER TABLE task DROP COLUMN bound_digest; ALTER TABLE task DROP COLUMN grant_facts;"         \
+    "ALTER TABLE task DROP COLUMN original_digest;"                                                \
+    "ALTER TABLE task DROP COLUMN original_request_digest;"                                        \
+    "ALTER TABLE task_request DROP COLUMN original_arguments;"                                     \
+    "ALTER TABLE task_request DROP COLUMN shown; DROP INDEX task_by_decide_by;"                    \
+    "DROP INDEX outbox_thread_by_task; ALTER TABLE outbox_thread DROP COLUMN seen;"                \
+    "DROP TABLE reminder; ALTER TABLE outbox_notice DROP COLUMN is_emergency;"                     \
+    "ALTER TABLE outbox_notice DROP COLUMN anchor;"
 
 /* A copy of a reply that outlives the callback. */
 struct answer {

@@ -1,0 +1,74 @@
+// What surrounds a call: the words of its rule, of its caller and of the server, each as what it is.
+import { JsonObject, jsonPieces } from './json.js';
+import { make, putPieces, putText, timeElement } from './text.js';
+
+// The line above has a name as long as that whole.
+const LONG_NAME = 128;
+
+const WITNESSES = {
+  client: 'the client says so; nobody has verified it',
+  issuer: 'verified by the issuer',
+  gateway: 'a token of this gateway',
+};
+
+/* The hints of the protocol, in words: [when true, when false]. */
+const HINTS = {
+  readOnlyHint: ['only reads', 'may change things'],
+  destructiveHint: ['may destroy', 'destroys nothing'],
+  idempotentHint: ['twice is like once', 'twice is not like once'],
+  openWorldHint: ['reaches the world outside', 'stays inside'],
+};
+
+function addFact(list, name, value, { title, hint } = {}) {
+  if (value === null || value === undefined || value === '') return;
+  const description = make('dd');
+  if (value instanceof Node) description.append(value);
+  else putText(description, value);
+  if (hint) description.append(' ', make('span', 'hint', hint));
+  if (title) description.title = title;
+  list.append(make('dt', '', name), description);
+}
+
+/** Fills the list of facts about `task`. */
+export function putFacts(list, task) {
+  list.replaceChildren();
+  if (task.tool.length > LONG_NAME) addFact(list, 'Tool', make('div', 'whole-name', task.tool));
+  addFact(list, 'Asked by', task.principal, { hint: WITNESSES[task.principalBy] && `(${WITNESSES[task.principalBy]})` });
+  addFact(list, 'Rule', task.rule, { hint: task.ruleDescription && `— ${task.ruleDescription}` });
+  addFact(list, 'Server', task.source);
+  addFact(list, 'Workflow', task.workflow);
+  addFact(list, 'Asked at', timeElement(task.createdAt));
+  if (task.grant) addFact(list, 'Grant', grantText(task.grant));
+  addFact(list, 'Task', task.id, { title: `SHA-256 of the arguments: ${task.argumentsDigest}\nof the whole request: ${task.requestDigest ?? 'unknown'}` });
+}
+
+function grantText(grant) {
+  const calls = grant.get('calls')?.text;
+  return grant.get('use') ? `call ${grant.get('use').text} of ${calls} of ${grant.get('id')}` : `given with this approval, for ${calls} more: ${grant.get('id')}`;
+}
+
+function hintElements(annotations) {
+  const known = Object.entries(HINTS).filter(([name]) => typeof annotations.get(name) === 'boolean');
+  return known.map(([name, [yes, no]]) => {
+    const item = make('li', name === 'destructiveHint' && annotations.get(name) ? 'risky' : '', annotations.get(name) ? yes : no);
+    item.title = `${name}: ${annotations.get(name)}`;
+    return item;
+  });
+}
+
+/** Fills the box with the sentence of the rule and the words of the server. */
+export function putContext(part, task) {
+  part('.summary').hidden = !task.summary;
+  putText(part('.summary'), task.summary);
+  part('.unlisted').hidden = task.listed !== false;
+  const annotations = task.toolAnnotations instanceof JsonObject ? task.toolAnnotations : null;
+  part('.server-says').hidden = !task.toolDescription && !annotations;
+  // Its lines stay lines, within the border that marks them as the server's.
+  part('.description').replaceChildren(...(task.toolDescription ?? '').split(/\r?\n/).map((line) => make('span', 'paragraph', line)));
+  part('.hints').replaceChildren(...(annotations ? hintElements(annotations) : []));
+  const others = annotations?.members.filter(([name, value]) => !(name in HINTS && typeof value === 'boolean')) ?? [];
+  const rest = new JsonObject();
+  rest.members = others;
+  part('.annotations').hidden = others.length === 0;
+  putPieces(part('.annotations'), others.length > 0 ? jsonPieces(rest) : []);
+}

@@ -1,0 +1,97 @@
+// Deciding: a press of a button or a key, the dialog where one is needed, and what the gateway says.
+import { ApiError, decide, decideMany } from './api.js';
+import { askDecision } from './dialog.js';
+import { plural } from './text.js';
+import { may, whyNot } from './votes.js';
+
+const NOUNS = { reject: 'rejection', withdraw: 'withdrawal' };
+const DONE = { approve: 'approved', reject: 'rejected' };
+
+/* What the API's code for one of many says to a person. */
+const CODES = {
+  conflict: 'Too late: it does not wait any more.',
+  already_voted: 'You have voted already.',
+  own_call: 'This is your own call: somebody else must approve it.',
+  not_an_approver: 'You are not among those who decide this workflow.',
+  reason_required: 'This vote needs a reason.',
+  not_found: 'This task is not known any more.',
+};
+
+/* What an approval would let run: with the arguments that somebody has typed in place of the client's. */
+const shownOf = (row, verb) => (verb === 'approve' ? row.detail?.edit.edited : undefined) ?? row.task;
+
+export class Decisions {
+  /** `changed(task)` shows a task; `refused(error)` ends the session; `announce(text)`; `done()` after a selection. */
+  constructor(host) {
+    this.host = host;
+  }
+
+  /** A button of a row, which has the arguments in view. */
+  async press(row, verb, reason) {
+    if (verb === 'emergency' || (verb === 'approve' && row.task.risk === 'high')) {
+      const answer = await askDecision([shownOf(row, verb)], verb, { reason });
+      if (answer) await this.one(row, verb, answer.reason);
+      return;
+    }
+    await this.one(row, verb, reason);
+  }
+
+  /** A key, or a button over several rows: always with the dialog. */
+  async ask(rows, verb) {
+    const own = rows.filter((row) => row.isPending && may(row.task, verb));
+    if (own.length === 0) return rows[0]?.setProblem(whyNot(rows[0].task) || 'You cannot do that with this call.');
+    const allowed = rows.length > 1 && verb === 'approve' ? own.filter((row) => row.task.risk !== 'high') : own;
+    if (allowed.length === 0) return rows[0].setProblem('Calls of high risk are approved one by one.');
+    const changed = allowed.length > 1 && verb === 'approve' && allowed.find((row) => row.detail?.edit.text !== undefined);
+    if (changed) return changed.setProblem('You are changing the arguments of this call: approve it by itself.');
+    if (allowed.length === 1 && allowed[0].detail?.hasTerms(verb) === false) return;
+    const reason = allowed.length === 1 ? allowed[0].detail?.reason : '';
+    const answer = await askDecision(allowed.map((row) => shownOf(row, verb)), verb, { reason, leftOut: own.length - allowed.length });
+    if (!answer) return;
+    if (allowed.length === 1) await this.one(allowed[0], verb, answer.reason);
+    else await this.many(allowed, verb, answer.reason);
+  }
+
+  async one(row, verb, reason) {
+    const isEmergency = verb === 'emergency';
+    row.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
+    row.setBusy(true);
+    try {
+      const grant = verb === 'approve' ? row.detail?.grant : undefined;
+      const task = await decide(row.id, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
+      row.setBusy(false);
+      // The stream may already have brought a later state than the answer.
+      if (row.isPending) this.host.changed(task);
+    } catch (error) {
+      row.setBusy(false);
+      this.explain(row, verb, error);
+    }
+  }
+
+  explain(row, verb, error) {
+    const status = error instanceof ApiError ? error.status : 0;
+    if (status === 401) return this.host.refused(error);
+    if (status === 409) return row.setProblem(`${error.state ? 'Too late' : 'Not done'}: ${error.message}.`);
+    if (status === 0) return row.setProblem(`It is not known whether this ${NOUNS[verb] ?? 'approval'} arrived: the gateway does not answer.`);
+    return row.setProblem(`Not done: ${error.message}`);
+  }
+
+  async many(rows, verb, reason) {
+    for (const row of rows) row.setBusy(true);
+    let failed = 0;
+    try {
+      const results = await decideMany(rows.map((row) => row.id), verb, reason);
+      for (const [at, { status, code }] of results.entries()) {
+        rows[at].setBusy(false);
+        if (status < 300) continue;
+        failed += 1;
+        rows[at].setProblem(`Not done: ${CODES[code] ?? `the gateway answered ${status}.`}`);
+      }
+      this.host.done();
+      this.host.announce(`${plural(results.length - failed, 'call')} ${DONE[verb]}${failed > 0 ? `, ${failed} not` : ''}`);
+    } catch (error) {
+      for (const row of rows) row.setBusy(false);
+      this.explain(rows[0], verb, error);
+    }
+  }
+}

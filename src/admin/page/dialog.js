@@ -1,0 +1,102 @@
+// The dialog before a decision: what is decided, the reason, and a check where much is at stake.
+import { briefOf } from './brief.js';
+import { jsonPieces } from './json.js';
+import { make, plural, putPieces, putText, shortened, visibleText } from './text.js';
+import { needsReason } from './votes.js';
+
+const MOST_LISTED = 50;
+const byId = (id) => document.getElementById(id);
+
+const WORDS = {
+  approve: { title: 'Approve', button: 'Approve' },
+  reject: { title: 'Reject', button: 'Reject' },
+  emergency: { title: 'Approve alone, in an emergency', button: 'Approve alone' },
+};
+
+function listed(tasks) {
+  const counts = new Map();
+  for (const task of tasks) counts.set(task.digest ?? task.id, [task, (counts.get(task.digest ?? task.id)?.[1] ?? 0) + 1]);
+  const items = [...counts.values()].slice(0, MOST_LISTED).map(([task, count]) => {
+    const item = make('li');
+    item.append(make('strong', 'tool', shortened(task.tool, 128)), make('span', 'times', count > 1 ? ` × ${count}` : ''), make('span', 'brief', ` ${briefOf(task)}`));
+    return item;
+  });
+  if (counts.size > MOST_LISTED) items.push(make('li', 'hint', `and ${plural(counts.size - MOST_LISTED, 'other')}`));
+  return items;
+}
+
+/* A name that cannot be typed is too much to ask. */
+const typable = (tool) => shortened(visibleText(tool), 64).replace(/…$/, '');
+
+function fill(tasks, verb, { reason = '', leftOut = 0 }) {
+  const { title, button } = WORDS[verb];
+  const [first] = tasks;
+  byId('dialog-title').textContent = tasks.length === 1 ? `${title}: ${shortened(visibleText(first.tool), 64)}` : `${title}: ${plural(tasks.length, 'call')}`;
+  byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks)));
+  byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${visibleText(first.principal)}`].filter(Boolean).join(' · ') : '';
+  byId('dialog-arguments').hidden = tasks.length > 1;
+  if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight));
+  byId('dialog-left-out').hidden = leftOut === 0;
+  byId('dialog-left-out').textContent = leftOut > 0 ? `${plural(leftOut, 'call')} of high risk ${leftOut === 1 ? 'is' : 'are'} left out: approve each by itself.` : '';
+  byId('dialog-emergency').hidden = verb !== 'emergency';
+  byId('dialog-confirm').textContent = tasks.length > 1 ? `${button} ${tasks.length}` : button;
+  byId('dialog-confirm').className = verb === 'approve' ? 'primary' : 'danger';
+  const isRequired = tasks.some((task) => needsReason(task, verb));
+  byId('dialog-reason').required = isRequired;
+  byId('dialog-reason').value = reason;
+  byId('dialog-reason-hint').textContent = isRequired ? '(required, kept with the decision)' : '(optional, kept with the decision)';
+}
+
+function open(first, check) {
+  const dialog = byId('decide');
+  const from = document.activeElement;
+  dialog.returnValue = '';
+  dialog.showModal();
+  first.focus();
+  return new Promise((resolve) => {
+    byId('dialog-typed').oninput = check;
+    dialog.onclose = () => {
+      if (from?.isConnected) from.focus({ preventScroll: true });
+      resolve(dialog.returnValue === 'yes' ? { reason: byId('dialog-reason').value.trim() } : null);
+    };
+  });
+}
+
+/** Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off. */
+export function askDecision(tasks, verb, options = {}) {
+  fill(tasks, verb, options);
+  const name = verb !== 'reject' && tasks.length === 1 && tasks[0].risk === 'high' ? typable(tasks[0].tool) : '';
+  askName(name);
+  const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${name}`);
+  if (name) check();
+  return open(byId(name ? 'dialog-typed' : 'dialog-reason'), check);
+}
+
+function askName(name) {
+  byId('dialog-type').hidden = name === '';
+  byId('dialog-name').textContent = name;
+  byId('dialog-typed').value = '';
+  byId('dialog-typed').required = name !== '';
+  byId('dialog-typed').setCustomValidity('');
+}
+
+/** Asks whether to do something that takes a reason. Resolves like askDecision(). */
+export function askReason(title, text, button) {
+  putText(byId('dialog-title'), title);
+  byId('dialog-asker').textContent = text;
+  byId('dialog-list').replaceChildren();
+  for (const id of ['dialog-arguments', 'dialog-left-out', 'dialog-emergency']) byId(id).hidden = true;
+  byId('dialog-confirm').textContent = button;
+  byId('dialog-confirm').className = 'danger';
+  byId('dialog-reason').required = false;
+  byId('dialog-reason').value = '';
+  byId('dialog-reason-hint').textContent = '(optional, kept with the decision)';
+  askName('');
+  return open(byId('dialog-reason'), null);
+}
+
+byId('decide-form').addEventListener('submit', (event) => {
+  event.preventDefault(); // form-action 'none' would stop method=dialog in some browsers
+  byId('decide').close('yes');
+});
+byId('dialog-cancel').addEventListener('click', () => byId('decide').close(''));

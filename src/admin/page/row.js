@@ -1,0 +1,149 @@
+// One task in a list: a line, and below it its details once somebody has opened it.
+import { briefOf } from './brief.js';
+import { Detail } from './detail.js';
+import { duration, make, putText, shortened, timeText, visibleText } from './text.js';
+import { isPending, outcomeOf, timeLeft, votesOf } from './votes.js';
+
+const STATES = {
+  pending: 'waiting',
+  approved: 'approved',
+  executing: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  rejected: 'rejected',
+  expired: 'expired',
+};
+// Above so many characters the details have the name of a tool whole, and the line its beginning.
+const LONG_NAME = 128;
+const SOON_MS = 60_000;
+
+const cloneOf = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
+
+/* A click that ends the marking of text, or on something that has its own use, opens nothing. */
+const isForLine = (event) => !event.target.closest('button, input, a') && getSelection().isCollapsed;
+
+export class Row {
+  /**
+   * `host` is told what somebody does: decide(row, verb, reason), picked(row, isPicked, isRange),
+   * opened(row, isOpen).
+   */
+  constructor(task, host) {
+    this.host = host;
+    this.id = task.id;
+    this.element = cloneOf('row');
+    this.element.dataset.taskId = task.id;
+    this.part = (name) => this.element.querySelector(name);
+    this.label(task);
+    this.part('.line').addEventListener('click', (event) => isForLine(event) && this.toggle());
+    this.part('.more').addEventListener('click', () => this.toggle());
+    this.part('.pick').addEventListener('click', (event) => host.picked(this, event.target.checked, event.shiftKey));
+    this.update(task);
+  }
+
+  get isPending() {
+    return isPending(this.task);
+  }
+
+  get isOpen() {
+    return this.element.classList.contains('open');
+  }
+
+  label(task) {
+    const name = visibleText(task.tool);
+    const title = this.part('.tool');
+    title.id = `tool-${task.id}`;
+    this.element.setAttribute('aria-labelledby', title.id);
+    this.name = shortened(name, LONG_NAME);
+    this.part('.pick').setAttribute('aria-label', `Select ${this.name}`);
+    this.part('.more').setAttribute('aria-label', `Details of ${this.name}`);
+    if (name.length <= LONG_NAME) return putText(title, task.tool);
+    title.textContent = this.name;
+    title.append(make('span', 'hint', ` a name of ${name.length.toLocaleString()} characters`));
+  }
+
+  /** What somebody has done, as opposed to what the page opens by itself. */
+  toggle() {
+    this.open(!this.isOpen);
+    this.host.opened(this, this.isOpen);
+  }
+
+  open(isOpen) {
+    if (isOpen && !this.detail) {
+      this.detail = new Detail(this, (verb, reason) => this.host.decide(this, verb, reason));
+      this.part('.line').after(this.detail.element);
+      this.detail.update(this.task);
+    }
+    if (this.detail) this.detail.element.hidden = !isOpen;
+    this.element.classList.toggle('open', isOpen);
+    this.part('.more').setAttribute('aria-expanded', String(isOpen));
+    if (isOpen) this.detail.shown();
+  }
+
+  /** Shows the task as it is now. */
+  update(task) {
+    const isNew = this.task?.summary !== task.summary || this.task?.arguments !== task.arguments;
+    this.task = task;
+    this.element.dataset.state = task.state;
+    this.element.dataset.risk = task.risk ?? '';
+    this.part('.state').textContent = STATES[task.state] ?? task.state;
+    this.part('.risk').hidden = !(task.risk === 'high' || task.risk === 'medium');
+    this.part('.risk').textContent = `${task.risk} risk`;
+    if (isNew) this.part('.brief').textContent = briefOf(task);
+    putText(this.part('.asker'), task.principal);
+    this.putVotes();
+    this.putOutcome();
+    this.detail?.update(task);
+    if (!this.isPending) this.pick(false);
+    this.part('.pick').hidden = !this.isPending;
+    this.tick();
+  }
+
+  putVotes() {
+    const text = votesOf(this.task);
+    this.part('.votes').hidden = text === '';
+    putText(this.part('.votes'), text);
+  }
+
+  putOutcome() {
+    const text = outcomeOf(this.task, timeText);
+    this.part('.outcome').hidden = text === '';
+    putText(this.part('.outcome'), text);
+  }
+
+  /** Brings the countdown up to date. */
+  tick(now = Date.now()) {
+    const left = timeLeft(this.task, now);
+    const text = Number.isNaN(left) ? '' : left > 0 ? `${duration(left)} left` : 'time is up';
+    if (text === this.deadlineText) return;
+    this.deadlineText = text;
+    const deadline = this.part('.deadline');
+    deadline.hidden = text === '';
+    deadline.textContent = text;
+    deadline.classList.toggle('soon', left < SOON_MS);
+  }
+
+  get isPicked() {
+    return this.part('.pick').checked;
+  }
+
+  pick(isPicked) {
+    this.part('.pick').checked = isPicked;
+    this.element.classList.toggle('picked', isPicked);
+  }
+
+  focus() {
+    this.element.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: 'nearest' });
+  }
+
+  setBusy(isBusy) {
+    this.element.setAttribute('aria-busy', String(isBusy));
+    this.detail?.setBusy(isBusy);
+    this.setProblem('');
+  }
+
+  setProblem(text) {
+    putText(this.part('.problem'), text);
+  }
+}

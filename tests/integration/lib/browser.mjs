@@ -1,0 +1,33 @@
+// The operators' page in a real browser: one browser for a test file, one context for each page.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after } from 'node:test';
+import { chromium } from 'playwright-core';
+import { defer } from './lifetime.mjs';
+
+const CHROMIUM = process.env.TASKGATE_CHROMIUM ?? '/usr/bin/chromium';
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** For the option `skip` of a test. */
+export const noBrowser = fs.existsSync(CHROMIUM) ? false : `the browser ${CHROMIUM} is missing: apt-get install chromium, or set TASKGATE_CHROMIUM`;
+
+let launching;
+export const browser = () => (launching ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS }));
+after(async () => (await launching)?.close());
+
+/**
+ * A new page with the options of a browser context. At the end of the test it must have been free of
+ * errors, and must have asked nobody but `origin` for anything.
+ */
+export async function openPage(t, origin, options = {}) {
+  const context = await (await browser()).newContext(options);
+  defer(t, () => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+  page.on('console', (message) => /Content Security Policy|Uncaught/.test(message.text()) && faults.push(message.text()));
+  page.on('request', (request) => request.url().startsWith(origin) || faults.push(`a request to ${request.url()}`));
+  defer(t, () => assert.deepEqual(faults, []));
+  return page;
+}

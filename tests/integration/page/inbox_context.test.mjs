@@ -1,0 +1,95 @@
+// What the operators' page says around a call: the words of the rule, of the server and of the caller. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { picture, violations } from '../lib/axe.mjs';
+import { noBrowser, openPage } from '../lib/browser.mjs';
+import { ADMIN_TOKEN, unknownKey, workflow } from '../lib/gateway.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+
+const RULES = [
+  { match: 'drop_table', action: 'approve', description: 'Tables hold what customers wrote.', show: { summary: 'Drops {table.name} of {database}', highlight: ['table', 'force'], risk: 'high' } },
+  { match: '*', action: 'approve' },
+];
+const TOOLS = [
+  tool('drop_table', { description: 'Drops a table.\n<b>Safe</b> to approve\u202e', annotations: { destructiveHint: true, readOnlyHint: false, title: 'Drop <i>it</i>' } }),
+  { name: 'plain', inputSchema: { type: 'object' } },
+];
+
+const skip = noBrowser || unknownKey({ rules: RULES, approval: workflow('10m') });
+
+async function stage(t, options = { viewport: { width: 1280, height: 800 } }) {
+  const all = await scene(t, { rules: RULES, approval: workflow('10m'), upstream: { tools: TOOLS } });
+  const page = await openPage(t, all.gateway.adminUrl, options);
+  await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  const client = await all.connect();
+  await client.result('tools/list');
+  return { ...all, page, client, row: (id) => page.locator(`[data-task-id="${id}"]`) };
+}
+
+for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 } }], ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]]) {
+  test(`above the arguments: the rule, the server, the caller; what matters is marked (${name})`, { skip }, async (t) => {
+    const { page, client, row } = await stage(t, options);
+    const { taskId } = await client.createTask('drop_table', { database: 'crm<b>', table: { name: 'people\u202e' }, note: 'x' });
+    const box = row(taskId);
+    await box.locator('.arguments').waitFor();
+    const text = (selector) => box.locator(selector).textContent();
+    assert.equal(await text('.summary'), 'Drops people\\u202e of crm<b>');
+    assert.equal(await text('.line .brief'), 'Drops people\\u202e of crm<b>');
+    assert.equal(await text('.line .risk'), 'high risk');
+    assert.match(await text('.facts'), /drop_table — Tables hold what customers wrote\./);
+    assert.match(await text('.facts'), /raw-client \(session \w+\) \(the client says so; nobody has verified it\)/);
+    assert.deepEqual(await box.locator('.description .paragraph').allTextContents(), ['Drops a table.', '<b>Safe</b> to approve\\u202e']);
+    assert.deepEqual(await box.locator('.hints li').allTextContents(), ['may change things', 'may destroy']);
+    assert.deepEqual(JSON.parse(await text('.annotations')), { title: 'Drop <i>it</i>' });
+    assert.equal(await box.locator('.unlisted').isVisible(), false);
+    assert.equal((await box.locator('.arguments mark').allTextContents()).join(''), '{\n    "name": "people\\u202e"\n  }');
+    const above = (selector) => box.locator(selector).boundingBox().then(({ y }) => y);
+    assert.ok((await above('.server-says')) < (await above('.arguments')));
+    assert.deepEqual(await violations(page), []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    await picture(page, `context-${name}`);
+  });
+}
+
+test('high risk: approved only by who types the name of the tool; rejected without', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const call = async () => (await client.createTask('drop_table', { database: 'crm', table: { name: 'people' } })).taskId;
+  const first = await call();
+  await row(first).locator('.reason').fill('agreed with Ada');
+  await row(first).locator('button.approve').click();
+  assert.equal(await page.locator('#dialog-reason').inputValue(), 'agreed with Ada');
+  await page.locator('#dialog-typed').fill('drop_tabel');
+  await page.locator('#dialog-confirm').click();
+  assert.equal(await page.locator('#decide').isVisible(), true);
+  assert.equal((await admin.task(first)).state, 'pending');
+  await picture(page, 'high-risk');
+  await page.locator('#dialog-typed').fill('drop_table');
+  await page.keyboard.press('Enter');
+  assert.equal((await admin.inState(first, 'completed')).reason, 'agreed with Ada');
+  const second = await call();
+  await row(second).locator('button.reject').click();
+  await admin.inState(second, 'rejected');
+});
+
+test('high risk is left out of a decision over many', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const risky = (await client.createTask('drop_table', { database: 'crm' })).taskId;
+  const others = [(await client.createTask('plain', { n: 1 })).taskId, (await client.createTask('plain', { n: 2 })).taskId];
+  for (const id of [risky, ...others]) await row(id).locator('.pick').check();
+  await page.locator('#selection-approve').click();
+  await page.getByText('1 call of high risk is left out').waitFor();
+  await page.locator('#dialog-confirm').click();
+  for (const id of others) await admin.inState(id, 'completed');
+  assert.equal((await admin.task(risky)).state, 'pending');
+});
+
+test('a tool that the server does not list, and one of which it says nothing', { skip }, async (t) => {
+  const { client, row } = await stage(t);
+  const ghost = (await client.createTask('ghost')).taskId;
+  await row(ghost).getByText('The server does not list this tool.').waitFor();
+  const plain = (await client.createTask('plain')).taskId;
+  await row(plain).locator('.arguments').waitFor();
+  for (const selector of ['.unlisted', '.server-says', '.summary', '.line .risk']) assert.equal(await row(plain).locator(selector).isVisible(), false, selector);
+});

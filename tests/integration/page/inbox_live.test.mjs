@@ -1,0 +1,128 @@
+// The operators' inbox while calls come and go: what stays where it is, and who is told. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
+
+async function stage(t) {
+  const all = await scene(t, {
+    rules: [{ match: 'pay', action: 'approve', approval: 'urgent' }, { match: '*', action: 'approve', approval: 'default' }],
+    approval: { ...workflow('30m'), urgent: workflow('5m').default },
+    upstream: { tools: [tool('pay'), tool('deploy')] },
+    config: { admin: { tokens: [{ name: 'audrey', token_env: 'AUDREY', roles: ['auditor'] }] } },
+    env: { AUDREY: 'token-of-audrey' },
+  });
+  const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
+  await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  const client = await all.connect();
+  return {
+    ...all,
+    page,
+    call: async (name, args = {}) => (await client.createTask(name, args, { ttl: 3_600_000 })).taskId,
+    row: (id) => page.locator(`[data-task-id="${id}"]`),
+    order: () => page.locator('#pending [data-task-id]').evaluateAll((rows) => rows.map((row) => row.dataset.taskId)),
+  };
+}
+
+test('nothing moves under the pointer; when it leaves, the most urgent call goes to the top', { skip }, async (t) => {
+  const { page, call, row, order } = await stage(t);
+  const slow = await call('deploy');
+  await row(slow).locator('button.approve').hover();
+  const { y } = await row(slow).boundingBox();
+  const urgent = await call('pay');
+  await row(urgent).waitFor();
+  assert.equal((await row(slow).boundingBox()).y, y);
+  assert.deepEqual(await order(), [slow, urgent]);
+  await page.locator('h1').hover();
+  await until(async () => (await order())[0] === urgent, 'the urgent call on top');
+});
+
+test('the focus and a half-typed reason stay while calls come above and go', { skip }, async (t) => {
+  const { admin, page, call, row, order } = await stage(t);
+  const slow = await call('deploy');
+  await row(slow).locator('.reason').focus();
+  await page.keyboard.type('half a ');
+  const urgent = await call('pay');
+  await row(urgent).waitFor();
+  assert.deepEqual(await order(), [urgent, slow]);
+  await admin.reject(urgent);
+  await page.locator(`#decided [data-task-id="${urgent}"]`).waitFor();
+  await call('deploy'); // equal: the two become a group
+  await page.locator('.group').waitFor();
+  await page.keyboard.type('reason');
+  assert.equal(await row(slow).locator('.reason').inputValue(), 'half a reason');
+});
+
+test('equal calls become one line with their number, and a single one again', { skip }, async (t) => {
+  const { admin, page, call, row } = await stage(t);
+  const calls = [await call('deploy', { to: 'a' }), await call('deploy', { to: 'a' }), await call('deploy', { to: 'b' })];
+  await row(calls[2]).waitFor();
+  await page.locator('.group').waitFor();
+  assert.deepEqual(await page.locator('.group .tool').allTextContents(), ['deploy × 2']);
+  await admin.reject(calls[0]);
+  await page.locator('.group').waitFor({ state: 'detached' });
+  assert.equal(await row(calls[1]).isVisible(), true);
+});
+
+test('notifications: for who asks, and looks elsewhere; without arguments; off again', { skip }, async (t) => {
+  const { gateway, page, call, row } = await stage(t);
+  await page.context().grantPermissions(['notifications'], { origin: gateway.adminUrl });
+  await page.evaluate(() => {
+    globalThis.told = [];
+    const Real = globalThis.Notification;
+    globalThis.Notification = class extends Real {
+      constructor(title, options) {
+        super(title, options);
+        globalThis.told.push([title, options.body]);
+      }
+    };
+  });
+  const hide = (state) => page.evaluate((value) => Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => value }), state);
+  const told = () => page.evaluate(() => globalThis.told);
+  await row(await call('deploy', { n: 1 })).waitFor();
+  await page.locator('#notify').click();
+  await page.getByRole('button', { name: 'Notifications on', pressed: true }).waitFor();
+  await row(await call('deploy', { n: 2 })).waitFor();
+  assert.deepEqual(await told(), [], 'who looks at the page sees it there');
+  await hide('hidden');
+  await row(await call('deploy\u202e', { secret: 'x' })).waitFor();
+  const [[title, body], ...more] = await told();
+  assert.equal(title, 'deploy\\u202e waits for a decision');
+  assert.match(body, /^Asked by raw-client \(session \w+\)$/);
+  assert.equal(more.length, 0);
+  await page.locator('#notify').click();
+  await row(await call('deploy', { n: 4 })).waitFor();
+  assert.equal((await told()).length, 1);
+  await page.locator('#notify').click();
+  await hide('visible');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  assert.equal(await page.evaluate(() => localStorage.length + sessionStorage.length), 0);
+});
+
+test('auditors go on in the audit trail where the tasks end', { skip }, async (t) => {
+  const { gateway, admin, page, call, row } = await stage(t);
+  const before = await call('deploy', { n: 1 });
+  await row(before).waitFor();
+  await admin.reject(before, '<b>not</b> now\u202e');
+  await page.locator(`#decided [data-task-id="${before}"]`).waitFor();
+  // As if the task were not kept any more: the lists have later ones alone.
+  const after = await call('deploy', { n: 2 });
+  await admin.reject(after);
+  await page.route('**/api/v1/tasks?state=approved*', async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    await route.fulfill({ response, json: { ...body, tasks: body.tasks.filter(({ id }) => id !== before) } });
+  });
+  assert.equal(await page.locator('#trail-part').isVisible(), false, 'admin is no auditor');
+  await page.goto(`${gateway.adminUrl}/#token=token-of-audrey`);
+  await page.getByText('audrey').waitFor();
+  await page.locator('#trail-older').click();
+  await page.getByText('This is all that the audit trail keeps.').waitFor();
+  const events = await page.locator('#trail .event').allTextContents();
+  assert.deepEqual(events, ['reject', 'create'], 'newest first, and nothing of the later task');
+  assert.match(await page.locator('#trail').textContent(), /deploy · admin · “<b>not<\/b> now\\u202e”/);
+});
