@@ -30,6 +30,7 @@ void pending_reply_destroy(struct pending_reply *pending)
     snapshot_unref(pending->snapshot);
     operator_unref(pending->who);
     free(pending->reason);
+    free(pending->arguments);
     MAGIC_CLEAR(pending);
     free(pending);
 }

@@ -3,6 +3,7 @@
 #include "tasks.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
 
 #include "options.h"
 #include "subcommands.h"
@@ -18,12 +20,15 @@
 #include "tasks_pages.h"
 #include "terminal.h"
 
+#define ARGUMENTS_MAX_BYTES ((size_t)4 * 1024 * 1024) /* as the endpoint takes at most */
+
 /* The options of all subcommands, once read. */
 struct arguments {
     const char *id;
     const char *state, *source, *tool, *limit, *cursor;
     const char *reason, *wait;
     const char *grant_for, *grant_calls;
+    const char *file; /* with other arguments for the call */
     bool emergency;
     bool json;
 };
@@ -47,6 +52,42 @@ static int run_list(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments);
 static int run_show(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments);
+static bool read_file(const char *path, struct buffer *text, struct error *error)
+{
+    FILE *file = fopen(path, "re");
+    char part[4096];
+    size_t count = 0;
+    while (file && text->length <= ARGUMENTS_MAX_BYTES &&
+           (count = fread(part, 1, sizeof part, file)) > 0)
+        buffer_append(text, str_slice(part, count));
+    bool is_good = file && !ferror(file) && text->length <= ARGUMENTS_MAX_BYTES;
+    if (!is_good)
+        error_set(error, "%s",
+                  text->length > ARGUMENTS_MAX_BYTES ? "is larger than 4 MiB" : strerror(errno));
+    if (file)
+        fclose(file);
+    return is_good;
+}
+
+/* The endpoint judges the content; what is no JSON at all would make a body that is none. */
+static bool append_file(struct buffer *decision, const char *path)
+{
+    struct buffer text;
+    struct error error = {""};
+    if (!path)
+        return true;
+    buffer_init(&text);
+    bool is_good = read_file(path, &text, &error) && json_check(buffer_str(&text), &error);
+    if (is_good) {
+        json_add_key(decision, "arguments");
+        buffer_append(decision, str_trim(buffer_str(&text)));
+    } else {
+        options_complain("--arguments %s: %s", path, error.message);
+    }
+    buffer_finish(&text);
+    return is_good;
+}
+
 static int run_decision(struct admin_client *client, const struct subcommand *self,
                         const struct arguments *arguments);
 static int run_watch(struct admin_client *client, const struct subcommand *self,
@@ -167,7 +208,7 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
         json_add_key(&decision, "emergency");
         buffer_append_text(&decision, "true");
     }
-    if (!append_grant(&decision, arguments)) {
+    if (!append_grant(&decision, arguments) || !append_file(&decision, arguments->file)) {
         buffer_finish(&decision);
         return CLI_USAGE;
     }
@@ -272,6 +313,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
          &arguments.grant_for, NULL},
         {"grant-calls", "N", "and so often", &arguments.grant_calls, NULL},
+        {"arguments", "FILE", "run the call with the arguments in this file, a JSON object",
+         &arguments.file, NULL},
         json,
     };
     const struct option wait[] = {
