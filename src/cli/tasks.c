@@ -292,6 +292,37 @@ static int run_with_id(struct admin_client *client, const struct subcommand *sel
     return code;
 }
 
+static int read_and_run(const struct subcommand *self, int argc, char **argv,
+                        struct arguments *arguments, const struct option *options,
+                        size_t option_count)
+{
+    bool has_id = self->with > WITH_FILTERS;
+    char *usage =
+        memory_format("taskgate tasks %s %s%s%s", self->name, self->operands,
+                      *self->operands ? " " : "", self->with == WITH_NO_OPTION ? "" : "[--json]");
+    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
+    const struct command command = {
+        .usage = usage,
+        .synopsis = synopsis,
+        .options = options,
+        .option_count = option_count,
+        .operands_min = has_id,
+        .operands_max = has_id,
+        .operand_name = "ID",
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, &arguments->id);
+    free(synopsis);
+    free(usage);
+    if (outcome != OPTIONS_READ)
+        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+    if (has_id && !*arguments->id)
+        return options_complain("the task's ID is empty");
+    struct admin_client *client = admin_client_create();
+    int code = client ? run_with_id(client, self, arguments) : CLI_USAGE;
+    admin_client_destroy(client);
+    return code;
+}
+
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {0};
@@ -331,31 +362,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         [WITH_APPROVAL] = {approval, sizeof approval / sizeof *approval},
         [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
     };
-    bool has_id = self->with > WITH_FILTERS;
-    char *usage =
-        memory_format("taskgate tasks %s %s%s%s", self->name, self->operands,
-                      *self->operands ? " " : "", self->with == WITH_NO_OPTION ? "" : "[--json]");
-    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
-    const struct command command = {
-        .usage = usage,
-        .synopsis = synopsis,
-        .options = sets[self->with].options,
-        .option_count = sets[self->with].count,
-        .operands_min = has_id,
-        .operands_max = has_id,
-        .operand_name = "ID",
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, &arguments.id);
-    free(synopsis);
-    free(usage);
-    if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
-    if (has_id && !*arguments.id)
-        return options_complain("the task's ID is empty");
-    struct admin_client *client = admin_client_create();
-    int code = client ? run_with_id(client, self, &arguments) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
+    return read_and_run(self, argc, argv, &arguments, sets[self->with].options,
+                        sets[self->with].count);
 }
 
 int cli_tasks(int argc, char **argv)
