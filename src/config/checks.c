@@ -117,6 +117,13 @@ bool check_slack_id(struct str text, struct error *error)
     return is_good || error_set(error, "this is no id of Slack's, such as U012ABCDEF");
 }
 
+bool check_slack_user(struct str text, struct error *error)
+{
+    if (str_starts_with(text, STR("S")))
+        return error_set(error, "this is the id of a group in Slack, not of a person");
+    return check_slack_id(text, error);
+}
+
 bool check_url(struct str text, struct error *error)
 {
     struct str rest, authority, path, user, host;

@@ -35,6 +35,8 @@ bool check_base_url(struct str text, struct error *error);
 bool check_name(struct str text, struct error *error);
 /* U…, W… or S…: of a person or a group in Slack. */
 bool check_slack_id(struct str text, struct error *error);
+/* U… or W…: of a person. */
+bool check_slack_user(struct str text, struct error *error);
 /* The subject of a certificate in the form of RFC 4514, without blanks between its parts. */
 bool check_certificate_subject(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);

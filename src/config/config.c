@@ -226,9 +226,11 @@ static void finish_lists(struct config *config)
         finish_secret(config->notify[i].url);
         finish_secret(config->notify[i].secret);
         free(config->notify[i].id);
+        finish_secret(config->notify[i].signing_secret);
         free(config->notify[i].channel);
         finish_strings(&config->notify[i].mention);
         finish_strings(&config->notify[i].workflows);
+        finish_strings(&config->notify[i].destination_of);
     }
     for (size_t i = 0; i < config->policy_count; i++) {
         free(config->policies[i].name);
@@ -239,6 +241,9 @@ static void finish_lists(struct config *config)
     free(config->policies);
     free(config->files);
     free(config->notify);
+    free(config->slack.approve_reaction);
+    free(config->slack.reject_reaction);
+    free(config->slack.channel);
     free(config->sources);
     free(config->rules);
     free(config->workflows);

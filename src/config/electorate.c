@@ -18,14 +18,24 @@ static bool may_approve(unsigned roles)
     return (roles & (unsigned)ROLE_APPROVER) != 0;
 }
 
-/* By a certificate, or by groups of the entry itself. Groups of the issuer are not in the file. */
+bool electorate_may_in_slack(const struct config *config, const struct config_person *person)
+{
+    bool is_told = false;
+    for (size_t i = 0; i < config->notify_count; i++)
+        is_told = is_told || config->notify[i].type == NOTIFY_SLACK;
+    return is_told && person->slack && (person->roles == 0 || may_approve(person->roles));
+}
+
+/* In Slack, by a certificate, or by groups of the entry itself. Groups of the issuer are not in the
+ * file. */
 static bool may_without_token(const struct config *config, const struct config_person *person)
 {
     const struct ballot_names own = names_of(&person->groups);
     const struct ballot_names approvers = names_of(&config->oidc.approvers);
     bool has_certificate = person->certificate && config->admin_tls.client_ca;
     bool can_sign_in = config->oidc.is_on && (person->subject || person->email);
-    return (has_certificate && may_approve(person->roles)) ||
+    return electorate_may_in_slack(config, person) ||
+           (has_certificate && may_approve(person->roles)) ||
            (can_sign_in && ballot_names_meet(&own, &approvers));
 }
 

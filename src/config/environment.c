@@ -107,6 +107,8 @@ static void apply_text(const struct draft *draft, const struct variable *variabl
     const char *value = value_of(draft, variable->spellings[0].name);
     char *text;
     if (!value)
+        value = variable->default_text;
+    if (!value)
         return;
     memcpy(&text, (char *)draft->config + variable->offset, sizeof text);
     free(text);

@@ -45,13 +45,19 @@ const struct variable environment_table[] = {
     {VARIABLE_NUMBER, {{"THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS", SECOND}}, AT(times.shutdown_timeout_ms), RANGE(SECOND, YEAR), .default_text = "30", .help = "Time within which the process ends after SIGTERM."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_DRAIN_TIMEOUT_SECS", SECOND}}, AT(times.drain_timeout_ms), RANGE(0, YEAR), .default_text = "25", .help = "Part of that time in which requests under way may finish; at most 25."},
 
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_SLACK_BOT_TOKEN", 0}}, .help = "Token of a `destination` of the type `slack` that names no variable."},
+    {VARIABLE_TEXT, {{"THOUGHTGATE_SLACK_CHANNEL", 0}}, AT(slack.channel), .help = "Channel of such a destination that names none."},
+    {VARIABLE_TEXT, {{"THOUGHTGATE_SLACK_APPROVE_REACTION", 0}}, AT(slack.approve_reaction), .default_text = "+1", .help = "Emoji that approves in Slack."},
+    {VARIABLE_TEXT, {{"THOUGHTGATE_SLACK_REJECT_REACTION", 0}}, AT(slack.reject_reaction), .default_text = "-1", .help = "Emoji that rejects in Slack."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_APPROVAL_POLL_INTERVAL_SECS", SECOND}}, AT(slack.poll_ms), RANGE(SECOND, 3600 * SECOND), .default_text = "5", .help = "Seconds between two looks at the reactions in Slack."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_SLACK_RATE_LIMIT_PER_SEC", 1}}, AT(slack.requests_per_second), RANGE(1, 100), .default_text = "1", .help = "Requests a second that ask Slack for reactions, for each token."},
+
     {VARIABLE_REFUSED, {{"THOUGHTGATE_PROFILE", 0}}, .allowed = "production prod", .help = "Only `production`: a development profile would switch approval off."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_DEV_MODE", 0}}, .allowed = "false 0 no off", .help = "Only `false`: it would switch approval off."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_MOCK_AUTO_APPROVE", 0}}, .allowed = "false 0 no off", .help = "Only `false`: it would switch approval off."},
-    {VARIABLE_REFUSED, {{"THOUGHTGATE_APPROVAL_ADAPTER", 0}}, .allowed = "admin slack", .help = "Not `mock`: it would switch approval off. `slack` has no effect yet."},
+    {VARIABLE_REFUSED, {{"THOUGHTGATE_APPROVAL_ADAPTER", 0}}, .allowed = "admin slack", .help = "Not `mock`: it would switch approval off. `slack` changes nothing: workflows name it as their destination."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_ON_TIMEOUT", 0}}, .allowed = "deny", .help = "Only `deny`: a call without a decision is never executed."},
 
-    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_SLACK_BOT_TOKEN", 0}}, .help = "Slack is not supported yet"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_TELEMETRY_ENABLED", 0}}, .help = "telemetry does not exist yet"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_UPSTREAM_TIMEOUT_SECS", 0}}, .help = "use THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_RATE_LIMIT_BURST", 0}}, .help = "the rate limit has no burst of its own"},

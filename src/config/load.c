@@ -58,8 +58,9 @@ static void fill(const struct draft *draft)
     validate_rules(draft);
     validate_oidc(draft);
     validate_operators(draft);
-    validate_ballots(draft);
     validate_notify(draft);
+    validate_slack(draft);
+    validate_ballots(draft);
     validate_audit(draft);
     validate_pseudo(draft);
     validate_telemetry(draft);

@@ -26,6 +26,7 @@ static const struct {
     {"token_env", NOTIFY_SLACK},
     {"channel", NOTIFY_SLACK},
     {"mention", NOTIFY_SLACK},
+    {"signing_secret_env", NOTIFY_SLACK},
     {"routing_key_env", NOTIFY_PAGERDUTY},
 };
 
@@ -53,6 +54,11 @@ static void resolve_secret(const struct draft *draft, const struct node *item, s
     char *path = memory_format("notify[%zu].%s", index, key);
     need(draft, item, index, key);
     notify->secret = validate_secret(draft, node_get(item, key), path);
+    free(path);
+    if (notify->type != NOTIFY_SLACK)
+        return;
+    path = memory_format("notify[%zu].signing_secret_env", index);
+    notify->signing_secret = validate_secret(draft, node_get(item, "signing_secret_env"), path);
     free(path);
 }
 

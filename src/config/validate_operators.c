@@ -66,7 +66,7 @@ static void check_certificate_of(const struct draft *draft, const struct node *n
     else if (person->certificate && person->roles == 0)
         report_warning(&draft->report, node_get(node, "certificate"), path, "add roles",
                        "with the certificate alone the person may do nothing");
-    if (!person->certificate && person->roles != 0)
+    if (!person->certificate && !person->slack && person->roles != 0)
         report_warning(&draft->report, node_get(node, "roles"), path, NULL,
                        "the roles are those of a certificate, which is missing");
 }
@@ -76,9 +76,6 @@ static void validate_person(const struct draft *draft, const struct node *node, 
     const struct config_person *person = &draft->config->people[index];
     char *path = memory_format("admin.people[%zu]", index);
     check_alone(draft, node, index);
-    if (person->slack)
-        report_warning(&draft->report, node_get(node, "slack"), path, NULL,
-                       "Slack is not supported yet, the key has no effect");
     check_certificate_of(draft, node, path, person);
     if (are_equal(person->name, OWN_TOKEN_NAME))
         report_warning(&draft->report, node_get(node, "name"), path, "choose another name",

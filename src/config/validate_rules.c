@@ -14,21 +14,9 @@ static const char *text_of(const struct node *node)
 
 static void check_workflow(const struct draft *draft, const struct node *node, const char *name)
 {
-    const struct node *destination = node_get(node, "destination");
-    const struct node *type = node_get(destination, "type");
     const struct node *on_timeout = node_get(node, "on_timeout");
     const struct node *blocking = node_get(node, "blocking_timeout");
     char *path = document_join("approval", name);
-    if (strcmp(text_of(type), "slack") == 0) {
-        char *key = memory_format("%s.destination", path);
-        if (node_is_null(node_get(destination, "channel")))
-            report_error(&draft->report, destination, key,
-                         "add it, such as channel: \"#approvals\"",
-                         "the key \"channel\" is missing");
-        report_warning(&draft->report, type, key, "decide at the admin endpoint",
-                       "Slack is not supported yet, nothing is sent there");
-        free(key);
-    }
     if (strcmp(text_of(on_timeout), "approve") == 0) {
         char *key = memory_format("%s.on_timeout", path);
         report_error(&draft->report, on_timeout, key, "write deny, or a longer timeout",

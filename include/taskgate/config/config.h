@@ -215,10 +215,21 @@ struct config_notify {
     char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key; NULL for Teams.
                       Resolved from the environment at load; never logged */
     char *channel; /* of Slack; else NULL */
-    struct config_strings mention;   /* Slack ids */
-    struct config_strings workflows; /* globs; none: all */
-    unsigned events;                 /* NOTIFY_… bits */
+    char *signing_secret; /* Slack signs presses of buttons with it; NULL: there are no buttons */
+    struct config_strings mention;        /* Slack ids */
+    struct config_strings workflows;      /* globs; none: all */
+    struct config_strings destination_of; /* workflows that name it as their `destination` */
+    bool is_destination;                  /* of those alone */
+    unsigned events;                      /* NOTIFY_… bits */
     bool include_arguments;
+};
+
+/* How people decide in Slack. */
+struct config_slack {
+    char *approve_reaction, *reject_reaction; /* names of emoji, as Slack tells them: "+1" */
+    char *channel;                            /* of a destination that names none; or NULL */
+    int64_t poll_ms;                          /* reactions are asked for so often */
+    int64_t requests_per_second;              /* of these requests, at most */
 };
 
 /* The clients that see the gateway's own tools. */
@@ -337,6 +348,7 @@ struct config {
     size_t file_count;
     struct config_notify *notify;
     size_t notify_count;
+    struct config_slack slack;
     struct config_pseudo pseudo;
     struct config_limits limits;
     struct config_times times;

@@ -11,5 +11,8 @@
  * their groups, and the tokens that name nobody. What these votes leave missing of a workflow's
  * terms nobody in the file can give. */
 void electorate_add(const struct config *config, struct ballot_votes *votes);
+/* Whether the person may vote in Slack: a channel is told of calls, and the entry has a Slack id
+ * and the role approver, or no roles. */
+bool electorate_may_in_slack(const struct config *config, const struct config_person *person);
 /* Whether people may come who are not in the file. */
 bool electorate_is_open(const struct config *config);

@@ -150,9 +150,12 @@ static const struct {
     {"THOUGHTGATE_POLICY_FILE=/dev/null", "THOUGHTGATE_POLICIES=forbid(principal,action,resource);",
      "THOUGHTGATE_POLICIES: warning: THOUGHTGATE_POLICY_FILE is set as well and wins\n"},
     /* variables of other programs that have no effect here yet */
-    {"THOUGHTGATE_SLACK_BOT_TOKEN=xoxb", NULL,
-     "THOUGHTGATE_SLACK_BOT_TOKEN: warning: the variable has no effect; Slack is not supported "
-     "yet\n"},
+    {"THOUGHTGATE_SLACK_APPROVE_REACTION=White Check", NULL,
+     "THOUGHTGATE_SLACK_APPROVE_REACTION: this is not the name of an emoji; write it as Slack "
+     "does, such as white_check_mark\n"},
+    {"THOUGHTGATE_SLACK_APPROVE_REACTION=:thumbsdown:", "THOUGHTGATE_SLACK_BOT_TOKEN=xoxb",
+     "THOUGHTGATE_SLACK_REJECT_REACTION: the emoji that rejects must not be the one that "
+     "approves\n"},
     {"THOUGHTGATE_TELEMETRY_ENABLED=true", NULL,
      "THOUGHTGATE_TELEMETRY_ENABLED: warning: the variable has no effect; telemetry does not exist "
      "yet\n"},

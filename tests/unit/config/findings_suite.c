@@ -238,13 +238,12 @@ static const struct finding {
      "t.yaml:6:30: approval.ops.on_timeout: \"approve\" is refused: a call that nobody decided is "
      "never executed; write deny, or a longer timeout\n"},
     {HEAD UP GOVERNANCE "approval: {ops: {destination: {type: slack, channel: '#a'}}}\n",
-     "t.yaml:6:38: warning: approval.ops.destination: Slack is not supported yet, nothing is sent "
-     "there; decide at the admin endpoint\n"},
+     "t.yaml:6:31: warning: approval.ops.destination.token_env: V-014 the environment variable "
+     "THOUGHTGATE_SLACK_BOT_TOKEN is not set, so nothing is sent to Slack; the admin endpoint "
+     "decides; set it to the token of the bot\n"},
     {HEAD UP GOVERNANCE "approval: {ops: {destination: {type: slack}}}\n",
-     "t.yaml:6:31: approval.ops.destination: the key \"channel\" is missing; add it, such as "
-     "channel: \"#approvals\"\n"
-     "t.yaml:6:38: warning: approval.ops.destination: Slack is not supported yet, nothing is sent "
-     "there; decide at the admin endpoint\n"},
+     "t.yaml:6:31: approval.ops.destination.channel: the key is missing; add it, such as "
+     "channel: \"#approvals\"\n"},
     {HEAD UP GOVERNANCE "approval: {ops: {destination: {type: approval_service}}}\n",
      "t.yaml:6:38: approval.ops.destination.type: \"approval_service\" is not a destination that "
      "is supported; it may be admin, slack\n"},
@@ -434,7 +433,8 @@ static const struct finding appended[] = {
      "t.yaml:9:41: notify[0].secret_env: \"a b\": this is no name of an environment variable\n"
      "t.yaml:9:57: notify[0].events[0]: \"create\" is not an event; did you mean \"created\"?\n"
      "t.yaml:9:75: notify[0].arguments: unknown key; known here: id, type, url, secret_env, "
-     "token_env, channel, mention, routing_key_env, workflows, events, include_arguments\n"},
+     "token_env, signing_secret_env, channel, mention, routing_key_env, workflows, events, "
+     "include_arguments\n"},
     {"notify: [{url: 'http://h/', secret_env: UNSET, events: []}]\n",
      "t.yaml:9:41: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
      "to the secret\n"

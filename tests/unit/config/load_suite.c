@@ -156,11 +156,13 @@ START_TEST(a_thoughtgate_file_loads_unchanged)
     test_environment(pairs);
     struct config *config = expect_load(
         thoughtgate,
-        "t.yaml:32:13: warning: approval.default.destination: Slack is not supported yet, nothing "
-        "is sent there; decide at the admin endpoint\n"
+        "t.yaml:34:18: warning: approval.default.destination.token_env: V-014 the environment "
+        "variable SLACK_BOT_TOKEN is not set, so nothing is sent to Slack; the admin endpoint "
+        "decides; set it to the token of the bot\n"
         "t.yaml:37:23: warning: approval.default.blocking_timeout: the key has no effect\n"
-        "t.yaml:41:13: warning: approval.finance.destination: Slack is not supported yet, nothing "
-        "is sent there; decide at the admin endpoint\n"
+        "t.yaml:41:7: warning: approval.finance.destination.token_env: V-014 the environment "
+        "variable THOUGHTGATE_SLACK_BOT_TOKEN is not set, so nothing is sent to Slack; the admin "
+        "endpoint decides; set it to the token of the bot\n"
         "t.yaml:49:11: warning: cedar.schema: the schema is not read: policies are checked against "
         "the entities and attributes that the gateway itself makes\n"
         "t.yaml:51:3: warning: telemetry: telemetry does not exist yet, the block has no effect\n");

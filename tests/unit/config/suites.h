@@ -14,4 +14,5 @@ TCase *robustness_case(void);
 TCase *search_case(void);
 TCase *secure_url_case(void);
 TCase *shadow_case(void);
+TCase *slack_case(void);
 TCase *values_case(void);
