@@ -6,6 +6,7 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/grants.h"
 
 #include "attempts.h"
 #include "events.h"
@@ -14,6 +15,7 @@
 #include "refusals.h"
 #include "results.h"
 #include "slack_votes.h"
+#include "voter.h"
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
 #define MAX_CONNECTIONS 1000
@@ -27,6 +29,17 @@ static void on_refusal(int status, struct buffer *body, void *context)
                          status == 413 ? "too_large" : "invalid_request",
                          status == 413 ? "the body is larger than 4 MiB"
                                        : "the body has no clear end");
+}
+
+/* Grants are judged by the configuration in force. */
+static void judge_grants(struct admin *admin)
+{
+    struct snapshot *snapshot = snapshot_current();
+    if (!snapshot)
+        return;
+    const struct store_electorate electorate = voter_electorate(snapshot->config);
+    store_grants_configure(admin->store, &electorate);
+    snapshot_unref(snapshot);
 }
 
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
@@ -70,6 +83,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     }
     admin->slack = slack_create(loop, admin->store, slack_votes_decide, admin);
     admin->feed = feed_create(admin);
+    judge_grants(admin);
     return admin;
 }
 
@@ -95,6 +109,7 @@ void admin_set_tls(struct admin *admin, struct tls_server *tls)
 
 void admin_reloaded(struct admin *admin)
 {
+    judge_grants(admin);
     events_renew_all(admin);
     results_renew_all(admin);
 }

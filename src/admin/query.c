@@ -95,7 +95,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+bool query_read_cursor(struct str value, int64_t *number, struct error *error)
 {
     char canonical[QUERY_CURSOR_BYTES];
     uint64_t sequence = 0;
@@ -105,8 +105,13 @@ static bool parse_cursor(struct task_list_query *query, struct str value, struct
     query_cursor((int64_t)sequence, canonical);
     if (sequence == 0 || sequence > INT64_MAX || !str_equal(value, str_from(canonical)))
         return error_set(error, "cursor does not come from a list");
-    query->filter.before_sequence = (int64_t)sequence;
+    *number = (int64_t)sequence;
     return true;
+}
+
+static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+{
+    return query_read_cursor(value, &query->filter.before_sequence, error);
 }
 
 static const struct {

@@ -32,3 +32,5 @@ void query_finish(struct task_list_query *query);
 /* The cursor of the page behind the row `sequence`: opaque to clients. */
 #define QUERY_CURSOR_BYTES 24
 void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES]);
+/* The row that such a cursor stands for. */
+bool query_read_cursor(struct str value, int64_t *sequence, struct error *error);

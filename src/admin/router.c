@@ -60,6 +60,8 @@ static const struct route routes[] = {
     {"POST", "/api/v1/tasks/{id}/withdraw", NEED_APPROVER, false, decisions_withdraw},
     {"POST", "/api/v1/decisions", NEED_APPROVER, false, decisions_many},
     {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, cancel_task},
+    {"GET", "/api/v1/grants", NEED_VIEWER, false, grants_list},
+    {"POST", "/api/v1/grants/{id}/revoke", NEED_APPROVER, false, grants_revoke},
     {"GET", "/api/v1/audit", NEED_AUDITOR, false, audit_list},
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };

@@ -184,6 +184,12 @@ static int64_t valid_for_ms(void *context, const char *workflow)
     return config_approval_valid_ms(context, str_from(workflow));
 }
 
+static const char *terms(void *context, const char *workflow)
+{
+    const struct config_workflow *found = config_workflow_find(context, str_from(workflow));
+    return found ? found->terms : NULL;
+}
+
 static void release(void *context)
 {
     config_unref(context);
@@ -193,6 +199,7 @@ struct store_electorate voter_electorate(struct config *config)
 {
     return (struct store_electorate){
         .renew = renew,
+        .terms = terms,
         .valid_for_ms = valid_for_ms,
         .release = release,
         .context = config_ref(config),

@@ -167,6 +167,9 @@ static void finish_workflow(struct config_workflow *workflow)
     finish_strings(&workflow->approver_groups);
     finish_strings(&workflow->approver_people);
     finish_strings(&workflow->emergency_groups);
+    finish_strings(&workflow->allow_edit);
+    finish_strings(&workflow->grants_vary);
+    finish_strings(&workflow->grants_by);
     ballot_terms_finish(&workflow->ballot);
     free(workflow->terms);
     free(workflow->name);

@@ -1,6 +1,8 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
+#include "grant_rows.h"
+
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
@@ -67,6 +69,8 @@ void operation_clear_reply(struct operation *operation)
     free((void *)reply->audit_page);
     free_deliveries(reply->deliveries, reply->delivery_count);
     free_messages(reply->messages, reply->message_count);
+    struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
+    grant_list_finish(&grants);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 
@@ -90,6 +94,8 @@ void operation_destroy(struct operation *operation)
     free(operation->actor_kind);
     free(operation->actor_name);
     vote_destroy(operation->vote);
+    if (operation->electorate.release)
+        operation->electorate.release(operation->electorate.context);
     free(operation->id);
     free(operation->owner);
     free(operation->session);
@@ -177,6 +183,13 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
+    if (vote->edit) {
+        struct store_edit *edit = memory_alloc(sizeof *edit);
+        *edit = *vote->edit;
+        edit->arguments = memory_copy_text(vote->edit->arguments);
+        edit->request = memory_copy_str(str_slice(vote->edit->request, vote->edit->request_length));
+        copy->edit = edit;
+    }
     return copy;
 }
 
@@ -190,5 +203,10 @@ void vote_destroy(struct store_vote *vote)
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
     free((char *)vote->reaction);
+    if (vote->edit) {
+        free(vote->edit->arguments);
+        free(vote->edit->request);
+        free((void *)vote->edit);
+    }
     free(vote);
 }

@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/grants.h"
 
 static struct store *allocate(void)
 {
@@ -34,6 +35,8 @@ static void release(struct store *store)
         free(observer);
     }
     pending_finish(&store->pending);
+    if (store->electorate.release)
+        store->electorate.release(store->electorate.context);
     signature_key_unref(store->audit.key);
     pthread_cond_destroy(&store->wake);
     pthread_mutex_destroy(&store->lock);
@@ -367,6 +370,36 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
     signature_key_unref(before);
     /* What is too old under the new settings goes at once. */
     queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
+}
+
+/* ---- grants ---- */
+
+void store_grants_configure(struct store *store, const struct store_electorate *electorate)
+{
+    struct operation *operation =
+        operation_create(&operation_grants_configure, (struct store_call){NULL, NULL, NULL});
+    operation->electorate = *electorate;
+    queue(store, operation);
+}
+
+void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
+                      size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_grant_list, call);
+    operation->in_force_only = in_force_only;
+    operation->sequence = before_sequence;
+    operation->limit = limit;
+    queue(store, operation);
+}
+
+void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
+                        struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_grant_revoke, call);
+    operation->id = memory_copy_str(id);
+    operation->actor_name = memory_copy_text(person);
+    operation->reason = memory_copy_text(reason);
+    queue(store, operation);
 }
 
 /* ---- outbox ---- */

@@ -31,9 +31,10 @@ struct store {
     pthread_t thread;
     struct database database;
     struct pending pending;
-    struct store_redaction redaction; /* without `write`: none */
-    bool pending_is_stale;            /* a rollback was not followed by a successful count */
-    int64_t sweep_at_ms;              /* monotonic, as below */
+    struct store_electorate electorate; /* without `renew`: no grant is used */
+    struct store_redaction redaction;   /* without `write`: none */
+    bool pending_is_stale;              /* a rollback was not followed by a successful count */
+    int64_t sweep_at_ms;                /* monotonic, as below */
     int64_t checkpoint_at_ms;
     int64_t look_at_ms;
 };

@@ -1,4 +1,4 @@
-/* Creating, reading and changing single tasks. */
+/* Reading and changing single tasks. */
 #include "task_operations.h"
 
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include "outbox.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/metrics.h"
 
 static bool is_gateway(struct audit_actor actor)
 {
@@ -27,16 +26,20 @@ static bool redact(const struct store_redaction *redaction, char **value, const 
 /* Contract "limits.store_bytes": an ended task keeps digest, result and redacted arguments. */
 static bool end_request(struct batch *batch, struct task *task)
 {
-    char **const values[] = {&task->arguments, &task->meta, &task->other_params};
+    char **const values[] = {&task->arguments, &task->meta, &task->other_params,
+                             &task->original_arguments};
     bool is_redacted = false;
-    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++)
-        is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++) {
+        if (**values[i])
+            is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    }
     return task_rows_end_request(batch->database, task, is_redacted);
 }
 
-enum row_result task_operations_move(struct batch *batch, struct task *task,
-                                     const struct task_change *change, struct audit_actor actor,
-                                     struct error *error)
+/* All of a move but the event. */
+static enum row_result move(struct batch *batch, struct task *task,
+                            const struct task_change *change, struct audit_actor actor,
+                            struct error *error)
 {
     enum task_state from = task->state;
     if (!task_transition(task, change, batch->now_ms, error))
@@ -55,8 +58,24 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
         !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
     pending_note_moved(batch->pending, task, from);
-    batch_add_event(batch, task, false);
     return ROW_FOUND;
+}
+
+enum row_result task_operations_move(struct batch *batch, struct task *task,
+                                     const struct task_change *change, struct audit_actor actor,
+                                     struct error *error)
+{
+    enum row_result moved = move(batch, task, change, actor, error);
+    if (moved == ROW_FOUND)
+        batch_add_event(batch, task, false);
+    return moved;
+}
+
+bool task_operations_decide_new(struct batch *batch, struct task *task,
+                                const struct task_change *change, struct audit_actor actor)
+{
+    struct error error;
+    return move(batch, task, change, actor, &error) == ROW_FOUND;
 }
 
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
@@ -86,57 +105,6 @@ bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list)
     }
     database_release(statement);
     return code == SQLITE_DONE;
-}
-
-/* ---- create ---- */
-
-static enum store_status refuse(enum store_status status, const char *limit)
-{
-    metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
-    return status;
-}
-
-/* false: the database failed. */
-static bool check_limits(struct batch *batch, const struct operation *operation,
-                         enum store_status *status)
-{
-    const struct store_limits *limits = &operation->limits;
-    const struct task *task = operation->task;
-    int64_t used = 0, more = (int64_t)task_rows_bytes(task);
-    if (!database_used_bytes(batch->database, &used))
-        return false;
-    *status = STORE_OK;
-    if (pending_of_owner(batch->pending, task->owner) >= limits->pending_per_principal)
-        *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
-    else if (batch->pending->limited_total >= limits->pending_total)
-        *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
-    else if (used > limits->store_bytes - more)
-        *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
-    return true;
-}
-
-static bool run_create(struct batch *batch, struct operation *operation)
-{
-    struct task *task = operation->task;
-    struct error error;
-    if (!task_check(task, &error)) {
-        log_error("A task was not stored", LOG_TEXT("reason", error.message));
-        operation->reply.status = STORE_FAILED;
-        return true;
-    }
-    if (!check_limits(batch, operation, &operation->reply.status))
-        return false;
-    if (operation->reply.status != STORE_OK)
-        return true;
-    if (!task_rows_insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner, NULL},
-                      "") ||
-        !outbox_note_created(batch, task))
-        return false;
-    pending_note_created(batch->pending, task);
-    batch_add_event(batch, task, true);
-    operation->reply.task = task_ref(task);
-    return true;
 }
 
 /* ---- get ---- */
@@ -283,7 +251,6 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
     return done;
 }
 
-const struct operation_kind operation_task_create = {"create", true, run_create};
 const struct operation_kind operation_task_get = {"get", false, run_get};
 const struct operation_kind operation_task_change = {"change", true, run_change};
 const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};

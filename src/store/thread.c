@@ -142,6 +142,7 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
                           .pending = &store->pending,
                           .redaction = &store->redaction,
                           .audit = &settings,
+                          .electorate = &store->electorate,
                           .sweep_again_ms = INT64_MAX};
     sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
     bool done = commit_batch(store, chain, &batch, rest, error);

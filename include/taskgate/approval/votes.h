@@ -27,6 +27,11 @@ enum ballot_verb { BALLOT_APPROVE, BALLOT_REJECT };
 /* "approve", "reject". */
 const char *ballot_verb_name(enum ballot_verb verb);
 
+/* The same call again, so long and so often. Both are 0 where nothing is asked for. */
+struct ballot_wish {
+    int64_t for_ms, calls;
+};
+
 struct ballot_vote {
     struct ballot_person person;
     enum ballot_verb verb;
@@ -34,7 +39,8 @@ struct ballot_vote {
     char *reason;   /* or NULL */
     char *reaction; /* mark of the message whose reaction it is; NULL: it is none */
     bool is_emergency;
-    bool stands; /* not stored: whether it counts now; true once it is read */
+    struct ballot_wish grant; /* what an approval asks for beside */
+    bool stands;              /* not stored: whether it counts now; true once it is read */
 };
 struct ballot_votes {
     struct ballot_vote *items; /* in the order in which they were given */

@@ -150,6 +150,9 @@ struct config_workflow {
     /* Who decides, as it is written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;
+    struct config_strings allow_edit; /* dot paths into the arguments */
+    int64_t grants_max_ms, grants_max_calls;
+    struct config_strings grants_vary, grants_by;
     struct ballot_terms ballot; /* and what it comes to, */
     char *terms;                /* which a new task keeps: ballot_terms_write() of it */
 };

@@ -67,6 +67,7 @@ struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
 struct store_message;
+struct store_grant;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
@@ -89,6 +90,8 @@ struct store_reply {
     size_t message_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
     int64_t dropped;     /* outbox configure */
+    const struct store_grant *grants; /* grants.h */
+    size_t grant_count;
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
@@ -131,18 +134,31 @@ struct store_electorate {
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
     void (*renew)(void *context, struct ballot_vote *vote);
+    /* The terms of a workflow, as ballot_terms_write() has them; NULL: there is no such one. They
+     * live as long as the context. */
+    const char *(*terms)(void *context, const char *workflow);
     /* How long an approval through this workflow holds. */
     int64_t (*valid_for_ms)(void *context, const char *workflow);
     void (*release)(void *context); /* once, when nobody asks any more */
     void *context;
 };
+/* The arguments that an approver gives a call. */
+struct store_edit {
+    char *arguments; /* JSON text */
+    char *request;   /* the whole request with them */
+    size_t request_length;
+    char arguments_digest[65], request_digest[65];
+    char before_digest[65]; /* of the request that they were made of, which must be the task's */
+};
 struct store_vote {
     struct ballot_person voter;
     struct ballot_names owners; /* what stands as the owner of a call of theirs */
     enum ballot_verb verb;
-    const char *reason;   /* or NULL */
-    bool is_emergency;    /* an approval by one alone */
-    bool withdraws;       /* takes their vote back; the three above do not matter */
+    const char *reason;            /* or NULL */
+    bool is_emergency;             /* an approval by one alone */
+    struct ballot_wish grant;      /* the same again, if the other approvals ask for it, too */
+    const struct store_edit *edit; /* of an approval that decides alone; NULL: none. Copied */
+    bool withdraws;                /* takes their vote back; the three above do not matter */
     const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
                              no other vote than its own */
     struct store_electorate electorate; /* taken over */

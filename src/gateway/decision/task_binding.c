@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decision_log.h"
+#include "grant_binding.h"
 #include "request/client_profile.h"
 #include "request/request_parts.h"
 #include "request/verified.h"
@@ -73,6 +74,7 @@ static void bind_decision(struct task *task, const struct task_origin *origin,
     if (!task->accelerated && decision->workflow) {
         task_set_text(&task->workflow, str_from(decision->workflow->name));
         task_set_text(&task->terms, str_from(decision->workflow->terms));
+        grant_binding_set(task, decision);
     }
     task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
     task_set_request(task, origin->envelope->body);

@@ -55,6 +55,11 @@ void catalog_destroy(struct catalog *catalog); /* NULL is allowed */
 void catalog_find_tool(struct catalog *catalog, struct str source, struct str owner,
                        struct str name, struct catalog_tool *tool);
 
+/* The inputSchema of the tool's definition of this digest, as its owner or the gateway's own
+ * session was told of it. The caller frees it; NULL when it is not known. */
+char *catalog_copy_input_schema(struct catalog *catalog, struct str source, struct str owner,
+                                struct str name, const char *digest);
+
 /* The arguments of a tool that headers repeat, as its owner was told of the tool. NULL when the
  * owner was not told of it, or it has none. What is not NULL is held until it is released. */
 struct known_tool;

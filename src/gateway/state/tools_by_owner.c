@@ -324,6 +324,27 @@ void catalog_put_page(struct catalog *catalog, const struct catalog_reader *read
     catalog_page_destroy(page);
 }
 
+/* ---- what its arguments must be ---- */
+
+char *catalog_copy_input_schema(struct catalog *catalog, struct str source, struct str owner,
+                                struct str name, const char *digest)
+{
+    const struct str readers[] = {owner, CATALOG_GATEWAY};
+    char *copy = NULL;
+    pthread_mutex_lock(&catalog->lock);
+    const struct source_entry *entry = map_get(catalog->sources, source);
+    for (size_t i = 0; entry && !copy && i < sizeof readers / sizeof *readers; i++) {
+        const struct told *told = told_find(entry, readers[i]);
+        const struct tool_list_item *item =
+            told ? tool_list_find(told->list, name, str_hash(name)) : NULL;
+        if (item && strcmp(item->tool->facts.digest, digest) == 0 &&
+            known_tool_input_schema(item->tool).length > 0)
+            copy = memory_copy_str(known_tool_input_schema(item->tool));
+    }
+    pthread_mutex_unlock(&catalog->lock);
+    return copy;
+}
+
 /* ---- arguments that headers repeat ---- */
 
 bool catalog_has_parameters(void)

@@ -21,17 +21,19 @@ STATEMENT_ROW(TASK_INSERT,
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
-    " request_digest, headers_digest, rule, policy_digest, owner_email, terms)"
+    " request_digest, headers_digest, rule, policy_digest, owner_email, terms, rule_digest,"
+    " bound_digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
-    " ?39, ?40, ?41, ?42)")
+    " ?39, ?40, ?41, ?42, ?43, ?44)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
 STATEMENT_ROW(TASK_GET,
     "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.meta, task_request.other_params,"
-    " task_request.body, task_outcome.body, task_request.mirrored_headers FROM task"
+    " task_request.original_arguments, task_request.body, task_outcome.body,"
+    " task_request.mirrored_headers FROM task"
     " JOIN task_request ON task_request.task = task.sequence"
     " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -42,6 +44,13 @@ STATEMENT_ROW(TASK_MOVE,
     " WHERE id = ?1 AND state = ?2")
 STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_VOTES, "UPDATE task SET votes = ?2, updated_ms = ?3 WHERE id = ?1")
+STATEMENT_ROW(TASK_SET_GRANT, "UPDATE task SET grant_facts = ?2 WHERE id = ?1")
+STATEMENT_ROW(TASK_EDIT,
+    "UPDATE task SET arguments_digest = ?2, request_digest = ?3, original_digest = ?4,"
+    " original_request_digest = ?5 WHERE id = ?1 AND state = 0")
+STATEMENT_ROW(REQUEST_EDIT,
+    "UPDATE task_request SET arguments = ?2, original_arguments = ?3, body = ?4"
+    " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_DUE,
@@ -64,7 +73,7 @@ STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
 STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")
 STATEMENT_ROW(REQUEST_END,
     "UPDATE task_request SET body = x'', mirrored_headers = '', arguments = ?2, meta = ?3,"
-    " other_params = ?4, redacted = ?5"
+    " other_params = ?4, redacted = ?5, original_arguments = ?6"
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO session (source, id_digest, version, client_name, client_version,"
@@ -200,5 +209,33 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
 STATEMENT_ROW(OUTBOX_THREAD_PURGE,
     "DELETE FROM outbox_thread WHERE target NOT IN (SELECT key FROM outbox_target)"
     " OR NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id)")
+STATEMENT_ROW(GRANT_INSERT,
+    "INSERT INTO approval_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
+    " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"
+    " for_ms, created_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+    " ?13, ?14, ?15, ?16, 0, ?17, ?18, ?19)")
+STATEMENT_ROW(GRANT_OF_TOOL,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE owner = ?1 AND source = ?2 AND tool = ?3"
+    " AND ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE id = ?1")
+STATEMENT_ROW(GRANT_ACTIVE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_DUE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 AND until_ms <= ?1"
+    " ORDER BY until_ms LIMIT ?2")
+STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM approval_grant WHERE ended_ms = 0")
+STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM approval_grant WHERE ended_ms = 0")
+/* Of the newest first: all, or with ?1 those in force alone. */
+STATEMENT_ROW(GRANT_PAGE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE (?1 = 0 OR ended_ms = 0)"
+    " AND (?2 = 0 OR sequence < ?2) ORDER BY sequence DESC LIMIT ?3")
+/* No row changes unless the grant is in force and has a call left. */
+STATEMENT_ROW(GRANT_USE,
+    "UPDATE approval_grant SET used = used + 1 WHERE id = ?1 AND ended_ms = 0 AND used < calls")
+STATEMENT_ROW(GRANT_END,
+    "UPDATE approval_grant SET ended_ms = ?2, end_cause = ?3, ended_by = ?4, end_reason = ?5"
+    " WHERE id = ?1 AND ended_ms = 0")
+STATEMENT_ROW(GRANT_PURGE,
+    "DELETE FROM approval_grant WHERE ended_ms > 0 AND ended_ms <= ?1")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 /* clang-format on */

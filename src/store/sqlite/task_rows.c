@@ -67,19 +67,25 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->owner_email, sizeof task->owner_email, row, 40);
     take(&task->terms, row, 41);
     take(&task->votes, row, 42);
+    copy_fixed(task->rule_digest, sizeof task->rule_digest, row, 43);
+    copy_fixed(task->bound_digest, sizeof task->bound_digest, row, 44);
+    take(&task->grant, row, 45);
+    copy_fixed(task->original_digest, sizeof task->original_digest, row, 46);
+    copy_fixed(task->original_request_digest, sizeof task->original_request_digest, row, 47);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
+    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 3);
     return task;
 }
 
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
-    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 3));
-    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 5);
+    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 4));
+    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 6);
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
-    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 4);
+    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 5);
     task->outcome_text = memory_copy_str(outcome);
     task->outcome_length = outcome.length;
 }
@@ -155,7 +161,9 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->rule);
     database_bind_text(row, index++, task->policy_digest);
     database_bind_text(row, index++, task->owner_email);
-    database_bind_text(row, index, task->terms);
+    database_bind_text(row, index++, task->terms);
+    database_bind_text(row, index++, task->rule_digest);
+    database_bind_text(row, index, task->bound_digest);
     return database_run(row);
 }
 
@@ -170,8 +178,8 @@ static bool put_outcome(struct database *database, const struct task *task, int6
 size_t task_rows_bytes(const struct task *task)
 {
     return task->request_length + task->outcome_length + strlen(task->arguments) +
-           strlen(task->meta) + strlen(task->other_params) + strlen(task->tool) +
-           strlen(task->progress_token) + strlen(task->mirrored_headers);
+           strlen(task->original_arguments) + strlen(task->meta) + strlen(task->other_params) +
+           strlen(task->tool) + strlen(task->progress_token) + strlen(task->mirrored_headers);
 }
 
 bool task_rows_insert(struct database *database, const struct task *task)
@@ -199,8 +207,27 @@ bool task_rows_end_request(struct database *database, struct task *task, bool is
     database_bind_text(row, 3, task->meta);
     database_bind_text(row, 4, task->other_params);
     sqlite3_bind_int(row, 5, is_redacted);
+    database_bind_text(row, 6, task->original_arguments);
     task_set_request(task, STR_EMPTY);
     task_set_text(&task->mirrored_headers, STR_EMPTY);
+    return database_run(row);
+}
+
+bool task_rows_edit(struct database *database, const struct task *task)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_EDIT);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->arguments_digest);
+    database_bind_text(row, 3, task->request_digest);
+    database_bind_text(row, 4, task->original_digest);
+    database_bind_text(row, 5, task->original_request_digest);
+    if (!database_run(row))
+        return false;
+    row = database_statement(database, STATEMENT_REQUEST_EDIT);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->arguments);
+    database_bind_text(row, 3, task->original_arguments);
+    database_bind_bytes(row, 4, str_slice(task->request, task->request_length));
     return database_run(row);
 }
 

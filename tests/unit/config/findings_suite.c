@@ -35,6 +35,17 @@ static const struct finding {
      "\"-\"\n"},
     {HEAD "  - {kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
      "t.yaml:3:5: sources[0].id: V-016 the key is missing\n"},
+    /* grants and edits */
+    {HEAD UP GOVERNANCE "approval:\n  a: {confirm: form, grants: {max: 1h}}\n",
+     "t.yaml:7:30: approval.a.grants: confirm asks the user about each call, and a grant decides "
+     "before the answer; take confirm or grants out\n"},
+    {HEAD UP GOVERNANCE "approval:\n  a: {grants: {max_calls: 0}}\n",
+     "t.yaml:7:27: approval.a.grants.max_calls: \"0\": the minimum is 1\n"},
+    {HEAD UP GOVERNANCE "approval:\n  a: {grants: {vary: [a..b]}}\n",
+     "t.yaml:7:23: approval.a.grants.vary[0]: \"a..b\": a path is names joined by "
+     "\".\", such as card.number\n"},
+    {HEAD UP GOVERNANCE "approval:\n  a: {grants: {by: []}}\n",
+     "t.yaml:7:20: approval.a.grants.by: the list is empty; name somebody, or take the key out\n"},
     /* auth */
     {HEAD "  - {id: up, kind: mcp, url: 'http://h/', auth: {}}\n" GOVERNANCE,
      "t.yaml:3:49: sources[0].auth.issuer: the key is missing\n"

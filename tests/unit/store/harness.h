@@ -21,6 +21,14 @@ int64_t scratch_query(const struct scratch *scratch, const char *sql);
 /* Runs SQL that changes something; returns SQLite's result code. */
 int scratch_execute(const struct scratch *scratch, const char *sql);
 
+/* Takes back what version 19 of the schema has added. */
+#define SCRATCH_WITHOUT_GRANTS                                                                     \
+    "DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN rule_digest;"                         \
+    "ALTER TABLE task DROP COLUMN bound_digest; ALTER TABLE task DROP COLUMN grant_facts;"         \
+    "ALTER TABLE task DROP COLUMN original_digest;"                                                \
+    "ALTER TABLE task DROP COLUMN original_request_digest;"                                        \
+    "ALTER TABLE task_request DROP COLUMN original_arguments;"
+
 /* A copy of a reply that outlives the callback. */
 struct answer {
     bool arrived;
