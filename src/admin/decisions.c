@@ -131,12 +131,11 @@ static void on_read(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     struct admin *admin = pending->admin;
+    const struct store_reply failed = {.status = STORE_FAILED};
     struct error error = {""};
     struct store_edit edit;
     if (reply->status != STORE_OK || !admin->worker || admin->closed) {
-        answer(pending, reply->status == STORE_OK
-                            ? &(const struct store_reply){.status = STORE_FAILED}
-                            : reply);
+        answer(pending, reply->status == STORE_OK ? &failed : reply);
         return;
     }
     enum edit_status status = edit_make(admin->worker, pending->snapshot, reply->task,

@@ -211,4 +211,6 @@ test('the command line takes the arguments from a file', async (t) => {
   assert.equal(done.code, 0, done.stderr);
   const task = await until(async () => (await admin.task(id)).state === 'completed' && admin.task(id), 'the end');
   assert.equal(task.arguments.count, 2);
+  const shown = await cli('tasks', 'show', id);
+  assert.match(shown.stdout, /Original[\s\S]*"count": ?90/);
 });
