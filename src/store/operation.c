@@ -184,6 +184,13 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
+    if (vote->edit) {
+        struct store_edit *edit = memory_alloc(sizeof *edit);
+        *edit = *vote->edit;
+        edit->arguments = memory_copy_text(vote->edit->arguments);
+        edit->request = memory_copy_str(str_slice(vote->edit->request, vote->edit->request_length));
+        copy->edit = edit;
+    }
     return copy;
 }
 
@@ -197,5 +204,10 @@ void vote_destroy(struct store_vote *vote)
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
     free((char *)vote->reaction);
+    if (vote->edit) {
+        free(vote->edit->arguments);
+        free(vote->edit->request);
+        free((void *)vote->edit);
+    }
     free(vote);
 }

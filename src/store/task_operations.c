@@ -1,15 +1,12 @@
-/* Creating, reading and changing single tasks. */
+/* Reading and changing single tasks. */
 #include "task_operations.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "grants.h"
 #include "outbox.h"
-#include "reminders.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/metrics.h"
 
 static bool is_gateway(struct audit_actor actor)
 {
@@ -29,10 +26,13 @@ static bool redact(const struct store_redaction *redaction, char **value, const 
 /* Contract "limits.store_bytes": an ended task keeps digest, result and redacted arguments. */
 static bool end_request(struct batch *batch, struct task *task)
 {
-    char **const values[] = {&task->arguments, &task->meta, &task->other_params};
+    char **const values[] = {&task->arguments, &task->meta, &task->other_params,
+                             &task->original_arguments};
     bool is_redacted = false;
-    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++)
-        is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++) {
+        if (**values[i])
+            is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    }
     return task_rows_end_request(batch->database, task, is_redacted);
 }
 
@@ -105,62 +105,6 @@ bool task_operations_ids(sqlite3_stmt *statement, struct id_list *list)
     }
     database_release(statement);
     return code == SQLITE_DONE;
-}
-
-/* ---- create ---- */
-
-static enum store_status refuse(enum store_status status, const char *limit)
-{
-    metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
-    return status;
-}
-
-/* false: the database failed. */
-static bool check_limits(struct batch *batch, const struct operation *operation,
-                         enum store_status *status)
-{
-    const struct store_limits *limits = &operation->limits;
-    const struct task *task = operation->task;
-    int64_t used = 0, more = (int64_t)task_rows_bytes(task);
-    if (!database_used_bytes(batch->database, &used))
-        return false;
-    *status = STORE_OK;
-    if (pending_of_owner(batch->pending, task->owner) >= limits->pending_per_principal)
-        *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
-    else if (batch->pending->limited_total >= limits->pending_total)
-        *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
-    else if (used > limits->store_bytes - more)
-        *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
-    return true;
-}
-
-static bool run_create(struct batch *batch, struct operation *operation)
-{
-    struct task *task = operation->task;
-    struct error error;
-    if (!task_check(task, &error)) {
-        log_error("A task was not stored", LOG_TEXT("reason", error.message));
-        operation->reply.status = STORE_FAILED;
-        return true;
-    }
-    if (!check_limits(batch, operation, &operation->reply.status))
-        return false;
-    if (operation->reply.status != STORE_OK)
-        return true;
-    bool is_granted;
-    if (!task_rows_insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner, NULL},
-                      ""))
-        return false;
-    pending_note_created(batch->pending, task);
-    /* Nobody is asked about a call that a grant decides. */
-    if (!grants_apply(batch, task, &is_granted) ||
-        (!is_granted &&
-         (!outbox_note_created(batch, task) || !reminders_note_created(batch, task))))
-        return false;
-    batch_add_event(batch, task, true);
-    operation->reply.task = task_ref(task);
-    return true;
 }
 
 /* ---- get ---- */
@@ -307,7 +251,6 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
     return done;
 }
 
-const struct operation_kind operation_task_create = {"create", true, run_create};
 const struct operation_kind operation_task_get = {"get", false, run_get};
 const struct operation_kind operation_task_change = {"change", true, run_change};
 const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};

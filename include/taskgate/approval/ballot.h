@@ -30,6 +30,7 @@ enum ballot_refusal {
     BALLOT_NO_VOTE,           /* there is none to withdraw */
     BALLOT_NOT_A_GRANTER,     /* the voter may approve, but give no grants */
     BALLOT_GRANT_NOT_ALLOWED, /* calls of this kind get none */
+    BALLOT_EDIT_NOT_ALLOWED,  /* not this one, or not here */
     BALLOT_GRANT_TOO_LARGE,   /* longer or oftener than the terms say */
 };
 /* "own_call", "not_an_approver" …; NULL for BALLOT_ACCEPTED. */
