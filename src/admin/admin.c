@@ -6,6 +6,7 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/grants.h"
 
 #include "attempts.h"
 #include "events.h"
@@ -13,6 +14,8 @@
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
+#include "slack_votes.h"
+#include "voter.h"
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
 #define MAX_CONNECTIONS 1000
@@ -26,6 +29,17 @@ static void on_refusal(int status, struct buffer *body, void *context)
                          status == 413 ? "too_large" : "invalid_request",
                          status == 413 ? "the body is larger than 4 MiB"
                                        : "the body has no clear end");
+}
+
+/* Grants are judged by the configuration in force. */
+static void judge_grants(struct admin *admin)
+{
+    struct snapshot *snapshot = snapshot_current();
+    if (!snapshot)
+        return;
+    const struct store_electorate electorate = voter_electorate(snapshot->config);
+    store_grants_configure(admin->store, &electorate);
+    snapshot_unref(snapshot);
 }
 
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
@@ -67,7 +81,9 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         free(admin);
         return NULL;
     }
+    admin->slack = slack_create(loop, admin->store, slack_votes_decide, admin);
     admin->feed = feed_create(admin);
+    judge_grants(admin);
     return admin;
 }
 
@@ -81,6 +97,11 @@ void admin_set_notifier(struct admin *admin, const struct notifier *notifier)
     admin->notifier = notifier;
 }
 
+void admin_set_slack(struct admin *admin, struct config *config)
+{
+    slack_configure(admin->slack, config);
+}
+
 void admin_set_tls(struct admin *admin, struct tls_server *tls)
 {
     http_server_set_tls(admin->server, tls);
@@ -88,6 +109,7 @@ void admin_set_tls(struct admin *admin, struct tls_server *tls)
 
 void admin_reloaded(struct admin *admin)
 {
+    judge_grants(admin);
     events_renew_all(admin);
     results_renew_all(admin);
 }
@@ -108,6 +130,7 @@ void admin_announce_shut_down(struct admin *admin)
 void admin_close(struct admin *admin)
 {
     admin->closed = true;
+    slack_close(admin->slack);
 }
 
 void admin_destroy(struct admin *admin)
@@ -116,6 +139,7 @@ void admin_destroy(struct admin *admin)
         return;
     /* Its exchanges get `gone`, and their streams end with them. */
     http_server_destroy(admin->server);
+    slack_destroy(admin->slack);
     provider_destroy(admin->provider);
     attempts_destroy(admin->attempts);
     refusals_destroy(admin->refusals);

@@ -11,17 +11,10 @@
 
 static void write_start(struct buffer *body, const struct store_audit_page *page)
 {
-    const struct store_anchor *start = &page->start;
-    if (!page->has_start) {
+    if (page->has_start)
+        store_anchor_write(body, &page->start);
+    else
         buffer_append_text(body, "null");
-        return;
-    }
-    buffer_append_format(body, "{\"sequence\":%lld", (long long)start->place.sequence);
-    json_add_text(body, "hash", start->place.hash);
-    json_add_time(body, "time", start->at_ms);
-    if (*start->signature)
-        json_add_text(body, "signature", start->signature);
-    buffer_append_char(body, '}');
 }
 
 static void write_page(struct buffer *body, const struct store_audit_page *page,

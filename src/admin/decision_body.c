@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "taskgate/config/duration.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
 #include "body.h"
@@ -32,9 +34,61 @@ static bool read_flag(struct str value, bool *flag, struct error *error)
            error_set(error, "emergency must be true or false");
 }
 
+static bool read_calls(struct str value, int64_t *calls)
+{
+    uint64_t number;
+    if (!str_to_u64(value, &number) || number < 1 || number > INT64_MAX)
+        return false;
+    *calls = (int64_t)number;
+    return true;
+}
+
+static bool read_duration(struct str value, int64_t *ms)
+{
+    struct error ignored;
+    size_t length;
+    char *text = json_string_text(value, &length);
+    bool is_good = text && duration_parse(str_slice(text, length), ms, &ignored) && *ms > 0;
+    free(text);
+    return is_good;
+}
+
+/* Exactly {"for", "calls"}; contract "Votes". */
+static bool read_grant(struct str value, struct ballot_wish *grant, struct error *error)
+{
+    struct str duration = json_member(value, "for"), calls = json_member(value, "calls");
+    return (json_type(value) == JSON_OBJECT && json_count(value) == 2 &&
+            read_duration(duration, &grant->for_ms) && read_calls(calls, &grant->calls)) ||
+           error_set(error, "grant must be such as {\"for\": \"1h\", \"calls\": 20}");
+}
+
+static bool read_arguments(struct str value, char **arguments, struct error *error)
+{
+    if (json_type(value) != JSON_OBJECT)
+        return error_set(error, "arguments must be the whole object of arguments");
+    *arguments = memory_copy_str(value);
+    return true;
+}
+
 /* An unknown member is refused rather than skipped: under a wrong name the reason would be
  * missing from the audit trail for ever. */
-static bool read_members(struct str text, bool takes_emergency, struct decision_body *body,
+static bool read_member(struct str key, struct str value, bool is_approval,
+                        struct decision_body *body, struct error *error)
+{
+    if (body_key_is(key, "reason"))
+        return decision_body_read_reason(value, &body->reason, error);
+    if (is_approval && body_key_is(key, "emergency"))
+        return read_flag(value, &body->is_emergency, error);
+    if (is_approval && body_key_is(key, "grant"))
+        return read_grant(value, &body->grant, error);
+    if (is_approval && body_key_is(key, "arguments"))
+        return read_arguments(value, &body->arguments, error);
+    return error_set(error, "the body has an unknown member; it may have only %s",
+                     is_approval ? "\"reason\", \"emergency\", \"grant\" and \"arguments\""
+                                 : "\"reason\"");
+}
+
+static bool read_members(struct str text, bool is_approval, struct decision_body *body,
                          struct error *error)
 {
     struct error cause;
@@ -47,31 +101,23 @@ static bool read_members(struct str text, bool takes_emergency, struct decision_
     if (json_type(text) != JSON_OBJECT)
         return error_set(error, "the body must be an object, such as {\"reason\": \"…\"}");
     while (json_next_member(text, &position, &key, &value)) {
-        bool is_good;
-        if (body_key_is(key, "reason"))
-            is_good = decision_body_read_reason(value, &body->reason, error);
-        else if (takes_emergency && body_key_is(key, "emergency"))
-            is_good = read_flag(value, &body->is_emergency, error);
-        else
-            is_good = error_set(error, "the body has an unknown member; it may have only %s",
-                                takes_emergency ? "\"reason\" and \"emergency\"" : "\"reason\"");
-        if (!is_good)
+        if (!read_member(key, value, is_approval, body, error))
             return false;
     }
     return true;
 }
 
-bool decision_body_read(const struct request *request, bool takes_emergency,
-                        struct decision_body *body)
+bool decision_body_read(const struct request *request, bool is_approval, struct decision_body *body)
 {
     struct error error = {""};
-    *body = (struct decision_body){NULL, false};
+    *body = (struct decision_body){.reason = NULL};
     if (!body_is_json(request, true))
         return false;
-    if (read_members(http_body(request->exchange), takes_emergency, body, &error))
+    if (read_members(http_body(request->exchange), is_approval, body, &error))
         return true;
     reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     free(body->reason);
-    body->reason = NULL;
+    free(body->arguments);
+    *body = (struct decision_body){.reason = NULL};
     return false;
 }

@@ -1,16 +1,19 @@
-/* The body of a decision: {"reason", "emergency"}, each of which may be missing. */
+/* The body of a decision: {"reason", "emergency", "grant", "arguments"}, each may be missing. */
 #pragma once
 
 #include "internal.h"
+#include "taskgate/approval/votes.h"
 
 struct decision_body {
-    char *reason; /* owned by the caller; NULL without one */
+    char *reason;    /* owned by the caller; NULL without one */
+    char *arguments; /* the whole object of an edit, JSON text, owned by the caller; or NULL */
     bool is_emergency;
+    struct ballot_wish grant;
 };
 
 /* Answers the request with an error and returns false when the body is not good; then nothing is
- * owned. `takes_emergency`: an approval may be one. */
-bool decision_body_read(const struct request *request, bool takes_emergency,
+ * owned. `is_approval`: it may have more than a reason. */
+bool decision_body_read(const struct request *request, bool is_approval,
                         struct decision_body *body);
 /* Reads the JSON value of a reason, null included, into a text that the caller frees. */
 bool decision_body_read_reason(struct str value, char **reason, struct error *error);

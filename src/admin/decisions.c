@@ -5,18 +5,16 @@
  */
 #include "internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"
 
 #include "decision_body.h"
 #include "pending_reply.h"
 #include "reply.h"
 #include "vote.h"
-
-static const struct decision approve = {BALLOT_APPROVE, false, "Task approved"};
-static const struct decision reject = {BALLOT_REJECT, false, "Task rejected"};
-static const struct decision withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
 
 /* ---- refusals ---- */
 
@@ -40,6 +38,28 @@ static char *say_not_approver(const struct pending_reply *pending, const struct 
                          task->workflow);
 }
 
+static char *say_no_grant(const struct pending_reply *pending, const struct task *task)
+{
+    if (pending->is_emergency)
+        return memory_format("an approval in an emergency gives no grant");
+    return memory_format("calls of this kind get no grant: the workflow %s offers none, the "
+                         "caller is anonymous, or the tool's definition is not known",
+                         task->workflow);
+}
+
+static char *say_too_large(const struct task *task)
+{
+    struct ballot_terms terms;
+    char most[64];
+    ballot_terms_read(&terms, str_from(task->terms));
+    duration_format(terms.grants.max_ms, most);
+    char *message =
+        memory_format("a grant of the workflow %s is for %s and %" PRId64 " calls at most",
+                      task->workflow, most, terms.grants.max_calls);
+    ballot_terms_finish(&terms);
+    return message;
+}
+
 static void refuse(struct http_exchange *exchange, const struct store_reply *reply,
                    const struct pending_reply *pending)
 {
@@ -53,6 +73,13 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
         message = memory_format("this vote needs a reason");
     else if (reply->refusal == BALLOT_ALREADY_VOTED)
         message = memory_format("%s has voted already; withdraw that vote first", person);
+    else if (reply->refusal == BALLOT_NOT_A_GRANTER)
+        message = memory_format("%s may approve, but give no grants in the workflow %s", person,
+                                reply->task->workflow);
+    else if (reply->refusal == BALLOT_GRANT_NOT_ALLOWED)
+        message = say_no_grant(pending, reply->task);
+    else if (reply->refusal == BALLOT_GRANT_TOO_LARGE)
+        message = say_too_large(reply->task);
     else
         message = memory_format("%s has no vote here to take back", person);
     reply_error(exchange, vote_error(reply->refusal), message, NULL);
@@ -82,24 +109,32 @@ static void decide(const struct request *request, const struct decision *decisio
     bool is_approval = decision->verb == BALLOT_APPROVE && !decision->withdraws;
     if (!decision_body_read(request, is_approval, &body))
         return;
+    if (body.arguments) {
+        reply_error(request->exchange, REPLY_EDIT_NOT_ALLOWED,
+                    "the arguments of this call cannot be changed", NULL);
+        free(body.reason);
+        free(body.arguments);
+        return;
+    }
     struct pending_reply *pending = pending_reply_create(request);
     pending->decision = decision;
     pending->reason = body.reason;
     pending->is_emergency = body.is_emergency;
+    pending->grant = body.grant;
     vote_cast(pending, request->id, (struct store_call){request->admin->loop, answer, pending});
 }
 
 void decisions_approve(const struct request *request)
 {
-    decide(request, &approve);
+    decide(request, &vote_approve);
 }
 
 void decisions_reject(const struct request *request)
 {
-    decide(request, &reject);
+    decide(request, &vote_reject);
 }
 
 void decisions_withdraw(const struct request *request)
 {
-    decide(request, &withdraw);
+    decide(request, &vote_withdraw);
 }

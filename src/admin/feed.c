@@ -36,7 +36,7 @@ static struct feed_event *event_at(const struct feed *feed, int64_t number)
 static size_t size_of(const struct task *task)
 {
     return task->request_length + strlen(task->arguments) + strlen(task->meta) +
-           strlen(task->other_params) + task->outcome_length;
+           strlen(task->other_params) + strlen(task->shown) + task->outcome_length;
 }
 
 static void drop_oldest(struct feed *feed)

@@ -23,6 +23,7 @@ struct admin {
     struct gateway_worker *worker;
     struct provider *provider;
     struct attempts *attempts;
+    struct slack *slack;
     struct refusals *refusals;
     const struct notifier *notifier; /* or NULL */
     char extra_token_sha256[65];
@@ -72,7 +73,10 @@ void decisions_approve(const struct request *request);
 void decisions_reject(const struct request *request);
 void decisions_withdraw(const struct request *request);
 void decisions_many(const struct request *request);
+void grants_list(const struct request *request);
+void grants_revoke(const struct request *request);
 void cancel_task(const struct request *request);
 void events_open(const struct request *request);
 void calls_create(const struct request *request);
+void slack_interactions_take(const struct request *request);
 void results_get(const struct request *request);

@@ -16,10 +16,7 @@
 
 #define MOST_IDS 10000
 
-static const struct decision verbs[] = {
-    [BALLOT_APPROVE] = {BALLOT_APPROVE, false, "Task approved"},
-    [BALLOT_REJECT] = {BALLOT_REJECT, false, "Task rejected"},
-};
+static const struct decision *const verbs[] = {&vote_approve, &vote_reject};
 
 /* One task of the request. */
 struct item {
@@ -112,8 +109,8 @@ static bool read_ids(struct str value, struct many *many, struct error *error)
 static bool read_verb(struct str value, const struct decision **decision, struct error *error)
 {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (json_string_equals(value, str_from(ballot_verb_name(verbs[i].verb)))) {
-            *decision = &verbs[i];
+        if (json_string_equals(value, str_from(ballot_verb_name(verbs[i]->verb)))) {
+            *decision = verbs[i];
             return true;
         }
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/config/electorate.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
@@ -182,6 +183,22 @@ struct operator_identity *operator_of_certificate(const struct config *config, s
     return who;
 }
 
+/* ---- the person behind an id in Slack ---- */
+
+struct operator_identity *operator_of_slack(const struct config *config, const char *id)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        const struct config_person *person = &config->people[i];
+        if (!person->slack || strcmp(person->slack, id) != 0 ||
+            !electorate_may_in_slack(config, person))
+            continue;
+        struct operator_identity *who = create(person->slack, person, ROLE_APPROVER);
+        who->via = OPERATOR_VIA_SLACK;
+        return who;
+    }
+    return NULL;
+}
+
 struct operator_identity *operator_ref(struct operator_identity *who)
 {
     who->references++;
@@ -317,7 +334,8 @@ const char *operator_via_name(const struct operator_identity *who)
 {
     static const char *const names[] = {[OPERATOR_VIA_TOKEN] = "token",
                                         [OPERATOR_VIA_OIDC] = "oidc",
-                                        [OPERATOR_VIA_CERTIFICATE] = "certificate"};
+                                        [OPERATOR_VIA_CERTIFICATE] = "certificate",
+                                        [OPERATOR_VIA_SLACK] = "slack"};
     return names[who->via];
 }
 

@@ -13,10 +13,16 @@
 
 struct admin;
 
-enum operator_via { OPERATOR_VIA_TOKEN, OPERATOR_VIA_OIDC, OPERATOR_VIA_CERTIFICATE };
+enum operator_via {
+    OPERATOR_VIA_TOKEN,
+    OPERATOR_VIA_OIDC,
+    OPERATOR_VIA_CERTIFICATE,
+    OPERATOR_VIA_SLACK
+};
 
 struct operator_identity {
-    char *name;     /* of the token, the issuer's word, or the subject of the certificate */
+    char *name;     /* of the token, the issuer's word, the subject of the certificate, or the
+                       id in Slack */
     char *person;   /* of admin.people, else the token's name or the subject */
     bool is_person; /* and not the bearer of a token that names nobody */
     /* Of the person as their issuer knows them; NULL where the configuration does not say. */
@@ -49,6 +55,9 @@ struct operator_identity *operator_of_identity(const struct config *config,
  * until `until_ms`. NULL when it is nobody's. `roles` are those of the entry, and may be 0. */
 struct operator_identity *operator_of_certificate(const struct config *config, struct str subject,
                                                   int64_t until_ms);
+/* The person of admin.people with this Slack id, who votes there. NULL when it is nobody's, or of
+ * somebody who may not vote. */
+struct operator_identity *operator_of_slack(const struct config *config, const char *id);
 struct operator_identity *operator_ref(struct operator_identity *who);
 void operator_unref(struct operator_identity *who); /* NULL is allowed */
 
@@ -67,7 +76,7 @@ struct operator_identity *operator_renew(const struct admin *admin,
                                          const struct operator_identity *who);
 /* `delay_ms`, or less if the credentials end before; 0 when they have. */
 int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms);
-/* "token", "oidc", "certificate". */
+/* "token", "oidc", "certificate", "slack". */
 const char *operator_via_name(const struct operator_identity *who);
 /* The answer of GET /api/v1/whoami. */
 void operator_write(struct buffer *out, const struct operator_identity *who);

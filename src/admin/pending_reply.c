@@ -21,7 +21,8 @@ struct pending_reply *pending_reply_create(const struct request *request)
     pending->snapshot = snapshot_ref(request->snapshot);
     pending->admin = request->admin;
     pending->who = operator_ref(request->who);
-    http_on_gone(request->exchange, forget_exchange, pending);
+    if (request->exchange)
+        http_on_gone(request->exchange, forget_exchange, pending);
     return pending;
 }
 
@@ -30,6 +31,7 @@ void pending_reply_destroy(struct pending_reply *pending)
     snapshot_unref(pending->snapshot);
     operator_unref(pending->who);
     free(pending->reason);
+    free(pending->reaction);
     MAGIC_CLEAR(pending);
     free(pending);
 }

@@ -18,8 +18,11 @@ struct pending_reply {
     struct operator_identity *who;
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
+    enum store_task_order order;     /* of a list of tasks */
+    char *reaction;                  /* of slack_votes.c, or NULL */
     bool with_arguments;             /* of audit.c */
     bool is_emergency;               /* the decision is */
+    struct ballot_wish grant;        /* what the decision asks for beside */
 };
 #define PENDING_REPLY_MAGIC 0x70e4d9a1
 
@@ -28,6 +31,7 @@ static inline struct pending_reply *pending_reply_from(void *context)
     return MAGIC_CAST(struct pending_reply, PENDING_REPLY_MAGIC, context);
 }
 
+/* `request` may be one of no client, without an exchange. */
 struct pending_reply *pending_reply_create(const struct request *request);
 void pending_reply_destroy(struct pending_reply *pending);
 /* Takes the exchange back for the answer; NULL if the client has left. */

@@ -44,6 +44,10 @@ void probes_ready(const struct request *request)
         buffer_append_format(&body, ",\"notifiers\":%s",
                              notifier_is_failing(admin->notifier) ? "false" : "true");
     buffer_append_char(&body, '}');
+    if (admin->notifier && notifier_is_failing(admin->notifier)) {
+        buffer_append_text(&body, ",\"failing_notifiers\":");
+        notifier_write_failing(admin->notifier, &body);
+    }
     if (reason)
         buffer_append_format(&body, ",\"reason\":\"%s\"", reason);
     if (admin->config_error) {

@@ -8,7 +8,8 @@
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
 #define PAGE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of text of clients; at least one task */
-#define CURSOR_PREFIX "c"
+#define CREATION_PREFIX "c"
+#define DEADLINE_PREFIX "d"
 
 static bool parse_states(struct task_list_query *query, struct str value, struct error *error)
 {
@@ -81,9 +82,21 @@ static bool parse_mine(struct task_list_query *query, struct str value, struct e
            error_set(error, "mine must be true or false");
 }
 
-void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES])
+static bool parse_sort(struct task_list_query *query, struct str value, struct error *error)
 {
-    snprintf(cursor, QUERY_CURSOR_BYTES, CURSOR_PREFIX "%" PRIx64, (uint64_t)sequence);
+    bool is_by_deadline = str_equal(value, STR("decideBy"));
+    query->filter.order = is_by_deadline ? STORE_BY_DECIDE_BY : STORE_BY_CREATION;
+    return is_by_deadline || str_equal(value, STR("created")) ||
+           error_set(error, "sort must be created or decideBy");
+}
+
+void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTES])
+{
+    if (place->order == STORE_BY_DECIDE_BY)
+        snprintf(cursor, QUERY_CURSOR_BYTES, DEADLINE_PREFIX "%" PRIx64 ".%" PRIx64,
+                 (uint64_t)place->decide_by_ms, (uint64_t)place->sequence);
+    else
+        snprintf(cursor, QUERY_CURSOR_BYTES, CREATION_PREFIX "%" PRIx64, (uint64_t)place->sequence);
 }
 
 static int hex_digit(char c)
@@ -95,17 +108,48 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+/* 0 for what is no number that a cursor may have. */
+static int64_t read_hex(struct str digits)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < digits.length; i++) {
+        int digit = hex_digit(digits.bytes[i]);
+        if (digit < 0 || i == 16)
+            return 0;
+        number = number << 4 | (uint64_t)digit;
+    }
+    return number <= INT64_MAX ? (int64_t)number : 0;
+}
+
+bool query_read_cursor(struct str value, struct query_place *place, struct error *error)
 {
     char canonical[QUERY_CURSOR_BYTES];
-    uint64_t sequence = 0;
-    for (size_t i = sizeof CURSOR_PREFIX - 1; i < value.length && i < sizeof canonical; i++)
-        sequence = sequence << 4 | (uint64_t)(hex_digit(value.bytes[i]) & 0xF);
+    bool is_by_deadline = str_starts_with(value, STR(DEADLINE_PREFIX));
+    struct str digits = value, key = STR_EMPTY;
+    if (value.length > 0)
+        digits = str_slice(value.bytes + 1, value.length - 1);
+    if (is_by_deadline)
+        str_cut(digits, '.', &key, &digits);
+    place->order = is_by_deadline ? STORE_BY_DECIDE_BY : STORE_BY_CREATION;
+    place->sequence = read_hex(digits);
+    place->decide_by_ms = read_hex(key);
     /* Only the output of query_cursor(): no second spelling of the same place. */
-    query_cursor((int64_t)sequence, canonical);
-    if (sequence == 0 || sequence > INT64_MAX || !str_equal(value, str_from(canonical)))
+    query_cursor(place, canonical);
+    if (place->sequence == 0 || (is_by_deadline && place->decide_by_ms == 0) ||
+        !str_equal(value, str_from(canonical)))
         return error_set(error, "cursor does not come from a list");
-    query->filter.before_sequence = (int64_t)sequence;
+    return true;
+}
+
+/* Its order is compared with `sort` when all parameters are read. */
+static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+{
+    struct query_place place;
+    if (!query_read_cursor(value, &place, error))
+        return false;
+    query->cursor_order = place.order;
+    query->filter.behind_sequence = place.sequence;
+    query->filter.behind_decide_by_ms = place.decide_by_ms;
     return true;
 }
 
@@ -116,7 +160,7 @@ static const struct {
     {"state", parse_states},        {"source", parse_source}, {"tool", parse_tool},
     {"limit", parse_limit},         {"cursor", parse_cursor}, {"workflow", parse_workflow},
     {"principal", parse_principal}, {"q", parse_text},        {"digest", parse_digest},
-    {"mine", parse_mine},
+    {"mine", parse_mine},           {"sort", parse_sort},
 };
 #define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
 
@@ -202,7 +246,7 @@ static bool parse_parameter(struct task_list_query *query, struct str parameter,
     }
     return error_set(error,
                      "\"%.*s\" is not a parameter of this list; there are state, source, tool, "
-                     "workflow, principal, digest, q, mine, limit and cursor",
+                     "workflow, principal, digest, q, mine, sort, limit and cursor",
                      STR_ARGS(name));
 }
 
@@ -220,7 +264,8 @@ bool query_parse(struct task_list_query *query, struct str text, struct error *e
         if (parameter.length > 0 && !parse_parameter(query, parameter, error))
             return false;
     }
-    return true;
+    return query->filter.behind_sequence == 0 || query->cursor_order == query->filter.order ||
+           error_set(error, "cursor comes from a list in another order; repeat its sort");
 }
 
 void query_finish(struct task_list_query *query)

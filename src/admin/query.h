@@ -9,7 +9,8 @@ struct task_list_query {
     struct store_task_query filter; /* its texts point into `decoded`, as those below */
     struct str text;                /* q: part of what operators see of the task; empty: any */
     struct str digest;              /* of the group of equal calls; empty: any */
-    bool is_mine;                   /* those alone that wait for a vote of the asker */
+    enum store_task_order cursor_order;
+    bool is_mine; /* those alone that wait for a vote of the asker */
     struct buffer decoded;
 };
 
@@ -29,6 +30,13 @@ void query_encode(struct buffer *out, struct str text);
 bool query_parse(struct task_list_query *query, struct str text, struct error *error);
 void query_finish(struct task_list_query *query);
 
-/* The cursor of the page behind the row `sequence`: opaque to clients. */
-#define QUERY_CURSOR_BYTES 24
-void query_cursor(int64_t sequence, char cursor[QUERY_CURSOR_BYTES]);
+/* A row of a list, and the list's order. `decide_by_ms` is the row's key in a list by deadline. */
+struct query_place {
+    enum store_task_order order;
+    int64_t sequence, decide_by_ms;
+};
+/* The cursor of the page behind that row: opaque to clients. */
+#define QUERY_CURSOR_BYTES 40
+void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTES]);
+/* The row that such a cursor stands for. */
+bool query_read_cursor(struct str value, struct query_place *place, struct error *error);

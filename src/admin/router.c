@@ -42,6 +42,7 @@ static const struct route routes[] = {
     {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
     {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
     {"POST", "/logout", NEED_NOTHING, false, sign_out},
+    {"POST", "/slack/interactions", NEED_NOTHING, false, slack_interactions_take},
     {"GET", "/api/v1/sign-in", NEED_NOTHING, false, sign_in_describe},
     {"GET", "/api/v1/whoami", NEED_ANY_ROLE, false, whoami_get},
     {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
@@ -53,6 +54,8 @@ static const struct route routes[] = {
     {"POST", "/api/v1/tasks/{id}/withdraw", NEED_APPROVER, false, decisions_withdraw},
     {"POST", "/api/v1/decisions", NEED_APPROVER, false, decisions_many},
     {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, cancel_task},
+    {"GET", "/api/v1/grants", NEED_VIEWER, false, grants_list},
+    {"POST", "/api/v1/grants/{id}/revoke", NEED_APPROVER, false, grants_revoke},
     {"GET", "/api/v1/audit", NEED_AUDITOR, false, audit_list},
     {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
 };

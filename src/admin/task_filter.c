@@ -8,6 +8,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/notify/shown.h"
 
 #include "voter.h"
 
@@ -52,8 +53,15 @@ static bool has_text(const struct filter *filter, const struct task *task)
         buffer_append_text(&all, texts[i]);
         buffer_append_char(&all, '\n');
     }
+    size_t start = all.length;
     redact_write(&all, str_from(*task->arguments ? task->arguments : "{}"), filter->config,
                  task->workflow);
+    struct buffer summary;
+    buffer_init(&summary);
+    shown_write_summary(&summary, task, str_slice(all.bytes + start, all.length - start));
+    buffer_append_char(&all, '\n');
+    buffer_append(&all, buffer_str(&summary));
+    buffer_finish(&summary);
     buffer_append_char(&all, '\0');
     bool has = strcasestr(all.bytes, filter->text) != NULL;
     buffer_finish(&all);

@@ -4,6 +4,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/notify/redact.h"
 
+#include "shown_json.h"
 #include "task_filter.h"
 #include "vote_json.h"
 
@@ -14,12 +15,18 @@ static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "failed",        [TASK_EXPIRED] = "failed",
 };
 
+static void redact(struct buffer *out, const char *json, const struct task *task,
+                   const struct config *config)
+{
+    redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
+}
+
 /* The client's text without the values that operators must not see. */
 static void add_redacted(struct buffer *out, const char *key, const char *json,
                          const struct task *task, const struct config *config)
 {
     json_add_key(out, key);
-    redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
+    redact(out, json, task, config);
 }
 
 static void add_strings(struct buffer *out, const struct config_strings *strings)
@@ -67,12 +74,16 @@ static void add_group(struct buffer *out, const struct task *task)
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
     const struct config *config = view->config;
+    struct buffer arguments;
+    buffer_init(&arguments);
+    redact(&arguments, task->arguments, task, config);
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
     json_add_text(out, "state", task_state_name(task->state));
     json_add_text(out, "status", client_status[task->state]);
     json_add_text(out, "source", task->source);
     json_add_text(out, "tool", task->tool);
-    add_redacted(out, "arguments", task->arguments, task, config);
+    json_add_key(out, "arguments");
+    buffer_append(out, buffer_str(&arguments));
     add_redacted(out, "meta", task->meta, task, config);
     add_redacted(out, "otherParams", task->other_params, task, config);
     add_redact_fields(out, task, config);
@@ -90,6 +101,10 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "statusMessage", task->status_message);
     add_group(out, task);
     json_add_text_or_null(out, "rule", task->rule);
+    json_add_key(out, "grant");
+    buffer_append_text(out, *task->grant ? task->grant : "null");
+    shown_json_add(out, task, buffer_str(&arguments));
+    buffer_finish(&arguments);
     vote_json_add(out, task, view);
     buffer_append_char(out, '}');
 }

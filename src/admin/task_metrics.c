@@ -3,7 +3,7 @@
 
 #include "taskgate/core/metrics.h"
 
-/* Every decision comes over the admin endpoint. */
+/* Every decision comes over the admin endpoint, but those of grants. */
 #define CHANNEL STR("admin")
 
 /* Whether this change is the one that ended the waiting for a decision. A task that goes back
@@ -36,7 +36,9 @@ static void count_decision(const struct task *task)
 
 static void count_approval(const struct task *task, bool created)
 {
-    if (created) {
+    if (created && task->state == TASK_APPROVED) {
+        metrics_count(METRIC_APPROVAL_REQUESTS, STR("grant"), STR("approved"));
+    } else if (created) {
         metrics_count(METRIC_APPROVAL_REQUESTS, CHANNEL, STR("pending"));
     } else if (has_just_left_pending(task)) {
         count_decision(task);

@@ -26,7 +26,7 @@ void tasks_get(const struct request *request)
 }
 
 static void write_list(struct buffer *body, const struct store_reply *reply,
-                       const struct task_view *view)
+                       const struct task_view *view, enum store_task_order order)
 {
     buffer_append(body, STR("{\"tasks\":["));
     for (size_t i = 0; i < reply->task_count; i++) {
@@ -37,7 +37,8 @@ static void write_list(struct buffer *body, const struct store_reply *reply,
     buffer_append(body, STR("],\"nextCursor\":"));
     if (reply->has_more) {
         char cursor[QUERY_CURSOR_BYTES];
-        query_cursor(reply->last_sequence, cursor);
+        struct query_place last = {order, reply->last_sequence, reply->last_decide_by_ms};
+        query_cursor(&last, cursor);
         buffer_append_format(body, "\"%s\"}", cursor);
     } else {
         buffer_append(body, STR("null}"));
@@ -52,7 +53,7 @@ static void answer_list(void *context, const struct store_reply *reply)
         const struct task_view view = pending_reply_view(pending);
         struct buffer body;
         buffer_init(&body);
-        write_list(&body, reply, &view);
+        write_list(&body, reply, &view, pending->order);
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
     } else if (exchange) {
@@ -69,6 +70,7 @@ void tasks_list(const struct request *request)
         struct pending_reply *pending = pending_reply_create(request);
         const struct task_view view = pending_reply_view(pending);
         task_filter_add(&query, &view);
+        pending->order = query.filter.order;
         store_task_list(request->admin->store, &query.filter,
                         (struct store_call){request->admin->loop, answer_list, pending});
     } else {

@@ -6,6 +6,10 @@
 
 #include "voter.h"
 
+const struct decision vote_approve = {BALLOT_APPROVE, false, "Task approved"};
+const struct decision vote_reject = {BALLOT_REJECT, false, "Task rejected"};
+const struct decision vote_withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
+
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
 {
     struct voter voter;
@@ -16,7 +20,9 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
         .verb = pending->decision->verb,
         .reason = pending->reason,
         .is_emergency = pending->is_emergency,
+        .grant = pending->grant,
         .withdraws = pending->decision->withdraws,
+        .reaction = pending->reaction,
         .electorate = voter_electorate(pending->snapshot->config),
     };
     store_task_vote(pending->admin->store, id, &vote, call);
@@ -53,6 +59,9 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_REASON_REQUIRED] = REPLY_REASON_REQUIRED,
         [BALLOT_ALREADY_VOTED] = REPLY_ALREADY_VOTED,
         [BALLOT_NO_VOTE] = REPLY_NO_VOTE,
+        [BALLOT_NOT_A_GRANTER] = REPLY_NOT_A_GRANTER,
+        [BALLOT_GRANT_NOT_ALLOWED] = REPLY_GRANT_NOT_ALLOWED,
+        [BALLOT_GRANT_TOO_LARGE] = REPLY_GRANT_TOO_LARGE,
     };
     return errors[refusal];
 }

@@ -14,6 +14,8 @@ struct decision {
     const char *log_line; /* when it decides, or withdraws */
 };
 
+extern const struct decision vote_approve, vote_reject, vote_withdraw;
+
 /* Gives the vote of pending->who, by pending's decision, reason and emergency. */
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call);
 /* Tells the log and the metrics of a vote that was counted. */

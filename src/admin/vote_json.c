@@ -1,8 +1,10 @@
 /* Votes for operators. */
 #include "vote_json.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "taskgate/config/duration.h"
 #include "taskgate/json/members.h"
 
 #include "voter.h"
@@ -11,6 +13,25 @@ static void add_flag(struct buffer *out, const char *key, bool flag)
 {
     json_add_key(out, key);
     buffer_append_text(out, flag ? "true" : "false");
+}
+
+static void add_duration(struct buffer *out, const char *key, int64_t ms)
+{
+    char text[64];
+    duration_format(ms, text);
+    json_add_text(out, key, text);
+}
+
+static void add_wish(struct buffer *out, const struct ballot_wish *wish)
+{
+    json_add_key(out, "grant");
+    if (wish->calls == 0) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_append_char(out, '{');
+    add_duration(out, "for", wish->for_ms);
+    buffer_append_format(out, ",\"calls\":%" PRId64 "}", wish->calls);
 }
 
 static void add_votes(struct buffer *out, const struct ballot_votes *votes)
@@ -24,6 +45,7 @@ static void add_votes(struct buffer *out, const struct ballot_votes *votes)
         json_add_text(out, "verb", ballot_verb_name(vote->verb));
         json_add_time(out, "at", vote->at_ms);
         json_add_text_or_null(out, "reason", vote->reason);
+        add_wish(out, &vote->grant);
         buffer_append_char(out, '}');
     }
     buffer_append_char(out, ']');
@@ -48,6 +70,22 @@ static void add_terms(struct buffer *out, const struct ballot_terms *terms)
     buffer_append_char(out, '{');
     json_add_text(out, "approve", terms->approve_needs_reason ? "required" : "optional");
     json_add_text(out, "reject", terms->reject_needs_reason ? "required" : "optional");
+    buffer_append_char(out, '}');
+}
+
+/* The most that an approver may ask for; null where there is nothing to ask for. */
+static void add_offer(struct buffer *out, const struct ballot_grants *grants)
+{
+    json_add_key(out, "grantOffer");
+    if (!grants->are_offered) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_append_char(out, '{');
+    add_duration(out, "max", grants->max_ms);
+    buffer_append_format(out, ",\"maxCalls\":%" PRId64, grants->max_calls);
+    json_add_key(out, "vary");
+    ballot_names_write(out, &grants->vary);
     buffer_append_char(out, '}');
 }
 
@@ -83,6 +121,9 @@ static void add_rights(struct buffer *out, const struct ballot *ballot, const st
     add_flag(out, "approve", has_role && approve == BALLOT_ACCEPTED);
     add_flag(out, "reject", has_role && reject == BALLOT_ACCEPTED);
     add_flag(out, "emergency", has_role && alone == BALLOT_ACCEPTED);
+    add_flag(out, "grant",
+             has_role && approve == BALLOT_ACCEPTED &&
+                 ballot_may_grant(&ballot->terms, &voter.person));
     add_flag(out, "withdraw", has_role && own && task->state == TASK_PENDING);
     json_add_text_or_null(out, "code", has_role ? ballot_refusal_code(approve) : "forbidden");
     buffer_append_char(out, '}');
@@ -105,6 +146,7 @@ void vote_json_add(struct buffer *out, const struct task *task, const struct tas
     add_votes(out, &ballot.votes);
     add_missing(out, &ballot, task->state == TASK_PENDING);
     add_terms(out, &ballot.terms);
+    add_offer(out, &ballot.terms.grants);
     add_flag(out, "emergency", was_emergency(&ballot.votes));
     add_rights(out, &ballot, task, view->who);
     ballot_finish(&ballot);

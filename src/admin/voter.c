@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/config/electorate.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/control.h"
 
@@ -106,6 +107,15 @@ static bool renew_holder(const struct config *config, struct ballot_person *pers
     return may_approve(entry->roles) && are_equal(entry->certificate, person->credential);
 }
 
+static bool renew_in_slack(const struct config *config, struct ballot_person *person)
+{
+    const struct config_person *entry = config_person_find(config, person->name);
+    if (!entry || !electorate_may_in_slack(config, entry))
+        return false;
+    add_groups(&person->groups, &entry->groups);
+    return are_equal(entry->slack, person->credential);
+}
+
 /* As operator_of_identity() would find it; of the address only the digest is known. */
 static const struct config_person *entry_of(const struct config *config,
                                             const struct ballot_person *person)
@@ -142,7 +152,10 @@ void voter_renew(const struct config *config, struct ballot_vote *vote)
     static const struct {
         const char *via;
         bool (*renew)(const struct config *config, struct ballot_person *person);
-    } ways[] = {{"token", renew_bearer}, {"certificate", renew_holder}, {"oidc", renew_signed_in}};
+    } ways[] = {{"token", renew_bearer},
+                {"certificate", renew_holder},
+                {"oidc", renew_signed_in},
+                {"slack", renew_in_slack}};
     struct ballot_person *person = &vote->person;
     ballot_names_finish(&person->groups);
     vote->stands = false;
@@ -171,6 +184,12 @@ static int64_t valid_for_ms(void *context, const char *workflow)
     return config_approval_valid_ms(context, str_from(workflow));
 }
 
+static const char *terms(void *context, const char *workflow)
+{
+    const struct config_workflow *found = config_workflow_find(context, str_from(workflow));
+    return found ? found->terms : NULL;
+}
+
 static void release(void *context)
 {
     config_unref(context);
@@ -180,6 +199,7 @@ struct store_electorate voter_electorate(struct config *config)
 {
     return (struct store_electorate){
         .renew = renew,
+        .terms = terms,
         .valid_for_ms = valid_for_ms,
         .release = release,
         .context = config_ref(config),

@@ -33,6 +33,9 @@ const char *ballot_refusal_code(enum ballot_refusal refusal)
         [BALLOT_REASON_REQUIRED] = "reason_required",
         [BALLOT_ALREADY_VOTED] = "already_voted",
         [BALLOT_NO_VOTE] = "no_vote",
+        [BALLOT_NOT_A_GRANTER] = "not_a_granter",
+        [BALLOT_GRANT_NOT_ALLOWED] = "grant_not_allowed",
+        [BALLOT_GRANT_TOO_LARGE] = "grant_too_large",
     };
     return codes[refusal];
 }
@@ -59,11 +62,34 @@ bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct ball
            ballot_names_meet(&terms->emergency, &person->groups);
 }
 
+bool ballot_may_grant(const struct ballot_terms *terms, const struct ballot_person *person)
+{
+    const struct ballot_names *by = &terms->grants.by;
+    bool is_asked_for = by->count > 0;
+    return terms->grants.are_offered && ballot_may_vote(terms, person) &&
+           (!is_asked_for || (person->is_named && ballot_names_meet(by, &person->groups)));
+}
+
 bool ballot_is_own(const struct ballot_person *person, const struct ballot_names *owners,
                    const char *owner, const char *owner_email)
 {
     bool has_address = *owner_email && ballot_names_has(&person->emails, owner_email);
     return has_address || ballot_names_has(owners, owner);
+}
+
+static enum ballot_refusal judge_wish(const struct ballot_terms *terms,
+                                      const struct ballot_question *question)
+{
+    const struct ballot_grants *grants = &terms->grants;
+    const struct ballot_wish *wish = &question->grant;
+    if (wish->calls == 0)
+        return BALLOT_ACCEPTED;
+    if (!grants->are_offered || question->is_emergency || question->verb != BALLOT_APPROVE)
+        return BALLOT_GRANT_NOT_ALLOWED;
+    if (!ballot_may_grant(terms, question->voter))
+        return BALLOT_NOT_A_GRANTER;
+    return wish->calls > grants->max_calls || wish->for_ms > grants->max_ms ? BALLOT_GRANT_TOO_LARGE
+                                                                            : BALLOT_ACCEPTED;
 }
 
 enum ballot_refusal ballot_judge(const struct ballot *ballot,
@@ -86,7 +112,7 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
     if (needs_reason && !question->has_reason)
         return BALLOT_REASON_REQUIRED;
     return ballot_votes_of(&ballot->votes, question->voter) ? BALLOT_ALREADY_VOTED
-                                                            : BALLOT_ACCEPTED;
+                                                            : judge_wish(terms, question);
 }
 
 /* A voter may take their vote back, also if they may no longer vote. */
@@ -201,6 +227,22 @@ struct ballot_need *ballot_missing(const struct ballot *ballot, size_t *count)
         missing[0].count = left > 0 ? left : 0;
     }
     return missing;
+}
+
+bool ballot_grant(const struct ballot *ballot, struct ballot_wish *wish)
+{
+    *wish = (struct ballot_wish){0, 0};
+    for (size_t i = 0; i < ballot->votes.count; i++) {
+        const struct ballot_vote *vote = &ballot->votes.items[i];
+        if (!counts(ballot, i))
+            continue;
+        if (vote->grant.calls == 0 || !ballot_may_grant(&ballot->terms, &vote->person) ||
+            (wish->calls > 0 &&
+             (vote->grant.calls != wish->calls || vote->grant.for_ms != wish->for_ms)))
+            return false;
+        *wish = vote->grant;
+    }
+    return wish->calls > 0;
 }
 
 bool ballot_is_filled(const struct ballot *ballot)

@@ -86,6 +86,9 @@ void ballot_terms_finish(struct ballot_terms *terms)
     ballot_names_finish(&terms->groups);
     ballot_names_finish(&terms->people);
     ballot_names_finish(&terms->emergency);
+    ballot_names_finish(&terms->grants.vary);
+    ballot_names_finish(&terms->grants.by);
+    ballot_names_finish(&terms->allow_edit);
     for (size_t i = 0; i < terms->need_count; i++)
         free(terms->needs[i].group);
     free(terms->needs);
@@ -133,9 +136,24 @@ static void write_quorum(struct buffer *out, const struct ballot_terms *terms)
     buffer_append_char(out, '}');
 }
 
+static void write_grants(struct buffer *out, const struct ballot_grants *grants)
+{
+    if (!grants->are_offered)
+        return;
+    json_add_key(out, "grants");
+    buffer_append_format(out, "{\"maxMs\":%" PRId64 ",\"maxCalls\":%" PRId64, grants->max_ms,
+                         grants->max_calls);
+    json_add_key(out, "vary");
+    ballot_names_write(out, &grants->vary);
+    json_add_key(out, "by");
+    ballot_names_write(out, &grants->by);
+    buffer_append_char(out, '}');
+}
+
 void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
 {
-    if (ballot_terms_are_plain(terms))
+    bool has_rights = terms->grants.are_offered || terms->allow_edit.count > 0;
+    if (ballot_terms_are_plain(terms) && !has_rights)
         return;
     buffer_append_char(out, '{');
     json_add_key(out, "groups");
@@ -149,6 +167,11 @@ void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
     buffer_append_text(out, terms->reject_needs_reason ? "true" : "false");
     json_add_key(out, "emergency");
     ballot_names_write(out, &terms->emergency);
+    write_grants(out, &terms->grants);
+    if (terms->allow_edit.count > 0) {
+        json_add_key(out, "allowEdit");
+        ballot_names_write(out, &terms->allow_edit);
+    }
     buffer_append_char(out, '}');
 }
 
@@ -180,10 +203,31 @@ static bool read_quorum(struct ballot_terms *terms, struct str value)
     return terms->need_count > 0 && ballot_terms_persons(terms) <= BALLOT_MOST_PERSONS;
 }
 
+/* Terms of an older version have none. What cannot be read is not offered. */
+static void read_grants(struct ballot_grants *grants, struct str object)
+{
+    static const char *const keys[] = {"maxMs", "maxCalls", "vary", "by"};
+    struct str values[sizeof keys / sizeof *keys];
+    uint64_t max_ms, max_calls;
+    if (json_type(object) != JSON_OBJECT)
+        return;
+    json_members(object, keys, sizeof keys / sizeof *keys, values);
+    grants->are_offered = str_to_u64(values[0], &max_ms) && max_ms <= INT64_MAX &&
+                          str_to_u64(values[1], &max_calls) && max_calls <= INT64_MAX &&
+                          json_type(values[2]) == JSON_ARRAY && json_type(values[3]) == JSON_ARRAY;
+    if (!grants->are_offered)
+        return;
+    grants->max_ms = (int64_t)max_ms;
+    grants->max_calls = (int64_t)max_calls;
+    ballot_names_read(&grants->vary, values[2]);
+    ballot_names_read(&grants->by, values[3]);
+}
+
 void ballot_terms_read(struct ballot_terms *terms, struct str text)
 {
     static const char *const keys[] = {
-        "groups", "people", "quorum", "approveNeedsReason", "rejectNeedsReason", "emergency"};
+        "groups",    "people", "quorum",   "approveNeedsReason", "rejectNeedsReason",
+        "emergency", "grants", "allowEdit"};
     struct str values[sizeof keys / sizeof *keys];
     const struct json_wanted wanted = {
         .keys = keys, .count = sizeof keys / sizeof *keys, .values = values};
@@ -199,6 +243,8 @@ void ballot_terms_read(struct ballot_terms *terms, struct str text)
     ballot_names_read(&terms->groups, values[0]);
     ballot_names_read(&terms->people, values[1]);
     ballot_names_read(&terms->emergency, values[5]);
+    read_grants(&terms->grants, values[6]);
+    ballot_names_read(&terms->allow_edit, values[7]);
     terms->approve_needs_reason = json_type(values[3]) == JSON_TRUE;
     terms->reject_needs_reason = json_type(values[4]) == JSON_TRUE;
 }

@@ -63,6 +63,7 @@ static void finish_vote(struct ballot_vote *vote)
 {
     ballot_person_finish(&vote->person);
     free(vote->reason);
+    free(vote->reaction);
 }
 
 void ballot_votes_finish(struct ballot_votes *votes)
@@ -117,6 +118,7 @@ static const struct {
 } texts[] = {
     {"person", offsetof(struct ballot_vote, person.name)},
     {"reason", offsetof(struct ballot_vote, reason)},
+    {"reaction", offsetof(struct ballot_vote, reaction)},
     {"via", offsetof(struct ballot_vote, person.via)},
     {"credential", offsetof(struct ballot_vote, person.credential)},
     {"issuer", offsetof(struct ballot_vote, person.issuer)},
@@ -141,6 +143,9 @@ static void write_vote(struct buffer *out, const struct ballot_vote *vote)
     buffer_append_text(out, vote->person.is_named ? "true" : "false");
     json_add_key(out, "emergency");
     buffer_append_text(out, vote->is_emergency ? "true" : "false");
+    if (vote->grant.calls > 0)
+        buffer_append_format(out, ",\"grantForMs\":%" PRId64 ",\"grantCalls\":%" PRId64,
+                             vote->grant.for_ms, vote->grant.calls);
     json_add_key(out, "emails");
     ballot_names_write(out, &vote->person.emails);
     json_add_key(out, "groups");
@@ -160,6 +165,16 @@ void ballot_votes_write(struct buffer *out, const struct ballot_votes *votes)
         buffer_append_char(out, ']');
 }
 
+/* Votes of an older version have none. */
+static void read_wish(struct ballot_wish *wish, struct str object)
+{
+    uint64_t for_ms, calls;
+    if (!str_to_u64(json_member(object, "grantForMs"), &for_ms) || for_ms > INT64_MAX ||
+        !str_to_u64(json_member(object, "grantCalls"), &calls) || calls > INT64_MAX)
+        return;
+    *wish = (struct ballot_wish){(int64_t)for_ms, (int64_t)calls};
+}
+
 static bool read_vote(struct ballot_vote *vote, struct str object)
 {
     uint64_t at_ms;
@@ -168,6 +183,7 @@ static bool read_vote(struct ballot_vote *vote, struct str object)
         *text_at(vote, i) = json_string_text(json_member(object, texts[i].key), NULL);
     vote->person.is_named = json_type(json_member(object, "named")) == JSON_TRUE;
     vote->is_emergency = json_type(json_member(object, "emergency")) == JSON_TRUE;
+    read_wish(&vote->grant, object);
     ballot_names_read(&vote->person.emails, json_member(object, "emails"));
     ballot_names_read(&vote->person.groups, json_member(object, "groups"));
     ballot_names_read(&vote->person.claimed, json_member(object, "claimed"));

@@ -16,6 +16,7 @@ static const struct {
     {"explain", "say what the rules come to for one tool, and why", cli_explain},
     {"policy", "try policies before they are in force", cli_policy},
     {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
+    {"grants", "list and revoke grants: calls that run again without a question", cli_grants},
     {"audit", "list, show, export and verify the audit trail", cli_audit},
     {"backup", "copy the store while the gateway runs", cli_backup},
     {"call", "call a tool through a running gateway, under its rules", cli_call},

@@ -9,6 +9,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
 
 #include "options.h"
 #include "subcommands.h"
@@ -22,6 +23,7 @@ struct arguments {
     const char *id;
     const char *state, *source, *tool, *limit, *cursor;
     const char *reason, *wait;
+    const char *grant_for, *grant_calls;
     bool emergency;
     bool json;
 };
@@ -130,6 +132,27 @@ static int run_show(struct admin_client *client, const struct subcommand *self,
     return code;
 }
 
+/* The endpoint judges the duration and the number. */
+static bool append_grant(struct buffer *decision, const struct arguments *arguments)
+{
+    uint64_t calls;
+    if (!arguments->grant_for && !arguments->grant_calls)
+        return true;
+    if (!arguments->grant_for || !arguments->grant_calls) {
+        options_complain("--grant-for and --grant-calls go together");
+        return false;
+    }
+    if (!str_to_u64(str_from(arguments->grant_calls), &calls) || calls == 0) {
+        options_complain("--grant-calls wants a whole number from 1 on");
+        return false;
+    }
+    json_add_key(decision, "grant");
+    buffer_append_char(decision, '{');
+    json_add_text(decision, "for", arguments->grant_for);
+    buffer_append_format(decision, ",\"calls\":%s}", arguments->grant_calls);
+    return true;
+}
+
 static int run_decision(struct admin_client *client, const struct subcommand *self,
                         const struct arguments *arguments)
 {
@@ -138,12 +161,16 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
     buffer_init(&body);
     buffer_init(&text);
     buffer_append(&decision, STR("{"));
-    if (arguments->reason) {
-        buffer_append(&decision, STR("\"reason\":"));
-        buffer_append_json_string(&decision, str_from(arguments->reason));
+    if (arguments->reason)
+        json_add_text(&decision, "reason", arguments->reason);
+    if (arguments->emergency) {
+        json_add_key(&decision, "emergency");
+        buffer_append_text(&decision, "true");
     }
-    if (arguments->emergency)
-        buffer_append_format(&decision, "%s\"emergency\":true", arguments->reason ? "," : "");
+    if (!append_grant(&decision, arguments)) {
+        buffer_finish(&decision);
+        return CLI_USAGE;
+    }
     buffer_append(&decision, STR("}"));
     char *id = admin_client_encode(client, arguments->id);
     char *path = memory_format("/api/v1/tasks/%s/%s", id, self->name);
@@ -242,6 +269,9 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     const struct option approval[] = {
         {"reason", "TEXT", "stored with the decision", &arguments.reason, NULL},
         {"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency},
+        {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
+         &arguments.grant_for, NULL},
+        {"grant-calls", "N", "and so often", &arguments.grant_calls, NULL},
         json,
     };
     const struct option wait[] = {

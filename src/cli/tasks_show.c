@@ -219,6 +219,30 @@ static void append_votes(struct buffer *out, struct str task)
     }
 }
 
+/* What the server says of the tool, and the paths that the rule marks. */
+static void append_hints(struct buffer *out, struct str task)
+{
+    size_t position = 0;
+    struct str path, paths = json_member(task, "highlight");
+    if (json_count(json_member(task, "toolAnnotations")) > 0)
+        append_json(out, "Hints", task, "toolAnnotations");
+    if (json_type(json_member(task, "listed")) == JSON_FALSE)
+        buffer_append_format(out, "%-11sthe server does not list this tool for the caller\n",
+                             "Unlisted");
+    if (json_count(paths) == 0)
+        return;
+    buffer_append_format(out, "%-11s", "Look at");
+    for (const char *joint = ""; json_next_element(paths, &position, &path); joint = ", ") {
+        struct buffer text;
+        buffer_init(&text);
+        json_decode_string(path, &text);
+        buffer_append_text(out, joint);
+        terminal_append_text(out, buffer_str(&text));
+        buffer_finish(&text);
+    }
+    buffer_append_char(out, '\n');
+}
+
 void tasks_append_details(struct buffer *out, struct str task)
 {
     static const struct {
@@ -228,9 +252,14 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Task", "id", false},
         {"State", "state", false},
         {"Message", "statusMessage", false},
+        {"Summary", "summary", false},
+        {"Risk", "risk", false},
         {"Tool", "tool", false},
+        {"Tool says", "toolDescription", false},
         {"Source", "source", false},
         {"Asked by", "principal", false},
+        {"Rule", "rule", false},
+        {"Rule says", "ruleDescription", false},
         {"Workflow", "workflow", false},
         {"Created", "createdAt", true},
         {"Decide by", "decideBy", true},
@@ -254,6 +283,7 @@ void tasks_append_details(struct buffer *out, struct str task)
     }
     buffer_finish(&value);
     append_votes(out, task);
+    append_hints(out, task);
     append_json(out, "Arguments", task, "arguments");
     /* Most calls have neither. */
     if (json_count(json_member(task, "meta")) > 0)

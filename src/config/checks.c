@@ -147,6 +147,29 @@ bool check_url(struct str text, struct error *error)
     return is_authority(host) || error_set(error, "the URL has no valid host and port");
 }
 
+bool check_endpoint(struct str text, struct error *error)
+{
+    struct str scheme, host;
+    bool is_mail = str_starts_with(text, STR("smtp:")) || str_starts_with(text, STR("smtps:"));
+    if (!is_mail)
+        return check_url(text, error);
+    str_cut(text, ':', &scheme, &host);
+    if (str_starts_with(host, STR("//")))
+        host = str_slice(host.bytes + 2, host.length - 2);
+    return is_authority(host) ||
+           error_set(error, "write it as smtp://HOST:PORT or smtps://HOST:PORT, without a path; "
+                            "user and password_env are keys of their own");
+}
+
+bool check_mail_address(struct str text, struct error *error)
+{
+    struct str local, domain;
+    bool is_good = text.length <= 254 && str_cut(text, '@', &local, &domain) && local.length > 0 &&
+                   local.length <= 64 && consists_of(local, "!#$%&'*+-/=?^_`{|}~.") &&
+                   domain.length > 0 && consists_of(domain, "-.");
+    return is_good || error_set(error, "this is no mail address, such as dba@example.com");
+}
+
 bool check_issuer(struct str text, struct error *error)
 {
     if (!secure_url_check(text, error))

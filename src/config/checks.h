@@ -12,6 +12,11 @@ bool check_glob(struct str text, struct error *error);
 bool check_source_id(struct str text, struct error *error);
 /* An absolute http or https URL with a host. Never shown: it may hold credentials. */
 bool check_url(struct str text, struct error *error);
+/* The same, or smtp://HOST:PORT or smtps://HOST:PORT and nothing else. */
+bool check_endpoint(struct str text, struct error *error);
+/* A mail address in characters that mean nothing in a header or a command (RFC 5321 §4.1.2,
+ * without quoted names and without SMTPUTF8). */
+bool check_mail_address(struct str text, struct error *error);
 /* An IPv4 or IPv6 address to listen on. */
 bool check_address(struct str text, struct error *error);
 /* A host as a Host header has it, with or without port. */

@@ -20,6 +20,13 @@ const char *config_action_name(enum config_action action)
     return action_names[action];
 }
 
+const char *config_risk_name(enum config_risk risk)
+{
+    static const char *const names[] = {
+        [RISK_UNSAID] = NULL, [RISK_LOW] = "low", [RISK_MEDIUM] = "medium", [RISK_HIGH] = "high"};
+    return names[risk];
+}
+
 const char *config_role_name(enum config_role role)
 {
     switch (role) {
@@ -46,6 +53,12 @@ const char *config_notify_event_name(enum config_notify_event event)
         return "expired";
     case NOTIFY_ENDED:
         break;
+    case NOTIFY_REMINDED:
+        return "reminded";
+    case NOTIFY_ESCALATED:
+        return "escalated";
+    case NOTIFY_ANCHORED:
+        return "anchored";
     }
     return "ended";
 }
@@ -159,6 +172,8 @@ static void finish_rule(struct config_rule *rule)
     free(rule->approval);
     free(rule->description);
     free(rule->immediate_response);
+    free(rule->summary);
+    finish_strings(&rule->highlight);
 }
 
 static void finish_workflow(struct config_workflow *workflow)
@@ -167,6 +182,11 @@ static void finish_workflow(struct config_workflow *workflow)
     finish_strings(&workflow->approver_groups);
     finish_strings(&workflow->approver_people);
     finish_strings(&workflow->emergency_groups);
+    finish_strings(&workflow->allow_edit);
+    finish_strings(&workflow->grants_vary);
+    finish_strings(&workflow->grants_by);
+    finish_strings(&workflow->notify);
+    finish_strings(&workflow->escalate_notify);
     ballot_terms_finish(&workflow->ballot);
     free(workflow->terms);
     free(workflow->name);
@@ -209,6 +229,23 @@ static void finish_operators(struct config *config)
     finish_oidc(&config->oidc);
 }
 
+static void finish_notify(struct config_notify *notify)
+{
+    finish_secret(notify->url);
+    finish_secret(notify->secret);
+    finish_secret(notify->signing_secret);
+    free(notify->id);
+    free(notify->channel);
+    free(notify->from);
+    free(notify->user);
+    finish_strings(&notify->to);
+    free(notify->tls_ca);
+    tls_client_unref(notify->tls);
+    finish_strings(&notify->mention);
+    finish_strings(&notify->workflows);
+    finish_strings(&notify->destination_of);
+}
+
 static void finish_lists(struct config *config)
 {
     for (size_t i = 0; i < config->source_count; i++)
@@ -219,16 +256,8 @@ static void finish_lists(struct config *config)
         finish_workflow(&config->workflows[i]);
     for (size_t i = 0; i < config->client_count; i++)
         free(config->clients[i].match);
-    for (size_t i = 0; i < config->notify_count; i++) {
-        finish_secret(config->notify[i].url);
-        finish_secret(config->notify[i].secret);
-        free(config->notify[i].id);
-        finish_secret(config->notify[i].signing_secret);
-        free(config->notify[i].channel);
-        finish_strings(&config->notify[i].mention);
-        finish_strings(&config->notify[i].workflows);
-        finish_strings(&config->notify[i].destination_of);
-    }
+    for (size_t i = 0; i < config->notify_count; i++)
+        finish_notify(&config->notify[i]);
     for (size_t i = 0; i < config->policy_count; i++) {
         free(config->policies[i].name);
         free(config->policies[i].text);
@@ -271,6 +300,7 @@ void config_unref(struct config *config)
     finish_tls(&config->admin_tls);
     signature_key_unref(config->audit.key);
     free(config->audit.key_file);
+    finish_strings(&config->audit.anchor_notify);
     free(config->path);
     free(config->store_path);
     free(config->state_key_env);
@@ -307,6 +337,15 @@ void config_compile(struct config *config)
     holder->client_glob_count = config->client_count;
     for (size_t i = 0; i < config->client_count; i++)
         holder->client_globs[i] = glob_compile(str_from(config->clients[i].match), NULL);
+}
+
+bool config_strings_have(const struct config_strings *strings, const char *text)
+{
+    for (size_t i = 0; text && i < strings->count; i++) {
+        if (strcmp(strings->items[i], text) == 0)
+            return true;
+    }
+    return false;
 }
 
 const struct config_source *config_source_find(const struct config *config, struct str id)

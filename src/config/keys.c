@@ -1,12 +1,9 @@
 /* The table of configuration keys. A new key is a new row. */
 #include "keys.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "checks.h"
 #include "taskgate/config/secure_url.h"
-#include "taskgate/core/memory.h"
+#include "taskgate/config/summary.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define CHOICES(variable, words, ...)                                                              \
@@ -35,6 +32,7 @@ CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE}
         {"allow", CASE_VARIANTS_ALLOW});
 CHOICES(confirmations, "a kind of confirmation", {"off", CONFIRM_OFF}, {"form", CONFIRM_FORM},
         {"url", CONFIRM_URL});
+CHOICES(risks, "a risk", {"low", RISK_LOW}, {"medium", RISK_MEDIUM}, {"high", RISK_HIGH});
 CHOICES(reasons, "an answer", {"required", true}, {"optional", false});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
         {"skip", ON_POLICY_ERROR_SKIP});
@@ -47,7 +45,8 @@ CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER},
 CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
         {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
 CHOICES(notify_types, "a type of notifier that is supported", {"webhook", NOTIFY_WEBHOOK},
-        {"slack", NOTIFY_SLACK}, {"teams", NOTIFY_TEAMS}, {"pagerduty", NOTIFY_PAGERDUTY});
+        {"slack", NOTIFY_SLACK}, {"teams", NOTIFY_TEAMS}, {"pagerduty", NOTIFY_PAGERDUTY},
+        {"smtp", NOTIFY_SMTP});
 CHOICES(pseudo_modes, "a mode", {"auto", PSEUDO_AUTO}, {"always", PSEUDO_ALWAYS},
         {"never", PSEUDO_NEVER});
 static const struct choice pseudo_tools_items[] = {
@@ -217,6 +216,14 @@ const struct key config_keys[] = {
      .help = "For calls that policies or people judge. If two keys of one object in the arguments differ only by case or look, such as `path` and `Path`, the call is refused with -32602 (`refuse`) or allowed (`allow`)."},
     {"governance.rules[]", "require_tasks", KEY_BOOL, AT(config_rule, requires_tasks), .default_text = "false",
      .help = "Refuses at once, instead of holding it, a call whose client does not take part in tasks: -32021 for a client of 2026-07-28 that does not declare the extension `io.modelcontextprotocol/tasks`, -32009 for an older call without `task`."},
+    {"governance.rules[]", "show", KEY_MAPPING,
+     .help = "What the people who decide are told of a call, beside the call itself."},
+    {"governance.rules[].show", "summary", KEY_TEXT, AT(config_rule, summary), .check = summary_check,
+     .help = "A sentence with `{path}` for values of the arguments, such as `Drops {schema}.{table}`: a text as it is, another value as JSON, nothing for a value that is missing. A path looks into every element of an array on its way. `{{` is the brace itself. Values of `redact_fields` stay hidden."},
+    {"governance.rules[].show", "highlight", KEY_TEXTS, AT(config_rule, highlight), .check = check_dot_path,
+     .help = "Paths into the arguments. The values there are marked."},
+    {"governance.rules[].show", "risk", KEY_CHOICE, AT(config_rule, risk), .choices = &risks,
+     .help = "How much is at stake. With `high` the page asks for the tool's name before it approves."},
     {"governance.rules[]", "limits", KEY_ANY, .help = "Accepted for old files; has no effect."},
     {"governance.rules[]", "inspectors", KEY_ANY, .help = "Accepted for old files; has no effect."},
 
@@ -237,7 +244,19 @@ const struct key config_keys[] = {
     {"approval.*", "quorum", KEY_QUORUM, .default_text = "1",
      .help = "How many persons must approve; or, as `{GROUP: n}`, how many of each group. Each person counts once, and for one group."},
     {"approval.*", "reasons", KEY_MAPPING, .help = "Which votes need a reason."},
+    {"approval.*", "allow_edit", KEY_TEXTS, AT(config_workflow, allow_edit), .check = check_dot_path,
+     .help = "Paths into the arguments whose values an approver may change, where one person decides."},
+    {"approval.*", "grants", KEY_MAPPING, .help = "Lets approvers allow the same call of the same caller for a while. Without it there are no grants."},
     {"approval.*", "emergency", KEY_MAPPING, .help = "Who may approve a call alone, in an emergency and with a reason."},
+    {"approval.*", "notify", KEY_TEXTS, AT(config_workflow, notify), FLAG(config_workflow, has_notify), .check = check_name,
+     .help = "The endpoints that are told of the workflow's calls, by their ids in `notify`; `[]` is none. Without it: all whose `workflows` fit."},
+    {"approval.*", "remind_after", KEY_DURATION, AT(config_workflow, remind_after_ms), RANGE(1000, MS_MAX),
+     .help = "The time after which these endpoints are reminded, once, of a call that is undecided. Without it: never."},
+    {"approval.*", "escalate", KEY_MAPPING, .help = "Who else is told of a call that is undecided."},
+    {"approval.*.escalate", "after", KEY_DURATION, AT(config_workflow, escalate_after_ms), .is_required = true, RANGE(1000, MS_MAX),
+     .help = "The time after which they are told, once."},
+    {"approval.*.escalate", "notify", KEY_TEXTS, AT(config_workflow, escalate_notify), .is_required = true, .check = check_name,
+     .help = "The endpoints, by their ids in `notify`. They also hear what becomes of the call."},
     {"approval.*.approvers", "groups", KEY_TEXTS, AT(config_workflow, approver_groups), .check = check_name,
      .help = "Groups whose members may vote."},
     {"approval.*.approvers", "people", KEY_TEXTS, AT(config_workflow, approver_people), .check = check_name,
@@ -246,6 +265,14 @@ const struct key config_keys[] = {
      .help = "For an approval."},
     {"approval.*.reasons", "reject", KEY_CHOICE, AT(config_workflow, reject_needs_reason), .choices = &reasons, .default_text = "optional",
      .help = "For a rejection."},
+    {"approval.*.grants", "max", KEY_DURATION, AT(config_workflow, grants_max_ms), RANGE(1000, MS_MAX), .default_text = "1h",
+     .help = "The longest time that a grant may be given for."},
+    {"approval.*.grants", "max_calls", KEY_INTEGER, AT(config_workflow, grants_max_calls), RANGE(1, 1000000), .default_text = "20",
+     .help = "The most calls that a grant may be given for."},
+    {"approval.*.grants", "vary", KEY_TEXTS, AT(config_workflow, grants_vary), .check = check_dot_path,
+     .help = "Paths into the arguments whose values may differ from call to call, or be missing. All others must be those of the approved call."},
+    {"approval.*.grants", "by", KEY_TEXTS, AT(config_workflow, grants_by), .check = check_name,
+     .help = "Groups whose members may give grants. Without it: everybody who may vote."},
     {"approval.*.emergency", "groups", KEY_TEXTS, AT(config_workflow, emergency_groups), .is_required = true, .check = check_name,
      .help = "Groups of which one person suffices."},
     {"approval.*.destination", "type", KEY_CHOICE, AT(config_workflow, admin_only), .is_required = true, .choices = &destinations, .default_text = "admin",
@@ -379,11 +406,11 @@ const struct key config_keys[] = {
     {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods outside the protocol that are relayed."},
 
     {"notify[]", "id", KEY_TEXT, AT(config_notify, id), .check = check_name,
-     .help = "Name of the endpoint, once."},
+     .help = "Name of the endpoint, once. By it workflows and anchors name the endpoint, and `/ready` and the metrics do."},
     {"notify[]", "type", KEY_CHOICE, AT(config_notify, type), .choices = &notify_types, .default_text = "webhook",
      .help = "What the endpoint is. All but `webhook` need `admin.public_url`, for links to the task."},
-    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .check = check_url, .is_hidden = true, .rule = "V-008",
-     .help = "Address that notifications are posted to. Each may occur once, but for Slack's and PagerDuty's: these need none, and are `https://slack.com/api` and `https://events.pagerduty.com/v2/enqueue` without one."},
+    {"notify[]", "url", KEY_TEXT, AT(config_notify, url), .check = check_endpoint, .is_hidden = true, .rule = "V-008",
+     .help = "Address that notifications are posted to. Each may occur once, but for Slack's and PagerDuty's: these need none, and are `https://slack.com/api` and `https://events.pagerduty.com/v2/enqueue` without one. That of `smtp` is `smtp://HOST:PORT`, or `smtps://HOST:PORT` for TLS from the first byte."},
     {"notify[]", "secret_env", KEY_TEXT, .check = check_variable_name,
      .help = "`webhook`: environment variable with the secret that signs the notifications."},
     {"notify[]", "token_env", KEY_TEXT, .check = check_variable_name,
@@ -396,10 +423,21 @@ const struct key config_keys[] = {
      .help = "`slack`: ids of people (`U…`, `W…`) and groups (`S…`) who are mentioned."},
     {"notify[]", "routing_key_env", KEY_TEXT, .check = check_variable_name,
      .help = "`pagerduty`: environment variable with the routing key of an integration with the Events API v2."},
+    {"notify[]", "from", KEY_TEXT, AT(config_notify, from), .check = check_mail_address,
+     .help = "`smtp`: address that mails come from."},
+    {"notify[]", "to", KEY_TEXTS, AT(config_notify, to), .check = check_mail_address,
+     .help = "`smtp`: addresses that mails go to."},
+    {"notify[]", "user", KEY_TEXT, AT(config_notify, user), .check = check_name,
+     .help = "`smtp`: name to sign in with. Without it: nobody signs in."},
+    {"notify[]", "password_env", KEY_TEXT, .check = check_variable_name,
+     .help = "`smtp`: environment variable with the password of `user`. It is sent over TLS alone."},
+    {"notify[]", "tls", KEY_MAPPING, .help = "The certificates that the endpoint may show. Without it the system's authorities count."},
+    {"notify[].tls", "ca", KEY_TEXT, AT(config_notify, tls_ca), .is_required = true, .check = check_not_empty,
+     .help = "Whose certificates the endpoint may show, in PEM, in place of the system's authorities. With it `smtp://` requires STARTTLS."},
     {"notify[]", "workflows", KEY_TEXTS, AT(config_notify, workflows), .check = check_glob, .rule = "V-009",
-     .help = "Globs of the workflows whose tasks are told of. Without it: all tasks."},
+     .help = "Globs of the workflows whose tasks are told of. Without it: all tasks. Workflows with `notify` do not ask for it."},
     {"notify[]", "events", KEY_CHOICES, AT(config_notify, events), .choices = &notify_events,
-     .help = "The events that are sent. Without it: all."},
+     .help = "The events that are sent. Without it: all. Reminders go to endpoints with `created`."},
     {"notify[]", "include_arguments", KEY_BOOL, AT(config_notify, include_arguments), .default_text = "false",
      .help = "Whether the arguments of the call are sent. Values that `redact_fields` hides are left out."},
 
@@ -412,6 +450,8 @@ const struct key config_keys[] = {
     {"audit", "anchor", KEY_MAPPING, .help = "Anchors: the newest row's number and hash, in the log."},
     {"audit.anchor", "every", KEY_DURATION, AT(config, audit.anchor_every_ms), .is_required = true, RANGE(1000, MS_MAX),
      .help = "How often an anchor is made, if there are new rows."},
+    {"audit.anchor", "notify", KEY_TEXTS, AT(config, audit.anchor_notify), .check = check_name,
+     .help = "Endpoints that get each anchor, by their ids in `notify`."},
 
     {"limits", "pending_per_principal", KEY_INTEGER, AT(config, limits.pending_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "Tasks of one owner that are undecided, or run without a decision."},
     {"limits", "pending_total", KEY_INTEGER, AT(config, limits.pending_total), RANGE(1, INT32_MAX), .default_text = "10000", .help = "The same for all owners together."},
@@ -429,57 +469,3 @@ const struct key config_keys[] = {
 };
 /* clang-format on */
 const size_t config_key_count = COUNT_OF(config_keys);
-
-const struct key *key_find(const char *pattern, const char *name)
-{
-    for (size_t i = 0; i < config_key_count; i++) {
-        const struct key *key = &config_keys[i];
-        if (strcmp(key->parent, pattern) == 0 && strcmp(key->name, name) == 0)
-            return key;
-    }
-    return NULL;
-}
-
-char *key_pattern(const struct key *key)
-{
-    const char *suffix = key->type == KEY_LIST ? "[]" : key->type == KEY_NAMED ? ".*" : "";
-    return memory_format("%s%s%s%s", key->parent, *key->parent ? "." : "", key->name, suffix);
-}
-
-/* "a, b or c". */
-static char *list_choices(const struct choices *choices)
-{
-    struct buffer text;
-    buffer_init(&text);
-    for (size_t i = 0; i < choices->count; i++) {
-        const char *joint = i == 0 ? "" : i + 1 == choices->count ? " or " : ", ";
-        buffer_append_format(&text, "%s%s", joint, choices->items[i].name);
-    }
-    return buffer_take(&text, NULL);
-}
-
-char *key_type_text(const struct key *key)
-{
-    static const char *const names[] = {
-        [KEY_TEXT] = "text",
-        [KEY_BOOL] = "true or false",
-        [KEY_INTEGER] = "a whole number",
-        [KEY_REAL] = "a number",
-        [KEY_BYTES] = "a size, such as 4MiB",
-        [KEY_DURATION] = "a duration, such as 10m",
-        [KEY_TEXTS] = "a list of texts",
-        [KEY_TEXT_OR_TEXTS] = "a text or a list of texts",
-        [KEY_TEXT_MAP] = "names with texts",
-        [KEY_QUORUM] = "a whole number, or groups with whole numbers",
-        [KEY_ANY] = "anything",
-        [KEY_MAPPING] = "a mapping",
-        [KEY_LIST] = "a list of mappings",
-        [KEY_NAMED] = "a mapping of names",
-    };
-    if (key->type != KEY_CHOICE && key->type != KEY_CHOICES)
-        return memory_copy_text(names[key->type]);
-    char *choices = list_choices(key->choices);
-    char *text = memory_format(key->type == KEY_CHOICES ? "a list of %s" : "%s", choices);
-    free(choices);
-    return text;
-}

@@ -60,6 +60,7 @@ static void fill(const struct draft *draft)
     validate_operators(draft);
     validate_notify(draft);
     validate_slack(draft);
+    validate_recipients(draft);
     validate_ballots(draft);
     validate_audit(draft);
     validate_pseudo(draft);

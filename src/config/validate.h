@@ -45,6 +45,8 @@ void validate_audit(const struct draft *draft);
 void validate_notify(const struct draft *draft);
 /* Makes endpoints of destinations in Slack; after the notifiers and the operators. */
 void validate_slack(const struct draft *draft);
+/* Those who are told exist; after validate_notify(). */
+void validate_recipients(const struct draft *draft);
 /* Whether the configuration has a shadow that may be read: makes its path one beside the file. */
 bool validate_shadow_path(const struct draft *draft);
 /* Once it has been read, config->shadow, or has not, NULL; when all else has been looked at. */

@@ -77,6 +77,17 @@ static void add_names(struct ballot_names *names, const struct config_strings *s
         ballot_names_add(names, strings->items[i]);
 }
 
+static void take_grants(const struct view *view)
+{
+    const struct config_workflow *workflow = view->workflow;
+    struct ballot_grants *grants = &view->workflow->ballot.grants;
+    grants->are_offered = node_get(view->node, "grants") != NULL;
+    grants->max_ms = workflow->grants_max_ms;
+    grants->max_calls = workflow->grants_max_calls;
+    add_names(&grants->vary, &workflow->grants_vary);
+    add_names(&grants->by, &workflow->grants_by);
+}
+
 static void make_terms(const struct view *view)
 {
     struct config_workflow *workflow = view->workflow;
@@ -89,6 +100,8 @@ static void make_terms(const struct view *view)
     terms->approve_needs_reason = workflow->approve_needs_reason;
     terms->reject_needs_reason = workflow->reject_needs_reason;
     read_quorum(view, node_get(view->node, "quorum"));
+    add_names(&terms->allow_edit, &workflow->allow_edit);
+    take_grants(view);
     buffer_init(&text);
     ballot_terms_write(&text, terms);
     workflow->terms = memory_copy_str(buffer_str(&text));
@@ -185,6 +198,37 @@ static void check_emergency(const struct view *view)
     ballot_votes_finish(&votes);
 }
 
+static void check_grants(const struct view *view)
+{
+    const struct config *config = view->draft->config;
+    const struct ballot_terms *terms = &view->workflow->ballot;
+    const struct node *grants = node_get(view->node, "grants");
+    struct ballot_votes votes = {NULL, 0};
+    bool is_anybody = terms->grants.by.count == 0 || electorate_is_open(config);
+    if (!grants)
+        return;
+    check_list(view, node_get(grants, "by"), "grants.by");
+    if (view->workflow->confirm != CONFIRM_OFF)
+        complain(view, grants, false, "grants", "take confirm or grants out",
+                 "confirm asks the user about each call, and a grant decides before the answer");
+    electorate_add(config, &votes);
+    for (size_t i = 0; i < votes.count; i++)
+        is_anybody = is_anybody || ballot_may_grant(terms, &votes.items[i].person);
+    if (!is_anybody)
+        complain(view, node_get(grants, "by"), true, "grants.by",
+                 "put people who may vote into these groups",
+                 "nobody of this file who may vote is in the groups");
+    ballot_votes_finish(&votes);
+}
+
+static void check_edits(const struct view *view)
+{
+    if (view->workflow->allow_edit.count > 0 && ballot_terms_persons(&view->workflow->ballot) > 1)
+        complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
+                 "ask for one person, or take the key out",
+                 "a call that several people must approve cannot be changed");
+}
+
 /* Contract "Same person": whose call it is, is known by a verified token alone. */
 static void check_owners(const struct view *view)
 {
@@ -218,6 +262,8 @@ void validate_ballots(const struct draft *draft)
             check_approvers(&view);
             check_fillable(&view);
             check_emergency(&view);
+            check_grants(&view);
+            check_edits(&view);
             check_owners(&view);
         }
         free(view.path);

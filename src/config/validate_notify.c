@@ -15,6 +15,7 @@ static const struct {
     [NOTIFY_TEAMS] = {"teams", NULL, NULL},
     [NOTIFY_PAGERDUTY] = {"pagerduty", "routing_key_env",
                           "https://events.pagerduty.com/v2/enqueue"},
+    [NOTIFY_SMTP] = {"smtp", "password_env", NULL},
 };
 
 /* Keys that belong to some types alone; that of the secret is in the other table. */
@@ -28,6 +29,10 @@ static const struct {
     {"mention", NOTIFY_SLACK},
     {"signing_secret_env", NOTIFY_SLACK},
     {"routing_key_env", NOTIFY_PAGERDUTY},
+    {"from", NOTIFY_SMTP},
+    {"to", NOTIFY_SMTP},
+    {"user", NOTIFY_SMTP},
+    {"password_env", NOTIFY_SMTP},
 };
 
 static void complain(const struct draft *draft, const struct node *item, size_t index,
@@ -49,7 +54,8 @@ static void resolve_secret(const struct draft *draft, const struct node *item, s
                            struct config_notify *notify)
 {
     const char *key = types[notify->type].secret;
-    if (!key)
+    bool is_optional = notify->type == NOTIFY_SMTP && !notify->user;
+    if (!key || (is_optional && node_is_null(node_get(item, key))))
         return;
     char *path = memory_format("notify[%zu].%s", index, key);
     need(draft, item, index, key);
@@ -60,6 +66,18 @@ static void resolve_secret(const struct draft *draft, const struct node *item, s
     path = memory_format("notify[%zu].signing_secret_env", index);
     notify->signing_secret = validate_secret(draft, node_get(item, "signing_secret_env"), path);
     free(path);
+}
+
+static void check_mail(const struct draft *draft, const struct node *item, size_t index,
+                       const struct config_notify *notify)
+{
+    const struct node *to = node_get(item, "to");
+    need(draft, item, index, "from");
+    need(draft, item, index, "to");
+    if (!node_is_null(to) && to->kind == NODE_LIST && to->count == 0)
+        complain(draft, item, index, "to", NULL, "the list names nobody");
+    if (!notify->user && !node_is_null(node_get(item, "password_env")))
+        need(draft, item, index, "user");
 }
 
 static void check_keys(const struct draft *draft, const struct node *item, size_t index,
@@ -75,6 +93,8 @@ static void check_keys(const struct draft *draft, const struct node *item, size_
     }
     if (notify->type == NOTIFY_SLACK)
         need(draft, item, index, "channel");
+    if (notify->type == NOTIFY_SMTP)
+        check_mail(draft, item, index, notify);
     if (notify->type != NOTIFY_WEBHOOK && !draft->config->public_url)
         complain(draft, item, index, "type", "set admin.public_url",
                  "the messages link to the page, whose address is not known");
@@ -89,6 +109,11 @@ static void complete_url(const struct draft *draft, const struct node *item, siz
         notify->url = memory_copy_text(url);
     else if (!is_given)
         complain(draft, item, index, "url", NULL, "V-008 the key is missing");
+    if (notify->url && (strncmp(notify->url, "smtp", 4) == 0) != (notify->type == NOTIFY_SMTP))
+        complain(draft, item, index, "url", NULL,
+                 notify->type == NOTIFY_SMTP
+                     ? "V-008 mails are sent to smtp://HOST:PORT or smtps://HOST:PORT"
+                     : "V-008 the URL must begin with http:// or https://");
 }
 
 static bool is_same_text(const char *one, const char *other)
@@ -96,12 +121,21 @@ static bool is_same_text(const char *one, const char *other)
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
+static bool are_same_texts(const struct config_strings *one, const struct config_strings *other)
+{
+    bool are_same = one->count == other->count;
+    for (size_t i = 0; are_same && i < one->count; i++)
+        are_same = is_same_text(one->items[i], other->items[i]);
+    return are_same;
+}
+
 /* Only this identifies an endpoint over restarts and reloads. */
 static bool is_same_endpoint(const struct config_notify *one, const struct config_notify *other)
 {
     bool by_key = one->type == NOTIFY_PAGERDUTY;
     return one->type == other->type && one->url && is_same_text(one->url, other->url) &&
-           is_same_text(one->channel, other->channel) &&
+           is_same_text(one->channel, other->channel) && is_same_text(one->from, other->from) &&
+           are_same_texts(&one->to, &other->to) &&
            (!by_key || is_same_text(one->secret, other->secret));
 }
 

@@ -226,6 +226,9 @@ static void check_action(const struct rule_view *view, enum config_action action
     if (view->rule && view->rule->requires_tasks && action == ACTION_DENY)
         complain(view, false, "require_tasks", "take the key out",
                  "the key has no meaning with action: deny, which makes no tasks");
+    if (view->rule && action == ACTION_DENY && node_get(view->node, "show"))
+        complain(view, true, "show", NULL,
+                 "the key has no effect with action: deny, which nobody decides");
     check_rule_workflow(view, action);
 }
 

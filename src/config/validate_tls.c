@@ -159,6 +159,29 @@ static void validate_source(const struct draft *draft, const struct node *node, 
     free(path);
 }
 
+/* Of a mail server any url will do: it is asked for STARTTLS. */
+static void validate_endpoint(const struct draft *draft, const struct node *node, size_t index)
+{
+    struct config_notify *notify = &draft->config->notify[index];
+    char *path = memory_format("notify[%zu].tls", index);
+    struct block block = {draft, node_get(node, "tls"), path, true};
+    struct texts texts = {0};
+    enum tls_part part;
+    struct error error;
+    read_file(&block, "ca", &notify->tls_ca, &texts.ca);
+    if (notify->tls_ca && block.is_whole) {
+        notify->tls = tls_client_create(text_of(notify->tls_ca, &texts.ca), STR_EMPTY, STR_EMPTY,
+                                        &part, &error);
+        if (!notify->tls)
+            complain_of_file(&block, "ca", notify->tls_ca, &error);
+    }
+    if (notify->tls_ca && notify->url && strncasecmp(notify->url, "http:", 5) == 0)
+        report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
+                     "the endpoint is not called by TLS: its url is not https");
+    finish(&texts);
+    free(path);
+}
+
 /* A shadow listens nowhere and calls nobody. */
 void validate_tls(const struct draft *draft)
 {
@@ -170,4 +193,7 @@ void validate_tls(const struct draft *draft)
     validate_port(draft, "admin", true, &config->admin_tls);
     for (size_t i = 0; sources && i < config->source_count; i++)
         validate_source(draft, sources->values[i], i);
+    const struct node *endpoints = node_get(draft->root, "notify");
+    for (size_t i = 0; endpoints && i < config->notify_count; i++)
+        validate_endpoint(draft, endpoints->values[i], i);
 }

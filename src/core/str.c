@@ -153,6 +153,15 @@ size_t str_utf8_length(struct str s)
     return i;
 }
 
+struct str str_utf8_cut(struct str s, size_t most)
+{
+    if (s.length <= most)
+        return s;
+    while (most > 0 && ((unsigned char)s.bytes[most] & 0xC0) == 0x80)
+        most--;
+    return str_slice(s.bytes, most);
+}
+
 bool str_is_utf8(struct str s)
 {
     return str_utf8_length(s) == s.length;

@@ -150,6 +150,8 @@ static void create(struct control *control, const struct policy_decision *decisi
         .snapshot = control->snapshot,
         .source = control->source,
         .envelope = &control->envelope,
+        .catalog = control->worker->gateway->catalog,
+        .told_owner = "", /* CATALOG_GATEWAY */
         .owner = control->owner,
         .session = "",
         .principal = control->owner,
@@ -327,7 +329,7 @@ static void resume_from(struct gateway_worker *worker, int64_t before_sequence)
 {
     const struct store_task_query approved = {
         .states = 1u << TASK_APPROVED,
-        .before_sequence = before_sequence,
+        .behind_sequence = before_sequence,
         .limit = RESUME_PAGE,
     };
     store_task_list(worker->gateway->store, &approved,

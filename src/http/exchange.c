@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "http_internal.h"
+#include "taskgate/core/memory.h"
 
 void exchange_end(struct http_exchange *exchange)
 {
@@ -65,6 +66,29 @@ struct str http_authority(const struct http_exchange *exchange)
 struct str http_body(const struct http_exchange *exchange)
 {
     return from_iovec(exchange->request->entity);
+}
+
+/* h2o has copied the head of a request with a body to the request's pool, so its buffer serves the
+ * body alone. In the buffer's place comes one without memory that says the same size. After the
+ * response h2o takes just that many bytes out, and so frees it. Where the next request has begun in
+ * the buffer already, it stays. */
+void http_forget_body(struct http_exchange *exchange)
+{
+    h2o_req_t *request = exchange->request;
+    h2o_socket_t *socket = exchange->connection->socket;
+    h2o_buffer_t *input = socket != NULL ? socket->input : NULL;
+    if (exchange->ended || input == NULL || request->entity.len == 0 ||
+        request->entity.base + request->entity.len != input->bytes + input->size)
+        return;
+    h2o_buffer_t *stand_in = memory_alloc(sizeof(*stand_in));
+    *stand_in = (h2o_buffer_t){.capacity = 1,
+                               .size = input->size,
+                               .bytes = stand_in->_buf,
+                               ._prototype = input->_prototype,
+                               ._fd = -1};
+    socket->input = stand_in;
+    request->entity = h2o_iovec_init(NULL, 0);
+    h2o_buffer__do_free(input);
 }
 
 struct str http_peer(const struct http_exchange *exchange)

@@ -14,7 +14,7 @@ struct handler {
 /* h2o is done with the request: it was answered, or the connection broke. */
 static void on_request_disposed(void *memory)
 {
-    struct http_exchange *exchange = http_exchange_from(memory);
+    struct http_exchange *exchange = http_exchange_from(*(void **)memory);
     if (!exchange->ended)
         exchange_report_gone(exchange);
     connection_let_go(exchange->connection);
@@ -39,8 +39,10 @@ static void intern_names(struct http_exchange *exchange)
 
 static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)
 {
-    struct http_exchange *exchange =
-        h2o_mem_alloc_shared(&request->pool, sizeof(*exchange), on_request_disposed);
+    struct http_exchange *exchange = h2o_mem_alloc_pool(&request->pool, sizeof(*exchange));
+    struct http_exchange **disposed =
+        h2o_mem_alloc_shared(&request->pool, sizeof(*disposed), on_request_disposed);
+    *disposed = exchange;
     memset(exchange, 0, offsetof(struct http_exchange, known));
     MAGIC_SET(exchange, HTTP_EXCHANGE_MAGIC);
     exchange->generator.proceed = response_proceed;

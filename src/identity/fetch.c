@@ -44,7 +44,7 @@ struct fetch {
     struct upstream_call *call;
     struct loop_timer deadline;
     int status;
-    int64_t max_age_ms;
+    int64_t max_age_ms, retry_after_ms;
     struct buffer answer;
     char problem[ERROR_MESSAGE_BYTES];
 };
@@ -84,6 +84,7 @@ static void deliver(void *context)
     const struct fetch_answer answer = {.status = fetch->status,
                                         .body = buffer_str(&fetch->answer),
                                         .max_age_ms = fetch->max_age_ms,
+                                        .retry_after_ms = fetch->retry_after_ms,
                                         .problem = fetch->problem};
     if (fetch->callback)
         fetch->callback(fetch->context, &answer);
@@ -137,10 +138,14 @@ static int64_t read_max_age(struct str directives)
 static void on_head(void *context, int status, const struct http_header *headers, size_t count)
 {
     struct fetch *fetch = fetch_from(context);
+    uint64_t seconds;
     fetch->status = status;
     for (size_t i = 0; i < count; i++) {
         if (str_equal(headers[i].name, STR("cache-control")))
             fetch->max_age_ms = read_max_age(headers[i].value);
+        if (str_equal(headers[i].name, STR("retry-after")) &&
+            str_to_u64(headers[i].value, &seconds) && seconds <= INT32_MAX)
+            fetch->retry_after_ms = (int64_t)seconds * 1000;
     }
 }
 

@@ -43,11 +43,15 @@ bool mcp_discover_lists(struct str result, struct str version)
 
 static void write_capabilities(struct buffer *out, struct str present, bool offers_tasks)
 {
-    struct buffer extensions, without;
-    buffer_init(&extensions);
-    buffer_init(&without);
+    struct buffer extensions = {0}, without = {0}, tools = {0}, told = {0};
     json_write_without_member(&without, present, "tasks");
     struct str capabilities = json_type(present) == JSON_OBJECT ? buffer_str(&without) : STR("{}");
+    struct str of_tools = json_member(capabilities, "tools");
+    if (json_type(of_tools) == JSON_OBJECT) {
+        json_write_with_member(&tools, of_tools, "listChanged", STR("true"));
+        json_write_with_member(&told, capabilities, "tools", buffer_str(&tools));
+        capabilities = buffer_str(&told);
+    }
     if (offers_tasks) {
         json_write_with_member(&extensions, json_member(capabilities, "extensions"),
                                MODERN_TASKS_EXTENSION, STR("{}"));
@@ -55,6 +59,8 @@ static void write_capabilities(struct buffer *out, struct str present, bool offe
     } else {
         buffer_append(out, capabilities);
     }
+    buffer_finish(&told);
+    buffer_finish(&tools);
     buffer_finish(&without);
     buffer_finish(&extensions);
 }

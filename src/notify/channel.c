@@ -6,41 +6,19 @@
 #include <string.h>
 
 #include "channel_text.h"
+#include "mail.h"
 #include "message.h"
+#include "recipients.h"
 #include "slack_message.h"
-#include "taskgate/config/glob.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 #define SUMMARY_MAX_BYTES 1000 /* PagerDuty takes 1,024 characters */
 #define FACTS_MAX_BYTES 2900   /* a text of Slack's has 3,000 characters */
-
-/* ---- which tasks ---- */
-
-static bool is_of_workflow(const struct config_notify *notify, const char *workflow)
-{
-    struct error error;
-    for (size_t i = 0; i < notify->destination_of.count; i++) {
-        if (strcmp(notify->destination_of.items[i], workflow) == 0)
-            return true;
-    }
-    bool is_wanted = notify->workflows.count == 0 && !notify->is_destination;
-    for (size_t i = 0; i < notify->workflows.count && !is_wanted; i++) {
-        struct glob *glob = glob_compile(str_from(notify->workflows.items[i]), &error);
-        is_wanted = glob && glob_matches(glob, str_from(workflow));
-        glob_destroy(glob);
-    }
-    return is_wanted;
-}
-
-/* People are called for tasks that need one: those have a workflow. */
-static bool is_wanted(const struct config_notify *notify, const struct task *task)
-{
-    bool needs_person = *task->workflow != '\0';
-    return is_of_workflow(notify, task->workflow) &&
-           (notify->type == NOTIFY_WEBHOOK || needs_person);
-}
+#define SUBJECT_MAX_BYTES 200
+#define ANCHOR_TEXT "Anchor of the audit trail. Keep this line where the gateway cannot write."
+#define MAIL_FACTS_MAX_BYTES 100000
 
 static void add_text(struct buffer *out, const char *key, const struct buffer *text)
 {
@@ -71,7 +49,7 @@ static void write_teams(struct channel_letter *letter, const struct store_delive
     char *link = link_of(delivery->task, config);
     buffer_init(&title);
     buffer_init(&facts);
-    channel_text_title(&title, delivery->task, SUMMARY_MAX_BYTES);
+    channel_text_title(&title, delivery, SUMMARY_MAX_BYTES);
     channel_text_facts(&facts, delivery->task, config, notify->include_arguments, FACTS_MAX_BYTES);
     letter->url = memory_copy_text(notify->url);
     buffer_append_text(
@@ -93,6 +71,12 @@ static void write_teams(struct channel_letter *letter, const struct store_delive
 
 /* ---- PagerDuty ---- */
 
+/* The decision itself, not what comes of it. */
+static bool is_break_glass(const struct store_delivery *delivery)
+{
+    return delivery->is_emergency && delivery->task->state == TASK_APPROVED;
+}
+
 static void write_pagerduty_payload(struct buffer *out, const struct store_delivery *delivery,
                                     const struct config_notify *notify, const struct config *config)
 {
@@ -100,7 +84,7 @@ static void write_pagerduty_payload(struct buffer *out, const struct store_deliv
     char *link = link_of(delivery->task, config);
     buffer_init(&title);
     buffer_init(&facts);
-    channel_text_title(&title, delivery->task, SUMMARY_MAX_BYTES);
+    channel_text_title(&title, delivery, SUMMARY_MAX_BYTES);
     channel_text_facts(&facts, delivery->task, config, notify->include_arguments, FACTS_MAX_BYTES);
     json_add_text(out, "client", "taskgate");
     json_add_text(out, "client_url", link);
@@ -109,7 +93,7 @@ static void write_pagerduty_payload(struct buffer *out, const struct store_deliv
     buffer_append_text(out, "}],\"payload\":{");
     add_text(out, "summary", &title);
     json_add_text(out, "source", delivery->task->source);
-    json_add_text(out, "severity", "warning");
+    json_add_text(out, "severity", is_break_glass(delivery) ? "critical" : "warning");
     json_add_time(out, "timestamp", delivery->at_ms);
     buffer_append_text(out, ",\"custom_details\":{");
     add_text(out, "call", &facts);
@@ -124,22 +108,126 @@ static bool is_resolved_already(const struct store_delivery *delivery,
                                 const struct config_notify *notify)
 {
     bool has_run = delivery->task->state == TASK_COMPLETED || delivery->task->state == TASK_FAILED;
-    return has_run && (notify->events & NOTIFY_DECIDED) != 0;
+    return has_run && (notify->events & NOTIFY_DECIDED) != 0 && !delivery->is_emergency;
 }
 
 static void write_pagerduty(struct channel_letter *letter, const struct store_delivery *delivery,
                             const struct config_notify *notify, const struct config *config)
 {
     struct buffer *out = &letter->body;
-    bool is_open = delivery->task->state == TASK_PENDING;
+    bool is_alone = is_break_glass(delivery);
+    bool is_open = is_alone || delivery->task->state == TASK_PENDING;
+    /* An emergency is an incident of its own, which a person closes. */
+    char *key = memory_format("%s%s", delivery->task->id, is_alone ? "/emergency" : "");
     letter->url = memory_copy_text(notify->url);
     buffer_append_char(out, '{');
     json_add_text(out, "routing_key", notify->secret);
     json_add_text(out, "event_action", is_open ? "trigger" : "resolve");
-    json_add_text(out, "dedup_key", delivery->task->id);
+    json_add_text(out, "dedup_key", key);
+    free(key);
     if (is_open)
         write_pagerduty_payload(out, delivery, notify, config);
     buffer_append_char(out, '}');
+}
+
+/* ---- SMTP ---- */
+
+/* All mails of a task have one subject: some programs tell threads by it. */
+static void write_mail(struct channel_letter *letter, const struct store_delivery *delivery,
+                       const struct config_notify *notify, const struct config *config)
+{
+    const struct task *task = delivery->task;
+    char *link = link_of(task, config);
+    char key[DIGEST_HEX_BYTES];
+    struct buffer subject, text;
+    struct mail mail = {
+        .notify = notify,
+        .key = key,
+        .id = delivery->id,
+        .thread = task->id,
+        .begins_thread = delivery->event == NOTIFY_CREATED,
+        .is_urgent = is_break_glass(delivery) || delivery->event == NOTIFY_ESCALATED,
+        .at_ms = delivery->at_ms,
+    };
+    channel_key(notify, key);
+    buffer_init(&subject);
+    buffer_init(&text);
+    buffer_append_text(&subject, mail.begins_thread ? "" : "Re: ");
+    channel_text_subject(&subject, task, SUBJECT_MAX_BYTES);
+    channel_text_title(&text, delivery, SUMMARY_MAX_BYTES);
+    buffer_append_format(&text, "\n%s\n\n", link);
+    channel_text_facts(&text, task, config, notify->include_arguments, MAIL_FACTS_MAX_BYTES);
+    mail.subject = buffer_str(&subject);
+    mail.text = buffer_str(&text);
+    mail_write(&letter->body, &mail);
+    buffer_finish(&text);
+    buffer_finish(&subject);
+    free(link);
+}
+
+/* ---- anchors of the audit trail ---- */
+
+/* One line of JSON, fit for `taskgate audit verify --anchor`. */
+static void write_anchor_mail(struct channel_letter *letter, const struct store_delivery *delivery,
+                              const struct config_notify *notify)
+{
+    char *text = memory_format(ANCHOR_TEXT "\n\n%s\n", delivery->anchor);
+    char key[DIGEST_HEX_BYTES];
+    const struct mail mail = {
+        .notify = notify,
+        .key = key,
+        .id = delivery->id,
+        .thread = "audit-anchors",
+        .subject = STR("Anchor of the audit trail"),
+        .text = str_from(text),
+        .at_ms = delivery->at_ms,
+    };
+    channel_key(notify, key);
+    mail_write(&letter->body, &mail);
+    free(text);
+}
+
+static void write_anchor_card(struct buffer *out, const struct buffer *text)
+{
+    buffer_append_text(
+        out, "{\"type\":\"message\",\"attachments\":[{\"contentType\":"
+             "\"application/vnd.microsoft.card.adaptive\",\"contentUrl\":null,\"content\":{"
+             "\"$schema\":\"http://adaptivecards.io/schemas/adaptive-card.json\","
+             "\"type\":\"AdaptiveCard\",\"version\":\"1.4\",\"body\":[");
+    write_teams_text(out, "", text);
+    buffer_append_text(out, "]}}]}");
+}
+
+static void write_anchor(struct channel_letter *letter, const struct store_delivery *delivery,
+                         const struct config_notify *notify, const struct config *config)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, ANCHOR_TEXT "\n%s", delivery->anchor);
+    if (notify->type != NOTIFY_SMTP && notify->type != NOTIFY_SLACK)
+        letter->url = memory_copy_text(notify->url);
+    switch (notify->type) {
+    case NOTIFY_WEBHOOK:
+        message_write(&letter->body, delivery, config, false);
+        break;
+    case NOTIFY_SLACK:
+        letter->url = memory_format("%s/chat.postMessage", notify->url);
+        letter->authorization = memory_format("Bearer %s", notify->secret);
+        buffer_append_char(&letter->body, '{');
+        json_add_text(&letter->body, "channel", notify->channel);
+        add_text(&letter->body, "text", &text);
+        buffer_append_text(&letter->body, ",\"mrkdwn\":false}");
+        break;
+    case NOTIFY_TEAMS:
+        write_anchor_card(&letter->body, &text);
+        break;
+    case NOTIFY_SMTP:
+        write_anchor_mail(letter, delivery, notify);
+        break;
+    case NOTIFY_PAGERDUTY: /* the configuration refuses it */
+        break;
+    }
+    buffer_finish(&text);
 }
 
 /* ---- all ---- */
@@ -147,12 +235,16 @@ static void write_pagerduty(struct channel_letter *letter, const struct store_de
 bool channel_write(struct channel_letter *letter, const struct store_delivery *delivery,
                    const struct config_notify *notify, const struct config *config)
 {
-    if (!is_wanted(notify, delivery->task))
+    if (!recipients_have(notify, delivery, config))
         return false;
     if (notify->type == NOTIFY_PAGERDUTY && is_resolved_already(delivery, notify))
         return false;
     *letter = (struct channel_letter){.url = NULL};
     buffer_init(&letter->body);
+    if (delivery->anchor) {
+        write_anchor(letter, delivery, notify, config);
+        return true;
+    }
     switch (notify->type) {
     case NOTIFY_WEBHOOK:
         letter->url = memory_copy_text(notify->url);
@@ -166,6 +258,9 @@ bool channel_write(struct channel_letter *letter, const struct store_delivery *d
         break;
     case NOTIFY_PAGERDUTY:
         write_pagerduty(letter, delivery, notify, config);
+        break;
+    case NOTIFY_SMTP:
+        write_mail(letter, delivery, notify, config);
         break;
     }
     return true;
@@ -204,6 +299,10 @@ void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES])
                              notify->channel ? notify->channel : "");
     if (notify->type == NOTIFY_PAGERDUTY)
         buffer_append_format(&text, "%c%s", 0, notify->secret);
+    if (notify->type == NOTIFY_SMTP)
+        buffer_append_format(&text, "%c%s", 0, notify->from);
+    for (size_t i = 0; i < notify->to.count; i++)
+        buffer_append_format(&text, "%c%s", 0, notify->to.items[i]);
     digest_sha256_hex(buffer_str(&text), key);
     if (text.bytes)
         explicit_bzero(text.bytes, text.length);

@@ -10,10 +10,11 @@
 
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/notify/channel_key.h"
 #include "taskgate/store/store.h"
 
 struct channel_letter {
-    char *url;           /* where it is posted to */
+    char *url;           /* where it is posted to; NULL for a mail */
     char *authorization; /* of its header, or NULL */
     struct buffer body;
 };
@@ -29,7 +30,3 @@ void channel_letter_finish(struct channel_letter *letter);
  * NULL. */
 bool channel_accepts(enum config_notify_type type, struct str answer, char **reference,
                      char problem[CHANNEL_PROBLEM_BYTES]);
-
-/* What identifies the endpoint over restarts and reloads: a digest of what the configuration says
- * of it, secrets included. That of a webhook is of its URL alone. */
-void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES]);

@@ -5,7 +5,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
 
-const char *channel_text_state(enum task_state state)
+static const char *word_of(enum task_state state)
 {
     static const char *const words[TASK_STATE_COUNT] = {
         [TASK_PENDING] = "Approval needed", [TASK_APPROVED] = "Approved",
@@ -14,6 +14,23 @@ const char *channel_text_state(enum task_state state)
         [TASK_REJECTED] = "Rejected",       [TASK_EXPIRED] = "Expired",
     };
     return words[state];
+}
+
+bool channel_text_calls_again(const struct store_delivery *delivery)
+{
+    return delivery->event == NOTIFY_REMINDED || delivery->event == NOTIFY_ESCALATED;
+}
+
+const char *channel_text_word(const struct store_delivery *delivery)
+{
+    enum task_state state = delivery->task->state;
+    if (delivery->event == NOTIFY_REMINDED)
+        return "Reminder: approval still needed";
+    if (delivery->event == NOTIFY_ESCALATED)
+        return "Escalated: approval still needed";
+    return state == TASK_APPROVED && delivery->is_emergency
+               ? "Approved in an EMERGENCY, by one alone"
+               : word_of(state);
 }
 
 /* As in the log: what would change the reading of the line is spelt out. */
@@ -58,18 +75,28 @@ static void cut(struct buffer *out, size_t most)
     buffer_append_text(out, "…");
 }
 
-void channel_text_title(struct buffer *out, const struct task *task, size_t most)
+static void write_title(struct buffer *out, const char *word, const struct task *task, size_t most)
 {
-    buffer_append_format(out, "%s: ", channel_text_state(task->state));
+    buffer_append_format(out, "%s: ", word);
     append_shown(out, str_from(task->tool));
     cut(out, most);
+}
+
+void channel_text_title(struct buffer *out, const struct store_delivery *delivery, size_t most)
+{
+    write_title(out, channel_text_word(delivery), delivery->task, most);
+}
+
+void channel_text_subject(struct buffer *out, const struct task *task, size_t most)
+{
+    write_title(out, word_of(TASK_PENDING), task, most);
 }
 
 static void add_line(struct buffer *out, const char *name, struct str value)
 {
     if (value.length == 0)
         return;
-    if (out->length > 0)
+    if (out->length > 0 && out->bytes[out->length - 1] != '\n')
         buffer_append_char(out, '\n');
     buffer_append_format(out, "%s: ", name);
     append_shown(out, value);

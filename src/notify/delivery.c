@@ -15,7 +15,9 @@
 #define SILENCE_MS 10000
 #define ATTEMPT_MS 20000 /* in all, for an endpoint that answers byte by byte */
 #define MAX_ANSWER_BYTES ((size_t)64 * 1024)
+#define HTTP_OK 200
 #define HTTP_GONE 410
+#define HTTP_TOO_MANY 429
 #define MOST_WAIT_S 3600
 
 static const struct upstream_callbacks callbacks;
@@ -29,6 +31,7 @@ static void start_call(struct delivery *delivery, const struct http_header *head
     const struct upstream_request request = {
         .method = "POST",
         .url = delivery->letter.url,
+        .tls = delivery->target->config->tls,
         .headers = headers,
         .header_count = count,
         .body = buffer_str(&delivery->letter.body),
@@ -68,6 +71,15 @@ static void send_to_channel(struct delivery *delivery)
     start_call(delivery, headers, delivery->letter.authorization ? 3 : 2);
 }
 
+static void on_mailed(void *context, const struct smtp_result *result);
+
+static void send_mail(struct delivery *delivery)
+{
+    const struct target *target = delivery->target;
+    delivery->mail = smtp_call_start(target->notifier->mailer, target->config,
+                                     buffer_str(&delivery->letter.body), on_mailed, delivery);
+}
+
 void delivery_start(struct target *target, const struct store_delivery *due)
 {
     struct delivery *delivery = memory_alloc(sizeof *delivery);
@@ -80,6 +92,8 @@ void delivery_start(struct target *target, const struct store_delivery *due)
     delivery->event = due->event;
     memcpy(delivery->id, due->id, sizeof delivery->id);
     delivery->text = memory_format("%s of %s", event, due->task->id);
+    delivery->keeps_thread = due->anchor || (due->reference && *due->reference);
+    delivery->stays = recipients_stay(due);
     loop_timer_init(&delivery->timer, target->notifier->loop, on_timer, delivery);
     list_append(&target->deliveries, &delivery->node);
     target->delivery_count++;
@@ -89,6 +103,8 @@ void delivery_start(struct target *target, const struct store_delivery *due)
         settle(delivery);
     } else if (target->config->type == NOTIFY_WEBHOOK) {
         send_signed(delivery);
+    } else if (target->config->type == NOTIFY_SMTP) {
+        send_mail(delivery);
     } else {
         send_to_channel(delivery);
     }
@@ -109,9 +125,12 @@ void delivery_destroy(struct delivery *delivery)
 
 void delivery_cancel(struct delivery *delivery)
 {
-    if (!delivery->call)
+    if (!delivery->call && !delivery->mail)
         return;
-    upstream_call_cancel(delivery->call);
+    if (delivery->call)
+        upstream_call_cancel(delivery->call);
+    if (delivery->mail)
+        smtp_call_cancel(delivery->mail);
     delivery_destroy(delivery);
 }
 
@@ -166,6 +185,17 @@ static void plan_retry(struct delivery *delivery)
                                                                                  : OUTCOME_GIVEN_UP;
 }
 
+/* What it was told first stays the thread of the task: an answer to that is no new one. */
+static void settle_thread(struct delivery *delivery)
+{
+    if (delivery->keeps_thread) {
+        free(delivery->reference);
+        delivery->reference = NULL;
+    } else if (delivery->stays && !delivery->reference) {
+        delivery->reference = memory_copy_text("");
+    }
+}
+
 static void judge(struct delivery *delivery, const char *detail)
 {
     const struct target *target = delivery->target;
@@ -175,6 +205,7 @@ static void judge(struct delivery *delivery, const char *detail)
     if (is_success &&
         channel_accepts(type, buffer_str(&delivery->answer), &delivery->reference, problem)) {
         delivery->outcome = OUTCOME_DELIVERED;
+        settle_thread(delivery);
         return;
     }
     if (is_success)
@@ -192,6 +223,14 @@ static void judge(struct delivery *delivery, const char *detail)
         plan_retry(delivery);
 }
 
+char *delivery_target_name(const struct target *target)
+{
+    const struct config *config = target->notifier->config;
+    if (target->config->id)
+        return memory_copy_text(target->config->id);
+    return memory_format("notify[%zu]", (size_t)(target->config - config->notify));
+}
+
 void delivery_set_failing(struct target *target, bool is_failing)
 {
     struct notifier *notifier = target->notifier;
@@ -200,6 +239,11 @@ void delivery_set_failing(struct target *target, bool is_failing)
     target->is_failing = is_failing;
     notifier->failing += is_failing ? 1 : (size_t)-1;
     metrics_set(METRIC_NOTIFIERS_FAILING, (double)notifier->failing, NULL);
+    if (!target->config)
+        return;
+    char *name = delivery_target_name(target);
+    metrics_set(METRIC_NOTIFIER_UP, is_failing ? 0 : 1, METRIC_LABELS(str_from(name)));
+    free(name);
 }
 
 /* Logs one line when a target begins to fail and one when it works again, not one for each try. */
@@ -227,6 +271,7 @@ static void finish_attempt(struct delivery *delivery, const char *detail)
         [OUTCOME_DROPPED] = {STR("dropped"), "A notification was dropped: its endpoint is gone"},
     };
     delivery->call = NULL;
+    delivery->mail = NULL;
     loop_timer_stop(&delivery->timer);
     judge(delivery, detail);
     note_health(delivery);
@@ -258,6 +303,9 @@ static void on_head(void *context, int status, const struct http_header *headers
     struct delivery *delivery = delivery_from(context);
     delivery->status = status;
     delivery->wait_ms = read_wait_ms(headers, count);
+    /* It is not this message that is too much, but all of them together. */
+    if (status == HTTP_TOO_MANY)
+        delivery->target->resume_ms = clock_monotonic_ms() + delivery->wait_ms;
 }
 
 static void end_early(struct delivery *delivery, const char *detail)
@@ -279,6 +327,19 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 {
     (void)result;
     finish_attempt(delivery_from(context), detail);
+}
+
+/* It has the status that such an answer would have. */
+static void on_mailed(void *context, const struct smtp_result *result)
+{
+    struct delivery *delivery = delivery_from(context);
+    delivery->status = result->is_sent ? HTTP_OK : 0;
+    if (result->is_sent && result->refused > 0)
+        log_warn("A mail was refused for some of its recipients",
+                 LOG_TEXT("endpoint", delivery->target->origin),
+                 LOG_NUMBER("recipients", (int64_t)result->refused),
+                 LOG_NUMBER("status", result->status));
+    finish_attempt(delivery, result->why.message);
 }
 
 static void on_timer(void *context)

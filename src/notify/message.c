@@ -39,6 +39,16 @@ static void write_task(struct buffer *out, const struct task *task, const struct
     buffer_append_char(out, '}');
 }
 
+/* To the task on the page, whose address need not be known. */
+static void write_link(struct buffer *out, const struct task *task, const struct config *config)
+{
+    if (!config->public_url)
+        return;
+    char *link = memory_format("%s/#task=%s", config->public_url, task->id);
+    json_add_text(out, "link", link);
+    free(link);
+}
+
 void message_write(struct buffer *out, const struct store_delivery *delivery,
                    const struct config *config, bool include_arguments)
 {
@@ -47,8 +57,16 @@ void message_write(struct buffer *out, const struct store_delivery *delivery,
                   config_notify_event_name((enum config_notify_event)delivery->event));
     json_add_text(out, "delivery", delivery->id);
     json_add_time(out, "at", delivery->at_ms);
-    json_add_key(out, "task");
-    write_task(out, delivery->task, config, include_arguments);
+    if (delivery->anchor) {
+        json_add_key(out, "anchor");
+        buffer_append_text(out, delivery->anchor);
+    } else {
+        write_link(out, delivery->task, config);
+        if (delivery->is_emergency)
+            buffer_append_text(out, ",\"emergency\":true");
+        json_add_key(out, "task");
+        write_task(out, delivery->task, config, include_arguments);
+    }
     buffer_append_char(out, '}');
 }
 

@@ -8,7 +8,8 @@
 /* After this long a delivery is given up. */
 #define MESSAGE_LIFETIME_MS INT64_C(86400000)
 
-/* {"event", "delivery", "at", "task": {…}}; arguments as redact_fields leave them, and only
+/* {"event", "delivery", "at", "link", "task": {…}}, or with "anchor" in place of the last two;
+ * arguments as redact_fields leave them, and only
  * where `include_arguments` is set and the store has them. */
 void message_write(struct buffer *out, const struct store_delivery *delivery,
                    const struct config *config, bool include_arguments);

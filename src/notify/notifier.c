@@ -58,6 +58,20 @@ static struct target *add_target(struct notifier *notifier, const char *key, con
     return target;
 }
 
+/* After the list has changed, for names go and come. */
+static void show_health(struct notifier *notifier)
+{
+    metrics_reset(METRIC_NOTIFIER_UP);
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
+        const struct target *target = LIST_ENTRY(node, struct target, node);
+        char *name = target->config ? delivery_target_name(target) : NULL;
+        if (name)
+            metrics_set(METRIC_NOTIFIER_UP, target->is_failing ? 0 : 1,
+                        METRIC_LABELS(str_from(name)));
+        free(name);
+    }
+}
+
 static struct target *find_target(struct notifier *notifier, const char *key)
 {
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
@@ -83,7 +97,9 @@ static void start_due(struct target *target, const struct store_reply *reply)
 {
     for (size_t i = 0; i < reply->delivery_count; i++) {
         const struct store_delivery *due = &reply->deliveries[i];
-        if (target->delivery_count < TARGET_DELIVERIES && !is_under_way(target, due->sequence))
+        bool is_paused = target->resume_ms > clock_monotonic_ms();
+        if (target->delivery_count < TARGET_DELIVERIES && !is_paused &&
+            !is_under_way(target, due->sequence))
             delivery_start(target, due);
     }
 }
@@ -124,6 +140,11 @@ static void look(struct target *target)
     target->must_look = target->is_looking;
     if (target->is_looking)
         return;
+    int64_t pause_ms = target->resume_ms - clock_monotonic_ms();
+    if (pause_ms > 0) {
+        look_again_in(target, pause_ms);
+        return;
+    }
     target->is_looking = true;
     /* The deliveries under way are among the answer's. */
     store_outbox_due(notifier->store, str_from(target->key), TARGET_DELIVERIES,
@@ -136,10 +157,9 @@ static void look_everywhere(struct notifier *notifier)
         look(LIST_ENTRY(node, struct target, node));
 }
 
-static void on_change(void *context, struct task *task, bool created)
+static void on_notices(void *context)
 {
     struct notifier *notifier = notifier_from(context);
-    (void)task, (void)created;
     if (!notifier->is_closed)
         look_everywhere(notifier);
 }
@@ -185,7 +205,7 @@ static void tell_store(struct notifier *notifier)
     struct store_outbox_target *targets = memory_alloc_array(config->notify_count, sizeof *targets);
     for (size_t i = 0; i < config->notify_count; i++) {
         channel_key(&config->notify[i], targets[i].key);
-        targets[i].events = config->notify[i].events;
+        targets[i].events = recipients_events(&config->notify[i], config);
         targets[i].with_arguments = config->notify[i].include_arguments;
     }
     store_outbox_configure(notifier->store, targets, config->notify_count,
@@ -227,6 +247,7 @@ void notifier_configure(struct notifier *notifier, struct config *config)
             let_go(target);
     }
     config_unref(old);
+    show_health(notifier);
     tell_store(notifier);
 }
 
@@ -243,9 +264,10 @@ struct notifier *notifier_create(struct loop *loop, struct store *store, struct 
         free(notifier);
         return NULL;
     }
+    notifier->mailer = smtp_client_create(loop);
     list_init(&notifier->targets);
     loop_timer_init(&notifier->configure_again, loop, on_configure_again, notifier);
-    store_observe(store, loop, on_change, notifier);
+    store_outbox_observe(store, loop, on_notices, notifier);
     return notifier;
 }
 
@@ -259,12 +281,31 @@ bool notifier_is_failing(const struct notifier *notifier)
     return notifier->failing > 0;
 }
 
+void notifier_write_failing(const struct notifier *notifier, struct buffer *out)
+{
+    bool is_first = true;
+    buffer_append_char(out, '[');
+    LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
+        const struct target *target = LIST_ENTRY(node, struct target, node);
+        if (!target->is_failing || !target->config)
+            continue;
+        char *name = delivery_target_name(target);
+        if (!is_first)
+            buffer_append_char(out, ',');
+        buffer_append_json_string(out, str_from(name));
+        is_first = false;
+        free(name);
+    }
+    buffer_append_char(out, ']');
+}
+
 void notifier_close(struct notifier *notifier)
 {
     if (!notifier)
         return;
     notifier->is_closed = true;
     upstream_client_destroy(notifier->client);
+    smtp_client_close(notifier->mailer);
     loop_timer_stop(&notifier->configure_again);
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
         struct target *target = LIST_ENTRY(node, struct target, node);
@@ -280,6 +321,7 @@ void notifier_destroy(struct notifier *notifier)
         return;
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
         destroy_target(LIST_ENTRY(node, struct target, node));
+    smtp_client_destroy(notifier->mailer);
     config_unref(notifier->config);
     MAGIC_CLEAR(notifier);
     free(notifier);

@@ -4,12 +4,17 @@
  *     notifier.c  the targets, and the deliveries that are due for each
  *     delivery.c  one delivery: sent, judged, settled in the store
  *     channel.c   what each type of endpoint is sent, and what its answer means
+ *     recipients.c  who is told of what
+ *     mail.c      a mail: its header and text
+ *     smtp.c      mails on their way, each on a thread of its own
  *     message.c   the bytes of a webhook, its signature, the time of the next attempt
  */
 #pragma once
 
 #include "channel.h"
 #include "message.h"
+#include "recipients.h"
+#include "smtp.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
@@ -27,6 +32,7 @@ struct notifier {
     struct store *store;
     struct config *config; /* NULL before the first */
     struct upstream_client *client;
+    struct smtp_client *mailer;
     struct list targets;
     struct loop_timer configure_again;
     bool is_configuring; /* the store has been asked and not yet answered */
@@ -54,6 +60,7 @@ struct target {
     bool is_looking;       /* the store has been asked and not yet answered */
     bool must_look;        /* and must be asked once more */
     bool is_failing;       /* the last attempt failed */
+    int64_t resume_ms;     /* monotonic: the endpoint has asked for a pause until then */
     /* Set by notifier.c. To be called once a delivery has left the list; may free the target. */
     void (*settled)(struct target *target);
 };
@@ -76,12 +83,15 @@ struct delivery {
     struct channel_letter letter;
     char id[33];
     unsigned event;
-    struct upstream_call *call; /* while it is sent */
+    struct upstream_call *call; /* while it is posted, */
+    struct smtp_call *mail;     /* or mailed */
     struct loop_timer timer;    /* of the attempt; then of asking the store again */
     int status;                 /* of the answer; 0 without */
     struct buffer answer;       /* its body, up to a limit */
     int64_t wait_ms;            /* what the endpoint asks for before the next attempt; 0: nothing */
     char *reference;            /* where the endpoint keeps it, or NULL */
+    bool keeps_thread;          /* it has a reference already, or needs none */
+    bool stays;                 /* the endpoint hears of the task from now on */
     enum outcome outcome;
     int64_t due_ms; /* OUTCOME_RETRIED */
     char reason[160];
@@ -94,6 +104,8 @@ static inline struct delivery *delivery_from(void *context)
 }
 
 /* ---- delivery.c ---- */
+/* "chat", or "notify[2]" of an endpoint without an id; it is configured. The caller frees. */
+char *delivery_target_name(const struct target *target);
 /* Sends what the store gave; copies what it needs. */
 void delivery_start(struct target *target, const struct store_delivery *due);
 /* Notes how the target's last attempt went. */

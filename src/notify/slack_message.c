@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "channel_text.h"
+#include "taskgate/config/electorate.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/notify/slack_posted.h"
 
 #define TITLE_MAX_BYTES 1000
 #define FACTS_MAX_BYTES 2900 /* a text of Slack's has 3,000 characters */
@@ -29,7 +31,7 @@ static void write_line(struct buffer *out, const struct store_delivery *delivery
         const char *id = notify->mention.items[i];
         buffer_append_format(out, *id == 'S' ? "<!subteam^%s> " : "<@%s> ", id);
     }
-    buffer_append_format(out, "*%s*", channel_text_state(task->state));
+    buffer_append_format(out, "*%s*", channel_text_word(delivery));
     if (config->public_url)
         buffer_append_format(out, "  <%s/#task=%s|Open the call>", config->public_url, task->id);
 }
@@ -48,6 +50,79 @@ static void append_escaped(struct buffer *out, struct str text)
     }
 }
 
+/* ---- how one decides there ---- */
+
+static bool may_anybody_vote(const struct config *config)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        if (electorate_may_in_slack(config, &config->people[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A reaction has no reason: where one is required, it does not count. */
+static void write_hint(struct buffer *out, const struct task *task, const struct config *config)
+{
+    const struct config_workflow *workflow = config_workflow_find(config, str_from(task->workflow));
+    const struct config_slack *slack = &config->slack;
+    bool approves = workflow && !workflow->approve_needs_reason;
+    bool rejects = workflow && !workflow->reject_needs_reason;
+    if (approves && rejects)
+        buffer_append_format(out, "React with :%s: to approve, or with :%s: to reject.",
+                             slack->approve_reaction, slack->reject_reaction);
+    else if (approves)
+        buffer_append_format(out,
+                             "React with :%s: to approve. A rejection needs a reason, so no "
+                             "reaction rejects.",
+                             slack->approve_reaction);
+    else if (rejects)
+        buffer_append_format(out,
+                             "React with :%s: to reject. An approval needs a reason, so no "
+                             "reaction approves.",
+                             slack->reject_reaction);
+    else
+        buffer_append_text(out, "A decision needs a reason, so no reaction counts.");
+}
+
+static void write_button(struct buffer *out, const char *label, const char *style,
+                         const char *action, const char *task_id)
+{
+    buffer_append_text(out, "{\"type\":\"button\",\"text\":{\"type\":\"plain_text\"");
+    json_add_text(out, "text", label);
+    buffer_append_char(out, '}');
+    json_add_text(out, "style", style);
+    json_add_text(out, "action_id", action);
+    json_add_text(out, "value", task_id);
+    buffer_append_char(out, '}');
+}
+
+static void write_ways(struct buffer *out, const struct store_delivery *delivery,
+                       const struct config_notify *notify, const struct config *config)
+{
+    const struct task *task = delivery->task;
+    struct buffer hint;
+    /* One decides under the first message alone: its reference is the one that is kept. */
+    bool is_first = !delivery->reference || !*delivery->reference;
+    if (task->state != TASK_PENDING || !is_first)
+        return;
+    if (may_anybody_vote(config)) {
+        buffer_init(&hint);
+        write_hint(&hint, task, config);
+        buffer_append_text(out, ",{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
+        add_text(out, "text", &hint);
+        buffer_append_text(out, "}}");
+        buffer_finish(&hint);
+    }
+    if (notify->signing_secret) {
+        buffer_append_text(out, ",{\"type\":\"actions\",\"block_id\":\"taskgate\",\"elements\":[");
+        write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task->id);
+        buffer_append_char(out, ',');
+        write_button(out, "Reject", "danger", SLACK_ACTION_REJECT, task->id);
+        buffer_append_text(out, "]}");
+    }
+}
+
 static void write_blocks(struct buffer *out, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config)
 {
@@ -62,20 +137,24 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
     buffer_append_text(out, "}},{\"type\":\"section\",\"text\":{\"type\":\"plain_text\","
                             "\"emoji\":false");
     add_text(out, "text", &facts);
-    buffer_append_text(out, "}}]");
+    buffer_append_text(out, "}}");
+    write_ways(out, delivery, notify, config);
+    buffer_append_char(out, ']');
     buffer_finish(&facts);
     buffer_finish(&line);
 }
 
 /* ---- the letter ---- */
 
-bool slack_message_read_reference(const char *reference, struct str *channel, struct str *ts)
+bool slack_posted_read(const char *reference, struct str *channel, struct str *ts, struct str *app)
 {
-    struct str first, second;
-    if (!reference || !str_cut(str_from(reference), ' ', &first, &second) || first.length == 0)
+    struct str first, rest, third = STR_EMPTY;
+    if (!reference || !str_cut(str_from(reference), ' ', &first, &rest) || first.length == 0)
         return false;
     *channel = first;
-    *ts = second;
+    str_cut(rest, ' ', ts, &third);
+    if (app)
+        *app = third;
     return true;
 }
 
@@ -84,10 +163,12 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
 {
     struct buffer *out = &letter->body, title, escaped;
     struct str channel = str_from(notify->channel), ts = STR_EMPTY;
-    bool is_update = slack_message_read_reference(delivery->reference, &channel, &ts);
+    bool is_known = slack_posted_read(delivery->reference, &channel, &ts, NULL);
+    /* A changed message calls nobody: who is called again gets an answer to it. */
+    bool is_update = is_known && !channel_text_calls_again(delivery);
     buffer_init(&title);
     buffer_init(&escaped);
-    channel_text_title(&title, delivery->task, TITLE_MAX_BYTES);
+    channel_text_title(&title, delivery, TITLE_MAX_BYTES);
     append_escaped(&escaped, buffer_str(&title));
     letter->url =
         memory_format("%s/%s", notify->url, is_update ? "chat.update" : "chat.postMessage");
@@ -95,10 +176,12 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
     buffer_append_char(out, '{');
     json_add_key(out, "channel");
     buffer_append_json_string(out, channel);
-    if (is_update) {
-        json_add_key(out, "ts");
+    if (is_known) {
+        json_add_key(out, is_update ? "ts" : "thread_ts");
         buffer_append_json_string(out, ts);
     }
+    if (is_known && !is_update)
+        buffer_append_text(out, ",\"reply_broadcast\":true");
     add_text(out, "text", &escaped);
     write_blocks(out, delivery, notify, config);
     buffer_append_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false}");
@@ -137,9 +220,11 @@ bool slack_message_accepts(struct str answer, char **reference, char problem[CHA
     if (json_type(members[1]) == JSON_STRING && json_type(members[2]) == JSON_STRING) {
         char *channel = json_string_text(members[1], &length);
         char *ts = json_string_text(members[2], &length);
-        *reference = memory_format("%s %s", channel, ts);
+        char *app = json_string_text(json_path(answer, "message", "app_id"), &length);
+        *reference = memory_format("%s %s%s%s", channel, ts, app ? " " : "", app ? app : "");
         free(channel);
         free(ts);
+        free(app);
     }
     return true;
 }

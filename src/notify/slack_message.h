@@ -6,13 +6,12 @@
 
 #include "channel.h"
 
-/* The first letter of a task posts a message; the later ones, which have its reference, change it.
- */
+/* The first letter of a task posts a message; the later ones, which have its reference, change it;
+ * or, where people are called again, answer it. */
 void slack_message_write(struct channel_letter *letter, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config);
 /* Of an answer with a status of success: whether it was done; else a word in `problem`. `reference`
- * tells the message: "CHANNEL TS". The caller frees it; NULL where the answer has none. */
+ * tells the message: "CHANNEL TS APP", without the app where Slack does not tell it. The caller
+ * frees it; NULL where the answer has none. */
 bool slack_message_accepts(struct str answer, char **reference,
                            char problem[CHANNEL_PROBLEM_BYTES]);
-/* The two parts of such a reference. False when it is none. */
-bool slack_message_read_reference(const char *reference, struct str *channel, struct str *ts);

@@ -86,6 +86,7 @@ static void on_reload_news(void *context)
         struct snapshot *snapshot = snapshot_current();
         notifier_configure(news->server->notifier, snapshot->config);
         audit_settings_apply(news->server->store, snapshot->config);
+        admin_set_slack(news->server->admin, snapshot->config);
         admin_set_tls(news->server->admin, snapshot->config->admin_tls.server);
         admin_reloaded(news->server->admin);
         show_certificates(snapshot->config);
@@ -218,6 +219,7 @@ static bool start_notifier(struct server *server, struct config *config, struct 
     if (server->notifier) {
         notifier_configure(server->notifier, config);
         admin_set_notifier(server->admin, server->notifier);
+        admin_set_slack(server->admin, config);
     }
     return server->notifier != NULL;
 }

@@ -12,6 +12,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/store/chain.h"
+#include "taskgate/store/grants.h"
 #include "taskgate/task/recorded_name.h"
 
 #define PAGE_BYTES_MAX ((size_t)1024 * 1024)
@@ -148,7 +149,8 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     buffer_init(&made.decision);
     buffer_init(&made.votes);
     buffer_init(&made.kept);
-    write_decision(&made.decision, str_from(task->decision));
+    if (is_creation(event)) /* a grant decides a new task, which has it still */
+        write_decision(&made.decision, str_from(task->decision));
     if (is_vote)
         write_votes(&made.votes, task);
     if (keeps)
@@ -173,6 +175,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     texts[AUDIT_task_id] = str_from(task->id);
     texts[AUDIT_to_state] = str_from(task_state_name(task->state));
     texts[AUDIT_tool] = recorded_name(str_from(task->tool), made.tool);
+    texts[AUDIT_via] = str_from(actor.via);
     texts[AUDIT_votes] = buffer_str(&made.votes);
     texts[AUDIT_workflow] = str_from(task->workflow);
     bool done = insert(batch, &row, &end) && (!keeps || keep_arguments(batch, row.sequence, &made));
@@ -206,6 +209,31 @@ bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
     texts[AUDIT_event] = str_from(note->event);
     texts[AUDIT_reason] = str_from(note->reason);
     texts[AUDIT_via] = str_from(note->via);
+    return insert(batch, &row, &end);
+}
+
+bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry)
+{
+    const struct store_grant *grant = entry->grant;
+    struct store_chain end;
+    char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
+    if (!read_end(batch->database, &end))
+        return false;
+    bool is_operator = strcmp(entry->actor.kind, "operator") == 0;
+    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
+    struct str *texts = row.texts;
+    texts[AUDIT_actor_kind] = str_from(entry->actor.kind);
+    texts[AUDIT_actor_name] = str_from(entry->actor.name);
+    texts[AUDIT_definition_digest] = str_from(grant->definition_digest);
+    texts[AUDIT_event] = str_from(entry->event);
+    texts[AUDIT_person] = is_operator ? str_from(entry->actor.name) : STR_EMPTY;
+    texts[AUDIT_principal] = recorded_name(str_from(grant->principal), principal);
+    texts[AUDIT_reason] = str_from(entry->reason);
+    texts[AUDIT_rule] = str_from(grant->rule);
+    texts[AUDIT_source] = str_from(grant->source);
+    texts[AUDIT_task_id] = str_from(grant->task_id);
+    texts[AUDIT_tool] = recorded_name(str_from(grant->tool), tool);
+    texts[AUDIT_workflow] = str_from(grant->workflow);
     return insert(batch, &row, &end);
 }
 

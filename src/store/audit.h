@@ -5,9 +5,10 @@
 
 struct audit_actor {
     const char *kind, *name;
+    const char *via; /* what showed an operator who votes; NULL: nothing to tell */
 };
 
-#define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate"})
+#define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate", NULL})
 
 /* Adds an entry about `task`, which is already in its new state. `from` is "" at creation. */
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
@@ -17,6 +18,16 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
 bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has);
 /* Adds an entry that is about no task: an operator came, went, or was refused. */
 bool audit_append_note(struct batch *batch, const struct store_audit_note *note);
+
+/* An entry about a grant, which names the call that it was given with. It has no state. */
+struct store_grant;
+struct audit_grant_entry {
+    const struct store_grant *grant;
+    const char *event; /* "grant_ended", "grant_revoked" */
+    struct audit_actor actor;
+    const char *reason;
+};
+bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry);
 
 /* Of a row of number, hash, time and signature. */
 void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor);

@@ -1,8 +1,10 @@
 /* The age of the audit trail: what is kept, for how long, and the anchors that stand for it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit.h"
 #include "audit_row.h"
+#include "outbox.h"
 #include "taskgate/core/log.h"
 
 /* Per sweep, so that callers never wait behind a long one. */
@@ -22,6 +24,18 @@ void audit_anchor_read(sqlite3_stmt *row, struct store_anchor *anchor)
         memcpy(anchor->signature, signature.bytes, signature.length);
 }
 
+/* For the operators' endpoints, with the members that the log has. */
+static bool note(struct batch *batch, const struct store_anchor *anchor)
+{
+    struct buffer text;
+    buffer_init(&text);
+    store_anchor_write(&text, anchor);
+    char *json = buffer_take(&text, NULL);
+    bool done = outbox_note_anchor(batch, json);
+    free(json);
+    return done;
+}
+
 /* Stores an anchor and leaves it for the log. `is_start`: the rows up to it go. */
 static bool put_anchor(struct batch *batch, const struct store_chain *place, bool is_start)
 {
@@ -33,7 +47,7 @@ static bool put_anchor(struct batch *batch, const struct store_chain *place, boo
     sqlite3_bind_int64(row, 3, anchor.at_ms);
     database_bind_text(row, 4, anchor.signature);
     sqlite3_bind_int(row, 5, is_start);
-    if (!database_run(row))
+    if (!database_run(row) || !note(batch, &anchor))
         return false;
     size_t count = batch->anchor_count;
     if (count < sizeof batch->anchors / sizeof *batch->anchors) {

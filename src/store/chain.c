@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/json/members.h"
 
 #define HASH_DIGITS (DIGEST_HEX_BYTES - 1)
 
@@ -51,6 +52,16 @@ void store_anchor_sign(struct store_anchor *anchor, const struct signature_key *
     *anchor->signature = '\0';
     if (key)
         signature_sign(key, signed_text(anchor, text), anchor->signature);
+}
+
+void store_anchor_write(struct buffer *out, const struct store_anchor *anchor)
+{
+    buffer_append_format(out, "{\"sequence\":%lld", (long long)anchor->place.sequence);
+    json_add_text(out, "hash", anchor->place.hash);
+    json_add_time(out, "time", anchor->at_ms);
+    if (*anchor->signature)
+        json_add_text(out, "signature", anchor->signature);
+    buffer_append_char(out, '}');
 }
 
 bool store_anchor_verify(const struct store_anchor *anchor, const struct signature_key *key)

@@ -1,6 +1,8 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
+#include "grant_rows.h"
+
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
@@ -34,8 +36,20 @@ static void free_deliveries(const struct store_delivery *deliveries, size_t coun
     for (size_t i = 0; i < count; i++) {
         task_unref(deliveries[i].task);
         free(deliveries[i].reference);
+        free(deliveries[i].anchor);
     }
     free((void *)deliveries);
+}
+
+static void free_messages(const struct store_message *messages, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(messages[i].target);
+        free(messages[i].task_id);
+        free(messages[i].reference);
+        free(messages[i].seen);
+    }
+    free((void *)messages);
 }
 
 void operation_clear_reply(struct operation *operation)
@@ -55,6 +69,9 @@ void operation_clear_reply(struct operation *operation)
     }
     free((void *)reply->audit_page);
     free_deliveries(reply->deliveries, reply->delivery_count);
+    struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
+    grant_list_finish(&grants);
+    free_messages(reply->messages, reply->message_count);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 
@@ -78,6 +95,8 @@ void operation_destroy(struct operation *operation)
     free(operation->actor_kind);
     free(operation->actor_name);
     vote_destroy(operation->vote);
+    if (operation->electorate.release)
+        operation->electorate.release(operation->electorate.context);
     free(operation->id);
     free(operation->owner);
     free(operation->session);
@@ -164,6 +183,7 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     copy->owners = (struct ballot_names){NULL, 0};
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
+    copy->reaction = memory_copy_text(vote->reaction);
     return copy;
 }
 
@@ -176,5 +196,6 @@ void vote_destroy(struct store_vote *vote)
     ballot_person_finish(&vote->voter);
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
+    free((char *)vote->reaction);
     free(vote);
 }

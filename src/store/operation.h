@@ -21,6 +21,7 @@ struct batch {
     struct pending *pending;
     const struct store_redaction *redaction;
     const struct store_audit_settings *audit;
+    struct store_electorate *electorate; /* by which grants are judged */
     int64_t now_ms;
     size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
@@ -28,6 +29,7 @@ struct batch {
     size_t event_count, event_capacity;
     struct store_anchor anchors[2]; /* made by a sweep: told once they are committed */
     size_t anchor_count;
+    bool has_notices; /* something was noted for the outbox */
 };
 
 struct operation {
@@ -42,7 +44,9 @@ struct operation {
     struct store_limits limits;
     struct task_change change; /* its texts are owned */
     char *actor_kind, *actor_name;
-    struct store_vote *vote;       /* a copy; it holds the electorate */
+    struct store_vote *vote; /* a copy; it holds the electorate */
+    struct store_electorate electorate;
+    bool in_force_only;
     struct store_task_query query; /* its texts are views of the fields below */
     char *id, *owner, *session, *source, *tool, *workflow, *principal;
     char *token_digest;
@@ -80,7 +84,9 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_audit_list,
     operation_audit_page, operation_audit_note, operation_audit_seal, operation_outbox_configure,
     operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
-    operation_outbox_give_up, operation_sweep, operation_probe, operation_recover;
+    operation_outbox_give_up, operation_outbox_messages, operation_outbox_messages_of,
+    operation_outbox_see, operation_grants_configure, operation_grant_list, operation_grant_revoke,
+    operation_sweep, operation_probe, operation_recover;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

@@ -1,6 +1,8 @@
 /* The notices that a change leads to, and a row for each target. */
 #include "outbox.h"
 
+#include <stdio.h>
+
 #include "taskgate/config/config.h"
 
 enum wanted { WANTED_FAILED, WANTED_BY_NOBODY, WANTED, WANTED_WITH_ARGUMENTS };
@@ -27,20 +29,34 @@ static enum wanted find_wanted(struct batch *batch, const struct addressees *who
     return wanted;
 }
 
-static bool insert_notice(struct batch *batch, const struct task *task, const char *arguments)
+static bool was_emergency(const struct task *task)
+{
+    struct ballot_votes votes = {NULL, 0};
+    bool is_emergency = false;
+    if (*task->votes && ballot_votes_read(&votes, str_from(task->votes))) {
+        for (size_t i = 0; i < votes.count; i++)
+            is_emergency |= votes.items[i].is_emergency;
+    }
+    ballot_votes_finish(&votes);
+    return is_emergency;
+}
+
+static bool insert_notice(struct batch *batch, const struct task *task, const char *arguments,
+                          const char *anchor)
 {
     sqlite3_stmt *row = database_statement(batch->database, STATEMENT_OUTBOX_NOTICE_INSERT);
     const char *const texts[] = {task->id,         task->source,    task->tool,
                                  task->workflow,   task->principal, task->arguments_digest,
                                  task->decided_by, task->reason,    task->status_message,
                                  arguments};
-    const int64_t numbers[] = {batch->now_ms, task->state, task->created_ms, task->decide_by_ms,
-                               task->decided_ms};
+    const int64_t numbers[] = {batch->now_ms,      task->state,      task->created_ms,
+                               task->decide_by_ms, task->decided_ms, was_emergency(task)};
     int index = 1;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         database_bind_text(row, index++, texts[i]);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sqlite3_bind_int64(row, index++, numbers[i]);
+    database_bind_text(row, index, anchor);
     return database_run(row);
 }
 
@@ -53,6 +69,7 @@ static bool insert_deliveries(struct batch *batch, const struct addressees *whom
     sqlite3_bind_int64(row, 2, notice);
     database_bind_text(row, 3, task->id);
     sqlite3_bind_int64(row, 4, batch->now_ms);
+    batch->has_notices = true;
     return database_run(row);
 }
 
@@ -62,7 +79,8 @@ static bool note(struct batch *batch, const struct addressees *whom, const struc
     enum wanted wanted = events ? find_wanted(batch, whom, events) : WANTED_BY_NOBODY;
     if (wanted == WANTED_FAILED || wanted == WANTED_BY_NOBODY)
         return wanted == WANTED_BY_NOBODY;
-    return insert_notice(batch, task, wanted == WANTED_WITH_ARGUMENTS ? task->arguments : "") &&
+    const char *arguments = wanted == WANTED_WITH_ARGUMENTS ? task->arguments : "";
+    return insert_notice(batch, task, arguments, "") &&
            insert_deliveries(batch, whom, task, events);
 }
 
@@ -87,4 +105,23 @@ bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_s
 bool outbox_note_emergency(struct batch *batch, const struct task *task)
 {
     return note(batch, &others, task, NOTIFY_DECIDED);
+}
+
+bool outbox_note_waiting(struct batch *batch, const struct task *task, unsigned event)
+{
+    return note(batch, &wanting, task, event);
+}
+
+bool outbox_note_anchor(struct batch *batch, const char *anchor)
+{
+    enum wanted wanted = find_wanted(batch, &wanting, NOTIFY_ANCHORED);
+    if (wanted == WANTED_FAILED || wanted == WANTED_BY_NOBODY)
+        return wanted == WANTED_BY_NOBODY;
+    /* Anchors wait for each other, as notices of one task do. */
+    struct task *nothing = task_create(TASK_PENDING);
+    snprintf(nothing->id, sizeof nothing->id, "audit");
+    bool done = insert_notice(batch, nothing, "", anchor) &&
+                insert_deliveries(batch, &wanting, nothing, NOTIFY_ANCHORED);
+    task_unref(nothing);
+    return done;
 }

@@ -9,3 +9,7 @@ bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_s
 /* `task` was approved by one person alone: every target is told of the decision, whatever it
  * wants. Those that want decisions are told by outbox_note_moved() already. */
 bool outbox_note_emergency(struct batch *batch, const struct task *task);
+/* `task` still waits, for as long as NOTIFY_REMINDED or NOTIFY_ESCALATED says. */
+bool outbox_note_waiting(struct batch *batch, const struct task *task, unsigned event);
+/* An anchor (JSON text) was made. */
+bool outbox_note_anchor(struct batch *batch, const char *anchor);

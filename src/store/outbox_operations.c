@@ -8,7 +8,9 @@
 #include "taskgate/core/memory.h"
 
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 19
+#define EMERGENCY_COLUMN 19
+#define ANCHOR_COLUMN 20
+#define REFERENCE_COLUMN 21
 
 /* ---- whom to tell ---- */
 
@@ -46,6 +48,7 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
         .attempts = sqlite3_column_int64(row, 3),
         .at_ms = sqlite3_column_int64(row, 4),
         .task = task_create((enum task_state)sqlite3_column_int(row, 6)),
+        .is_emergency = sqlite3_column_int(row, EMERGENCY_COLUMN) != 0,
     };
     struct task *task = delivery.task;
     snprintf(delivery.id, sizeof delivery.id, "%.*s", STR_ARGS(database_column_bytes(row, 1)));
@@ -63,6 +66,8 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
     task->created_ms = sqlite3_column_int64(row, 16);
     task->decide_by_ms = sqlite3_column_int64(row, 17);
     task->decided_ms = sqlite3_column_int64(row, 18);
+    if (database_column_bytes(row, ANCHOR_COLUMN).length > 0)
+        delivery.anchor = database_take_text(row, ANCHOR_COLUMN);
     return delivery;
 }
 
@@ -91,7 +96,8 @@ static bool run_due(struct batch *batch, struct operation *operation)
     while ((code = sqlite3_step(row)) == SQLITE_ROW) {
         struct store_delivery *delivery = &deliveries[operation->reply.delivery_count++];
         *delivery = read_delivery(row);
-        delivery->reference = database_take_text(row, REFERENCE_COLUMN);
+        if (sqlite3_column_type(row, REFERENCE_COLUMN) != SQLITE_NULL)
+            delivery->reference = database_take_text(row, REFERENCE_COLUMN);
     }
     database_release(row);
     return code == SQLITE_DONE && find_next(batch, operation);
@@ -130,21 +136,32 @@ static bool run_postpone(struct batch *batch, struct operation *operation)
     return database_run(row);
 }
 
+/* An anchor that did not arrive is about no task. */
+static bool note_given_up(struct batch *batch, const struct store_delivery *delivery,
+                          const char *reason)
+{
+    struct task *task = delivery->task;
+    task->updated_ms = batch->now_ms; /* the entry's time */
+    if (delivery->anchor)
+        *task->id = '\0';
+    const char *state = delivery->anchor ? "" : task_state_name(task->state);
+    return audit_append(batch, task, "notification_given_up", state, AUDIT_GATEWAY, reason);
+}
+
 static bool run_give_up(struct batch *batch, struct operation *operation)
 {
     sqlite3_stmt *row = of_delivery(batch, operation, STATEMENT_OUTBOX_GET);
-    struct task *task = NULL;
+    struct store_delivery delivery = {.task = NULL};
     int code = sqlite3_step(row);
     if (code == SQLITE_ROW)
-        task = read_delivery(row).task;
+        delivery = read_delivery(row);
     database_release(row);
-    if (!task)
+    if (!delivery.task)
         return code == SQLITE_DONE;
-    task->updated_ms = batch->now_ms; /* the entry's time */
-    bool done = audit_append(batch, task, "notification_given_up", task_state_name(task->state),
-                             AUDIT_GATEWAY, operation->reason) &&
+    bool done = note_given_up(batch, &delivery, operation->reason) &&
                 database_run(of_delivery(batch, operation, STATEMENT_OUTBOX_DELETE));
-    task_unref(task);
+    free(delivery.anchor);
+    task_unref(delivery.task);
     return done;
 }
 

@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/grants.h"
 
 static struct store *allocate(void)
 {
@@ -34,6 +35,8 @@ static void release(struct store *store)
         free(observer);
     }
     pending_finish(&store->pending);
+    if (store->electorate.release)
+        store->electorate.release(store->electorate.context);
     signature_key_unref(store->audit.key);
     pthread_cond_destroy(&store->wake);
     pthread_mutex_destroy(&store->lock);
@@ -369,7 +372,45 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
     queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
 }
 
+/* ---- grants ---- */
+
+void store_grants_configure(struct store *store, const struct store_electorate *electorate)
+{
+    struct operation *operation =
+        operation_create(&operation_grants_configure, (struct store_call){NULL, NULL, NULL});
+    operation->electorate = *electorate;
+    queue(store, operation);
+}
+
+void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
+                      size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_grant_list, call);
+    operation->in_force_only = in_force_only;
+    operation->sequence = before_sequence;
+    operation->limit = limit;
+    queue(store, operation);
+}
+
+void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
+                        struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_grant_revoke, call);
+    operation->id = memory_copy_str(id);
+    operation->actor_name = memory_copy_text(person);
+    operation->reason = memory_copy_text(reason);
+    queue(store, operation);
+}
+
 /* ---- outbox ---- */
+
+void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->outbox_observer = (struct outbox_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
 
 void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
                             size_t count, struct store_call call)
@@ -408,6 +449,32 @@ void store_outbox_posted(struct store *store, int64_t sequence, const char *refe
 {
     struct operation *operation = create_of_delivery(&operation_outbox_delivered, sequence, call);
     operation->reason = memory_copy_text(reference);
+    queue(store, operation);
+}
+
+void store_outbox_messages(struct store *store, struct str target, size_t limit,
+                           struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_messages, call);
+    operation->id = memory_copy_str(target);
+    operation->limit = limit;
+    queue(store, operation);
+}
+
+void store_outbox_messages_of(struct store *store, struct str task_id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_messages_of, call);
+    operation->id = memory_copy_str(task_id);
+    queue(store, operation);
+}
+
+void store_outbox_see(struct store *store, struct str target, struct str task_id, struct str seen,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_see, call);
+    operation->id = memory_copy_str(task_id);
+    operation->source = memory_copy_str(target);
+    operation->reason = memory_copy_str(seen);
     queue(store, operation);
 }
 

@@ -7,6 +7,12 @@
 #include "operation.h"
 #include "taskgate/core/magic.h"
 
+struct outbox_observer {
+    struct loop *loop;
+    loop_callback callback;
+    void *context;
+};
+
 struct observer {
     struct observer *next;
     struct loop *loop;
@@ -19,21 +25,23 @@ struct store {
     atomic_bool healthy;
     atomic_int_fast64_t pending_count;
 
-    pthread_mutex_t lock; /* guards the six below */
+    pthread_mutex_t lock; /* guards the seven below */
     pthread_cond_t wake;  /* on the monotonic clock */
     struct operation *first, **end;
     struct observer *observers;
-    bool stopping; /* the thread ends once the queue is empty */
-    bool stopped;  /* it has */
+    struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
+    bool stopping;                          /* the thread ends once the queue is empty */
+    bool stopped;                           /* it has */
     struct store_audit_settings audit;
 
     /* The store thread's alone, once it runs. */
     pthread_t thread;
     struct database database;
     struct pending pending;
-    struct store_redaction redaction; /* without `write`: none */
-    bool pending_is_stale;            /* a rollback was not followed by a successful count */
-    int64_t sweep_at_ms;              /* monotonic, as below */
+    struct store_electorate electorate; /* without `renew`: no grant is used */
+    struct store_redaction redaction;   /* without `write`: none */
+    bool pending_is_stale;              /* a rollback was not followed by a successful count */
+    int64_t sweep_at_ms;                /* monotonic, as below */
     int64_t checkpoint_at_ms;
     int64_t look_at_ms;
 };

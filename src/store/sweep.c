@@ -1,6 +1,8 @@
 /* Work of the store that nobody asks for: deadlines, purging, recovery after a crash. */
 #include <stdlib.h>
 
+#include "grants.h"
+#include "reminders.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -8,6 +10,7 @@
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. */
 #define EXPIRE_LIMIT 64
 #define PURGE_LIMIT 64
+#define REMIND_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
 
@@ -89,11 +92,17 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
                 run_with_time(batch, STATEMENT_SESSION_PURGE, before_ms) &&
                 run_with_time(batch, STATEMENT_PAIR_PURGE, before_ms) &&
                 run_with_time(batch, STATEMENT_SIGN_IN_PURGE, batch->now_ms) &&
-                audit_purge(batch) && audit_anchor(batch) && measure_oldest(batch);
+                grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
+                measure_oldest(batch);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;
     else
         done = done && find_next_deadline(batch, &batch->sweep_again_ms);
+    int64_t grant_ms = INT64_MAX;
+    done = done && grants_next_end(batch, &grant_ms);
+    if (grant_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = grant_ms;
+    done = done && reminders_send(batch, REMIND_LIMIT);
     int64_t audit_ms = audit_sweep_again_ms(batch);
     if (audit_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = audit_ms;

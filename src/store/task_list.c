@@ -1,4 +1,5 @@
-/* Lists of tasks, newest first, by conditions that vary. */
+/* Lists of tasks by conditions and in orders that vary. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "task_operations.h"
@@ -26,15 +27,40 @@ static void append_states(struct buffer *sql, unsigned states, bool held)
     buffer_append_char(sql, ')');
 }
 
-/* The newest rows under one condition on who holds them: the index on that column gives them
- * in the order of rows, so that a page costs a page, however many tasks there are. NULL: any. */
+/* As the index task_by_decide_by has it: a task without a deadline is the last. */
+#define DECIDE_BY_KEY "iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms)"
+
+static bool is_by_deadline(const struct store_task_query *query)
+{
+    return query->order == STORE_BY_DECIDE_BY;
+}
+
+static void append_cursor(struct buffer *sql, const struct store_task_query *query)
+{
+    if (query->behind_sequence == 0)
+        return;
+    if (is_by_deadline(query))
+        buffer_append_text(sql, " AND " DECIDE_BY_KEY " >= :key AND (" DECIDE_BY_KEY
+                                " > :key OR sequence > :behind)");
+    else
+        buffer_append_text(sql, " AND sequence < :behind");
+}
+
+static void append_order(struct buffer *sql, const struct store_task_query *query)
+{
+    buffer_append_text(sql, is_by_deadline(query) ? " ORDER BY " DECIDE_BY_KEY ", sequence"
+                                                  : " ORDER BY sequence DESC");
+    buffer_append_text(sql, " LIMIT :limit");
+}
+
+/* The first rows under one condition on who holds them, or on their state: the index on that column
+ * gives them in order, so that a page costs a page, however many tasks there are. NULL: any. */
 static void append_page(struct buffer *sql, const struct store_task_query *query,
                         const char *holder)
 {
     buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s",
                          holder ? holder : "1");
-    if (query->before_sequence > 0)
-        buffer_append_text(sql, " AND sequence < :before");
+    append_cursor(sql, query);
     if (query->source.length > 0)
         buffer_append_text(sql, " AND source = :source");
     if (query->tool.length > 0)
@@ -47,7 +73,24 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
         buffer_append_text(sql, " AND NOT promoted");
     if (query->states != 0)
         append_states(sql, query->states, holder != NULL);
-    buffer_append_text(sql, " ORDER BY sequence DESC LIMIT :limit)");
+    append_order(sql, query);
+    buffer_append_char(sql, ')');
+}
+
+/* The indexes have both orders within each state. Among several states SQLite would sort all their
+ * rows. */
+static void append_page_of_each_state(struct buffer *sql, const struct store_task_query *query)
+{
+    const char *joint = "";
+    for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
+        char condition[24];
+        if (query->states != 0 && !(query->states & (1u << state)))
+            continue;
+        snprintf(condition, sizeof condition, "state = %u", state);
+        buffer_append_text(sql, joint);
+        append_page(sql, query, condition);
+        joint = " UNION ALL ";
+    }
 }
 
 static void append_bounded(struct buffer *sql, const char *column, size_t most_bytes)
@@ -70,16 +113,20 @@ static void append_query(struct buffer *sql, const struct store_task_query *quer
     buffer_append_text(sql, "SELECT " TASK_COLUMNS);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         append_bounded(sql, columns[i], query->most_argument_bytes);
+    buffer_append_text(sql, query->most_argument_bytes > 0 ? ", task_request.shown" : ", ''");
     buffer_append_text(sql, " FROM task");
     buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
                             " WHERE task.sequence IN (");
-    if (by_owner || !by_session)
+    if ((is_by_deadline(query) || query->states != 0) && !by_owner && !by_session)
+        append_page_of_each_state(sql, query);
+    else if (by_owner || !by_session)
         append_page(sql, query, by_owner ? "owner = :owner" : NULL);
     if (by_owner && by_session)
         buffer_append_text(sql, " UNION ");
     if (by_session)
         append_page(sql, query, "session = :session AND session <> ''");
-    buffer_append_text(sql, ") ORDER BY task.sequence DESC LIMIT :limit");
+    buffer_append_char(sql, ')');
+    append_order(sql, query);
 }
 
 static void bind_named_text(sqlite3_stmt *statement, const char *name, struct str value)
@@ -110,7 +157,8 @@ static sqlite3_stmt *prepare(struct batch *batch, const struct store_task_query 
     bind_named_text(statement, ":tool", query->tool);
     bind_named_text(statement, ":workflow", query->workflow);
     bind_named_text(statement, ":principal", query->principal);
-    bind_named_number(statement, ":before", query->before_sequence);
+    bind_named_number(statement, ":behind", query->behind_sequence);
+    bind_named_number(statement, ":key", query->behind_decide_by_ms);
     bind_named_number(statement, ":bytes", (int64_t)(query->most_argument_bytes & INT64_MAX));
     /* One more: has_more. */
     bind_named_number(statement, ":limit", query->accepts ? MOST_ROWS : (int64_t)query->limit + 1);
@@ -124,6 +172,7 @@ static size_t look(const struct store_task_query *query, struct store_reply *rep
     struct task *task = task_rows_read(row);
     size_t bytes = task_rows_bytes(task);
     reply->last_sequence = sqlite3_column_int64(row, 0);
+    reply->last_decide_by_ms = task->decide_by_ms > 0 ? task->decide_by_ms : INT64_MAX;
     if (query->accepts && !query->accepts(query->context, task)) {
         task_unref(task);
         return bytes;

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "grants.h"
 #include "outbox.h"
+#include "reminders.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -34,9 +36,10 @@ static bool end_request(struct batch *batch, struct task *task)
     return task_rows_end_request(batch->database, task, is_redacted);
 }
 
-enum row_result task_operations_move(struct batch *batch, struct task *task,
-                                     const struct task_change *change, struct audit_actor actor,
-                                     struct error *error)
+/* All of a move but the event. */
+static enum row_result move(struct batch *batch, struct task *task,
+                            const struct task_change *change, struct audit_actor actor,
+                            struct error *error)
 {
     enum task_state from = task->state;
     if (!task_transition(task, change, batch->now_ms, error))
@@ -55,8 +58,24 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
         !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
     pending_note_moved(batch->pending, task, from);
-    batch_add_event(batch, task, false);
     return ROW_FOUND;
+}
+
+enum row_result task_operations_move(struct batch *batch, struct task *task,
+                                     const struct task_change *change, struct audit_actor actor,
+                                     struct error *error)
+{
+    enum row_result moved = move(batch, task, change, actor, error);
+    if (moved == ROW_FOUND)
+        batch_add_event(batch, task, false);
+    return moved;
+}
+
+bool task_operations_decide_new(struct batch *batch, struct task *task,
+                                const struct task_change *change, struct audit_actor actor)
+{
+    struct error error;
+    return move(batch, task, change, actor, &error) == ROW_FOUND;
 }
 
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
@@ -128,11 +147,17 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (operation->reply.status != STORE_OK)
         return true;
+    bool is_granted;
     if (!task_rows_insert(batch->database, task) ||
-        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner}, "") ||
-        !outbox_note_created(batch, task))
+        !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner, NULL},
+                      ""))
         return false;
     pending_note_created(batch->pending, task);
+    /* Nobody is asked about a call that a grant decides. */
+    if (!grants_apply(batch, task, &is_granted) ||
+        (!is_granted &&
+         (!outbox_note_created(batch, task) || !reminders_note_created(batch, task))))
+        return false;
     batch_add_event(batch, task, true);
     operation->reply.task = task_ref(task);
     return true;
@@ -173,7 +198,7 @@ static bool run_change(struct batch *batch, struct operation *operation)
         return true;
     }
     struct error error;
-    struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
     enum row_result result = task_operations_move(batch, task, &operation->change, actor, &error);
     if (result == ROW_ABSENT) { /* the caller's mistake: the change lacks something */
         log_error("A change was not stored", LOG_TEXT("reason", error.message));
@@ -238,7 +263,7 @@ static bool run_note(struct batch *batch, struct operation *operation)
     if (!load(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
-    const struct audit_actor actor = {operation->actor_kind, operation->actor_name};
+    const struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
     if (task->state != TASK_PENDING && task->state != TASK_APPROVED) {
         operation->reply.status = STORE_CONFLICT;
         return true;
@@ -277,7 +302,7 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
     struct id_list list;
     bool done = task_operations_ids(statement, &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner});
+        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner, NULL});
     free(list.ids);
     return done;
 }

@@ -12,6 +12,10 @@ enum row_result task_operations_load(struct batch *batch, struct str id, struct 
 enum row_result task_operations_move(struct batch *batch, struct task *task,
                                      const struct task_change *change, struct audit_actor actor,
                                      struct error *error);
+/* The same for a task that was created in this very transaction; observers hear of the creation
+ * alone. false: the database has failed. */
+bool task_operations_decide_new(struct batch *batch, struct task *task,
+                                const struct task_change *change, struct audit_actor actor);
 /* Expires what is due, at most `limit` tasks. */
 bool task_operations_expire(struct batch *batch, size_t limit);
 /* The ids that a bound statement gives in its first column, at most `limit`. */

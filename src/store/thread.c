@@ -64,6 +64,15 @@ static void post_event(struct store *store, const struct task_event *event)
     pthread_mutex_unlock(&store->lock);
 }
 
+static void tell_of_notices(struct store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    const struct outbox_observer observer = store->outbox_observer;
+    pthread_mutex_unlock(&store->lock);
+    if (observer.callback)
+        loop_post(observer.loop, observer.callback, observer.context);
+}
+
 /* Notices and answers leave in the order in which they took effect. So a caller that reads a task
  * and then waits for its next change misses none. */
 static void publish(struct store *store, struct operation *chain, const struct batch *batch)
@@ -142,6 +151,7 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
                           .pending = &store->pending,
                           .redaction = &store->redaction,
                           .audit = &settings,
+                          .electorate = &store->electorate,
                           .sweep_again_ms = INT64_MAX};
     sqlite3_int64 changes_before = sqlite3_total_changes64(store->database.handle);
     bool done = commit_batch(store, chain, &batch, rest, error);
@@ -154,6 +164,8 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     } else {
         sweep_no_later_than(store, clock_monotonic_ms() + RETRY_INTERVAL_MS);
     }
+    if (done && batch.has_notices)
+        tell_of_notices(store);
     publish(store, chain, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);

@@ -1,10 +1,19 @@
 /* Votes: each is one transaction, with the move that it leads to. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "grants.h"
 #include "outbox.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+
+/* A reaction that has gone takes back the vote that it was, and none that was given elsewhere. */
+static bool is_by_reaction(const struct ballot *ballot, const struct store_vote *vote)
+{
+    const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &vote->voter);
+    return !vote->reaction || (own->reaction && strcmp(own->reaction, vote->reaction) == 0);
+}
 
 static enum ballot_refusal judge(const struct ballot *ballot, const struct store_vote *vote,
                                  const struct task *task)
@@ -16,9 +25,12 @@ static enum ballot_refusal judge(const struct ballot *ballot, const struct store
         .verb = vote->verb,
         .has_reason = vote->reason && *vote->reason,
         .is_emergency = vote->is_emergency,
+        .grant = vote->grant,
     };
-    return vote->withdraws ? ballot_judge_withdrawal(ballot, &question)
-                           : ballot_judge(ballot, &question);
+    if (!vote->withdraws)
+        return ballot_judge(ballot, &question);
+    enum ballot_refusal refusal = ballot_judge_withdrawal(ballot, &question);
+    return refusal == BALLOT_ACCEPTED && !is_by_reaction(ballot, vote) ? BALLOT_NO_VOTE : refusal;
 }
 
 /* Puts the votes that there are now into the task and its row. */
@@ -47,7 +59,7 @@ static bool decide(struct batch *batch, struct task *task, const struct store_vo
     if (change.to == TASK_APPROVED && vote->electorate.valid_for_ms)
         change.execute_by_ms =
             batch->now_ms + vote->electorate.valid_for_ms(vote->electorate.context, task->workflow);
-    const struct audit_actor actor = {"operator", vote->voter.name};
+    const struct audit_actor actor = {"operator", vote->voter.name, vote->voter.via};
     return task_operations_move(batch, task, &change, actor, &error) == ROW_FOUND &&
            (!vote->is_emergency || outbox_note_emergency(batch, task));
 }
@@ -55,7 +67,7 @@ static bool decide(struct batch *batch, struct task *task, const struct store_vo
 /* The votes have changed, and the task goes on waiting. */
 static bool note(struct batch *batch, struct task *task, const struct store_vote *vote)
 {
-    const struct audit_actor actor = {"operator", vote->voter.name};
+    const struct audit_actor actor = {"operator", vote->voter.name, vote->voter.via};
     const char *event = vote->withdraws ? "withdraw" : "vote";
     if (!audit_append(batch, task, event, task_state_name(task->state), actor,
                       vote->withdraws ? NULL : vote->reason))
@@ -69,7 +81,9 @@ static void add_vote(const struct task *task, struct ballot *ballot, const struc
     struct ballot_vote *added = ballot_votes_add(&ballot->votes, &vote->voter, vote->verb);
     added->at_ms = task->updated_ms;
     added->reason = memory_copy_text(vote->reason);
+    added->reaction = memory_copy_text(vote->reaction);
     added->is_emergency = vote->is_emergency;
+    added->grant = vote->grant;
 }
 
 /* The vote is accepted. */
@@ -87,8 +101,12 @@ static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
         add_vote(task, ballot, vote);
         is_decided = vote->verb == BALLOT_REJECT || vote->is_emergency || ballot_is_filled(ballot);
     }
-    return keep_votes(batch, task, ballot) &&
-           (is_decided ? decide(batch, task, vote) : note(batch, task, vote));
+    if (!keep_votes(batch, task, ballot))
+        return false;
+    if (!is_decided)
+        return note(batch, task, vote);
+    return decide(batch, task, vote) &&
+           (task->state != TASK_APPROVED || grants_give(batch, task, ballot, vote));
 }
 
 static bool run_vote(struct batch *batch, struct operation *operation)
@@ -105,6 +123,8 @@ static bool run_vote(struct batch *batch, struct operation *operation)
     for (size_t i = 0; vote->electorate.renew && i < ballot.votes.count; i++)
         vote->electorate.renew(vote->electorate.context, &ballot.votes.items[i]);
     reply->refusal = judge(&ballot, vote, reply->task);
+    if (reply->refusal == BALLOT_ACCEPTED && vote->grant.calls > 0 && !grants_fit(reply->task))
+        reply->refusal = BALLOT_GRANT_NOT_ALLOWED;
     bool done = true;
     if (reply->refusal == BALLOT_NOT_PENDING)
         reply->status = STORE_CONFLICT;

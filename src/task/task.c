@@ -26,6 +26,7 @@ static const size_t texts[] = {
     offsetof(struct task, workflow),
     offsetof(struct task, action),
     offsetof(struct task, arguments),
+    offsetof(struct task, original_arguments),
     offsetof(struct task, progress_token),
     offsetof(struct task, decided_by),
     offsetof(struct task, reason),
@@ -37,10 +38,12 @@ static const size_t texts[] = {
     offsetof(struct task, rule),
     offsetof(struct task, terms),
     offsetof(struct task, votes),
+    offsetof(struct task, grant),
     offsetof(struct task, meta),
     offsetof(struct task, other_params),
     offsetof(struct task, refused_credentials),
     offsetof(struct task, mirrored_headers),
+    offsetof(struct task, shown),
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 

@@ -231,8 +231,12 @@ async function hasMetric(gateway, name, least) {
 
 async function modernIdleRows(upstream, kind, count) {
   const areOpen = (gateway) => hasMetric(gateway, 'thoughtgate_active_requests', count);
-  // Each of them is a task of its own, for nobody says who calls.
-  const held = () => modernQuestion('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600, name: 'delete_x' });
+  // Each of them is a task of its own, for nobody says who calls. The server has accepted such callers before.
+  const held = async (gateway) => {
+    const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+    await rpc(gateway, { method: 'tools/list', params: { _meta } }, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' });
+    return modernQuestion('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600, name: 'delete_x' });
+  };
   await idleRow(`${count} held modern calls, each`, upstream, kind, count, held, areOpen);
   await idleRow(`${count} modern listeners, each`, upstream, kind, count, () => modernQuestion('subscriptions/listen', { notifications: { toolsListChanged: true } }), areOpen);
 }

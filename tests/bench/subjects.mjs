@@ -88,32 +88,32 @@ http {
 }
 
 /** Rules that match nothing of the benchmark stand in front of those that do. */
-const configuration = (upstream, store, { rules, workers, tls, auth }) => `schema: 1
+const configuration = (upstream, store, { rules, workers, tls, auth, show, workflow, limits = '', more = '' }) => `schema: 1
 workers: ${workers}
 sources:
   - {id: up, kind: mcp, url: "http://127.0.0.1:${upstream.port}/mcp"${auth ? `, auth: ${JSON.stringify(auth)}` : ''}}
 governance:
   defaults: {action: forward}
   rules:
-${Array.from({ length: rules - 1 }, (_, i) => `    - {match: "service_${i}_*_admin", action: deny}\n`).join('')}    - {match: "delete_*", action: approve}
+${Array.from({ length: rules - 1 }, (_, i) => `    - {match: "service_${i}_*_admin", action: deny}\n`).join('')}    - {match: "delete_*", action: approve${show ? `, ${show}` : ''}}
 approval:
-  default: {destination: {type: admin}, timeout: 1h}
+  default: {destination: {type: admin}, timeout: 1h${workflow ? `, ${workflow}` : ''}}
 store: {path: "${store}"}
-limits: {pending_per_principal: 10000000, pending_total: 10000000, connections: 20000}
-${tls ? `proxy: {tls: {cert: "${tls.cert}", key: "${tls.key}"}}\n` : ''}`;
+limits: {${limits}pending_per_principal: 10000000, pending_total: 10000000, connections: 20000}
+${tls ? `proxy: {tls: {cert: "${tls.cert}", key: "${tls.key}"}}\n` : ''}${more}`;
 
 let serial = 0;
 
 /** A configuration in a folder of its own; answers its path. */
-export function writeConfiguration(folder, upstream, rules, { workers = 1, tls = undefined, auth = undefined } = {}) {
+export function writeConfiguration(folder, upstream, rules, { workers = 1, tls = undefined, auth = undefined, store = undefined, ...keys } = {}) {
   const own = fs.mkdtempSync(path.join(folder, `gateway-${serial++}-`));
   const file = path.join(own, 'config.yaml');
-  fs.writeFileSync(file, configuration(upstream, path.join(own, 'taskgate.db'), { rules, workers, tls, auth }));
+  fs.writeFileSync(file, configuration(upstream, store ?? path.join(own, 'taskgate.db'), { rules, workers, tls, auth, ...keys }));
   return file;
 }
 
-export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], tls = undefined, auth = undefined, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
-  const file = writeConfiguration(folder, upstream, rules, { workers, tls, auth });
+export async function startTaskgate(folder, upstream, { rules = 10, workers = 1, under = [], tls = undefined, auth = undefined, env = {}, store = undefined, show = undefined, workflow = undefined, limits = undefined, more = undefined, binary = path.join(build, 'taskgate'), name = `taskgate, ${rules} ${rules === 1 ? 'rule' : 'rules'}` } = {}) {
+  const file = writeConfiguration(folder, upstream, rules, { workers, tls, auth, store, show, workflow, limits, more });
   const own = path.dirname(file);
   const [port, adminPort] = [await freePort(), await freePort()];
   // Its log goes to a file, as where it is in use: to read it here would cost the time that is measured.
@@ -124,7 +124,7 @@ export async function startTaskgate(folder, upstream, { rules = 10, workers = 1,
   const child = start(command[0], command.slice(1), {
     cwd: own,
     stdio: ['ignore', 'ignore', descriptor],
-    env: { PATH: process.env.PATH, THOUGHTGATE_OUTBOUND_PORT: String(port), THOUGHTGATE_ADMIN_PORT: String(adminPort), THOUGHTGATE_ADMIN_TOKEN: ADMIN_TOKEN },
+    env: { PATH: process.env.PATH, THOUGHTGATE_OUTBOUND_PORT: String(port), THOUGHTGATE_ADMIN_PORT: String(adminPort), THOUGHTGATE_ADMIN_TOKEN: ADMIN_TOKEN, ...env },
   });
   fs.closeSync(descriptor);
   Object.defineProperty(child, 'errors', { get: () => fs.readFileSync(log, 'utf8').slice(-4000) });

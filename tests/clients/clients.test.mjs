@@ -16,22 +16,24 @@ const OWN = ['get_task_result', 'await_activity'];
 
 /**
  * What a client does by itself. `long`: how often the gateway has asked for a repetition before somebody decides; Python
- * then waits for longer than its own limit, Go for as often as it repeats a call less one.
+ * then waits for longer than its own limit, Go for as often as it repeats a call less one. Rust gives each request a
+ * progress token, so it is held for `wait_max`.
  */
 const clients = {
   python: { command: ['.venv/bin/python', 'python_client.py'], wait: '700ms', rounds: 9, long: 4, cancelled: { error: { code: -32001 } } },
   go: { command: ['build/go-client'], wait: '2s', rounds: 2, long: 1, cancelled: { failure: 'context deadline exceeded' } },
+  rust: { command: ['build/rust-client'], wait: '700ms', rounds: 9, long: 4, cancelled: { failure: 'request timeout after PT1.5S' } },
 };
 
 const absent = ({ command: [program] }) => (fs.existsSync(path.join(here, program)) ? false : `${program} was not made: tests/clients/run says why`);
 
-async function stage(t, { command: [program, ...words], wait, rounds, legacy }, mode, steps) {
+async function stage(t, { command: [program, ...words], wait, rounds, legacy, timeout = '10m' }, mode, steps) {
   const server = await startSdk2Server(t, { legacy });
   const gateway = await startGateway(t, {
     upstream: server.url,
     rules: [['delete_*', 'approve']],
-    approval: workflow('10m'),
-    config: { pseudo_tools: { wait, rounds }, clients: [{ match: '*', tasks: 'no' }] },
+    approval: workflow(timeout),
+    config: { pseudo_tools: { wait, wait_max: wait, rounds }, clients: [{ match: '*', tasks: 'no' }] },
   });
   const args = [...words.map((word) => path.join(here, word)), gateway.url, mode, JSON.stringify(steps)];
   const child = new Child(path.join(here, program), args, { name: program });
@@ -41,7 +43,7 @@ async function stage(t, { command: [program, ...words], wait, rounds, legacy }, 
     assert.equal(code, 0, child.output());
     return lines();
   };
-  return { server, admin: gateway.admin, child, lines, end };
+  return { server, gateway, admin: gateway.admin, child, lines, end };
 }
 
 const answer = (text, isError = false) => ({ text, isError });
@@ -65,6 +67,18 @@ for (const [name, client] of Object.entries(clients)) {
     assert.deepEqual([approved, rejected], [answer('deleted 7'), { error: { code: -32007, message: 'Rejected by: admin: no' } }]);
     assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set(['modern']));
     assert.deepEqual(server.calls.filter(({ tool }) => tool === 'delete_user').map(({ arguments: { id } }) => id), [7], 'once, and the rejected one never');
+  });
+
+  test(`${name}: nobody decides in time, then the gateway restarts during a call`, { skip: absent(client) }, async (t) => {
+    const steps = [['call', 'delete_user', { id: 7 }], ['call', 'delete_user', { id: 8 }]];
+    const { server, gateway, admin, lines, end } = await stage(t, { ...client, timeout: '5s' }, 'auto', steps);
+    await until(() => lines().length === 2, 'the expiry', { deadline: 30_000 });
+    await admin.pending(() => true, 30_000);
+    await gateway.restart();
+    const [, expired, restarted] = await end();
+    assert.equal(expired.error.code, -32008);
+    assert.equal(restarted.error.code, -32013);
+    assert.deepEqual(server.calls, []);
   });
 
   for (const [legacy, behind, era] of [['stateless', 'a server of both eras', 'legacy'], ['reject', 'a server that is modern alone', 'modern']]) {

@@ -13,6 +13,7 @@ const pinned = {
   'the same with ext-tasks': npm('integration', '@modelcontextprotocol/ext-tasks'),
   'Python SDK 2': found('tests/clients/requirements.txt', /^mcp==(\S+)$/m),
   'Go SDK': found('tests/clients/go/go.mod', /go-sdk v(\S+)/),
+  'Rust SDK': found('tests/clients/rust/Cargo.toml', /^rmcp = \{ version = "=([\d.]+)"/m),
   'Inspector, command line': npm('conformance', '@modelcontextprotocol/inspector'),
 };
 

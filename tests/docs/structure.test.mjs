@@ -76,6 +76,8 @@ const WITHOUT_CIRCLES = [
   'gateway/mcp_client',
   'gateway/inbox',
   'gateway/input',
+  'gateway/bridge',
+  'gateway/bridge_down',
   'gateway/compat',
 ];
 for (const room of WITHOUT_CIRCLES) {

@@ -137,6 +137,8 @@ test('arguments are kept without what is redacted, and go when their time is ove
   const page = async (query) => (await play.admin.as(ENV.LEDGER).get(`/api/v1/audit?${query}`)).json;
   const whole = await page('arguments=true');
   const creations = whole.entries.filter(({ event }) => event === 'create').map(({ sequence }) => sequence);
+  const kept = createHash('sha256').update('{"name":"x","password":"[REDACTED]"}').digest('hex');
+  assert.deepEqual(whole.entries.filter(({ event }) => event === 'create').map(({ keptDigest }) => keptDigest === kept), [true, false]);
   assert.deepEqual(whole.arguments, { [creations[0]]: { name: 'x', password: '[REDACTED]' }, [creations[1]]: { name: 'y' } });
   assert.equal('arguments' in (await page('arguments=false')), false);
   assert.deepEqual((await page(`after=${creations[0]}&limit=1&arguments=true`)).arguments, {});

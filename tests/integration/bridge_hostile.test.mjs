@@ -118,3 +118,68 @@ test('legacy client, modern server: a session that was opened without a token, o
   const owner = await other.connect({ token: 'first' });
   assert.ok(await owner.result('tools/call', { name: 'read' }, { headers: { authorization: 'Bearer second' } }));
 });
+
+test('legacy client, modern server: each round is judged by the rules in force; what they forbid meanwhile is not sent again', async (t) => {
+  const form = { method: 'elicitation/create', params: { mode: 'form', message: 'm', requestedSchema: { type: 'object', properties: {} } } };
+  const asks = ({ reply }) => reply.result({ resultType: 'input_required', inputRequests: { k: form }, requestState: 's' });
+  for (const [method, params, rules] of [['tools/call', { name: 'read' }, [['read', 'deny']]], ['tools/call', { name: 'read' }, [['read', 'approve']]], ['resources/read', { uri: 'a:b' }, [['a:*', 'deny']]]]) {
+    const { connect, upstream, gateway } = await legacyStage(t, { upstream: { capabilities: { tools: {}, resources: {} }, handlers: { 'tools/call': asks, 'resources/read': asks } } });
+    const client = await connect({ capabilities: { elicitation: {} } });
+    const stream = await client.stream(method, params);
+    const { id } = await stream.message((m) => m.method === 'elicitation/create');
+    gateway.writeConfig({ rules });
+    gateway.hangUp();
+    await gateway.logged(/[Rr]eload|[Cc]onfiguration/);
+    await client.result('ping');
+    const before = upstream.of(method).length;
+    await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: {} } });
+    const answer = await stream.message((m) => m.id === stream.id);
+    assert.equal(answer.error?.code, -32014, JSON.stringify([method, rules, answer]));
+    assert.equal(upstream.of(method).length, before);
+  }
+});
+
+test('what is hidden or denied goes up over neither bridge, whatever the method', async (t) => {
+  const rules = [['secret*', 'deny'], ['denied:*', 'deny']];
+  const expose = { mode: 'blocklist', tools: ['hidden*'] };
+  const capabilities = { tools: {}, resources: { subscribe: true }, prompts: {}, completions: {} };
+  const requests = [
+    ['tools/call', { name: 'secret' }], ['tools/call', { name: 'hidden' }], ['prompts/get', { name: 'secret' }], ['prompts/get', { name: 'hidden' }], ['resources/read', { uri: 'denied:1' }], ['resources/read', { uri: 'hidden:1' }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 'secret' }, argument: { name: 'a', value: '' } }], ['completion/complete', { ref: { type: 'ref/resource', uri: 'hidden:1' }, argument: { name: 'a', value: '' } }],
+  ];
+  const down = await modernStage(t, { rules, expose, upstream: { capabilities } });
+  const up = await legacyStage(t, { rules, expose, upstream: { capabilities } });
+  const modern = down.modern();
+  const legacy = await up.connect({ token: 'mine' });
+  for (const [client, upstream, more] of [[modern, down.upstream, []], [legacy, up.upstream, [['resources/subscribe', { uri: 'hidden:1' }], ['resources/subscribe', { uri: 'denied:1' }]]]]) {
+    for (const [method, params] of [...requests, ...more]) {
+      const { code } = await client.error(method, params);
+      assert.ok([-32014, -32015].includes(code), `${method} ${code}`);
+      assert.equal(upstream.of(method, { own: true }).length, 0, method);
+    }
+    const batch = await client.send('x', {}, { id: 1, body: JSON.stringify(requests.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }))) });
+    assert.deepEqual([batch.status, batch.message.error.code], [400, -32600]);
+    const silent = await client.post({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'secret', ...(client === modern ? { _meta: client.envelope() } : {}) } }, { headers: client === modern ? client.mirror({ method: 'tools/call', params: { name: 'secret' } }) : {} });
+    assert.equal(silent.status, 202);
+    assert.equal(upstream.of('tools/call').length, 0);
+  }
+});
+
+test('modern client, legacy server: a state of another owner, tool, source or time is refused, and nothing of it goes up', async (t) => {
+  const question = { jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params: { message: 'm', requestedSchema: { type: 'object', properties: {} } } };
+  const upstreams = [];
+  const { modern, gateway, upstream } = await modernStage(t, { upstream: { handlers: { 'tools/call': ({ reply }) => reply.sse().event(question) } } });
+  upstreams.push(upstream);
+  const forms = { capabilities: { elicitation: {} } };
+  const call = { name: 'read', arguments: { n: 1 } };
+  const client = modern(forms);
+  const { requestState } = await client.result('tools/call', call);
+  const inputResponses = { 'r1.1': { action: 'accept', content: {} } };
+  const attempts = [[modern({ ...forms, headers: { authorization: 'Bearer other' } }), call], [modern({ ...forms, headers: {} }), call], [client, { name: 'write', arguments: { n: 1 } }], [client, { name: 'read', arguments: { n: 2 } }]];
+  for (const [by, again] of attempts) assert.equal((await by.error('tools/call', { ...again, requestState, inputResponses })).code, -32602);
+  assert.equal((await client.error('tools/call', { ...call, requestState: `${requestState}x`, inputResponses })).code, -32602);
+  await gateway.restart();
+  assert.equal((await client.error('tools/call', { ...call, requestState, inputResponses })).code, -32602);
+  assert.equal(upstream.calls.length, 1);
+  assert.equal(upstream.requests.filter((r) => r.rpc?.id === 'q').length, 0);
+});

@@ -8,7 +8,7 @@ import { key, modernClient, WITH_TASKS } from './lib/modern_client.mjs';
 import { modernSdkClient } from './lib/modern_sdk.mjs';
 import { scene } from './lib/scene.mjs';
 import { TASKS, tool } from './lib/upstream.mjs';
-import { until } from './lib/wait.mjs';
+import { until, within } from './lib/wait.mjs';
 
 const FORMS = { elicitation: { form: {} } };
 const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
@@ -496,7 +496,8 @@ test('listen: the server ends its stream, and the client gets the graceful end',
   const stream = await modern().stream('subscriptions/listen', { notifications: { promptsListChanged: true } }, { id: 7 });
   await stream.message(acknowledged);
   for (const open of upstream.getStreams) open.end();
-  assert.deepEqual(await stream.message(), { jsonrpc: '2.0', id: 7, result: { resultType: 'complete', _meta: { [key('subscriptionId')]: 7 } } });
+  const { id, result } = await stream.message();
+  assert.deepEqual([id, result.resultType, result._meta[key('subscriptionId')], result._meta[key('serverInfo')].name], [7, 'complete', 7, 'taskgate']);
 });
 
 test('listen: a server without a GET stream announces nothing, and what it would tell is not honoured', async (t) => {
@@ -552,4 +553,15 @@ test('58: SDK 2.4, pinned to 2026-07-28, before server-everything: list, call, q
   const long = client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 60, steps: 60 } }, { signal: abort.signal, onprogress: () => abort.abort() });
   await assert.rejects(long);
   assert.match(await text('echo', { message: 'after' }), /after/);
+});
+
+test('all workers together have a thousand sessions: one more call is refused', async (t) => {
+  const { modern, upstream, mine } = await stage(t, { config: { workers: 2 }, upstream: { handlers: { 'tools/call': () => {} } } });
+  const client = modern({ headers: {} });
+  const call = () => client.send('tools/call', { name: 'read' });
+  for (let i = 0; i < 1000; i++) call().catch(() => {}); // until the end of the test
+  await until(() => upstream.calls.length === 1000, 'a thousand open calls', { deadline: 60_000 });
+  const { message } = await within(call(), 'the refusal');
+  assert.deepEqual([message.error.code, message.error.data.details], [-32013, 'too many sessions are open at the server']);
+  assert.equal(mine('initialize').length, 1000);
 });

@@ -196,20 +196,34 @@ test('an approved call of a legacy client: it answers in tasks/get as well; a re
   await client.result('tasks/result', { taskId: made.taskId });
   assert.deepEqual(server.rounds[1].inputResponses, { a: accept() });
 
-  for (const [request, refusal] of [[{ method: 'sampling/createMessage', params: SAMPLE }, { code: -1, message: 'no' }], [{ method: 'roots/list' }, undefined]]) {
+  for (const [request, refusal] of [[{ method: 'sampling/createMessage', params: SAMPLE }, { code: -1, message: 'no' }], [{ method: 'roots/list' }, { code: -32601, message: 'no' }]]) {
     const other = asking({ a: request });
     const stage = await legacyStage(t, { upstream: { handlers: { 'tools/call': other['tools/call'] } } });
     const asked = await stage.connect({ capabilities: { ...LEGACY, roots: {} } });
     const { task: second } = await asked.createTask('delete_user');
     await stage.admin.approve(second.taskId);
     const stream = await asked.stream('tasks/result', { taskId: second.taskId });
-    if (refusal) {
-      const { id } = await stream.message((m) => m.method === 'sampling/createMessage');
-      await asked.post({ jsonrpc: '2.0', id, error: refusal });
-    }
+    const { id } = await stream.message((m) => m.method === request.method);
+    await asked.post({ jsonrpc: '2.0', id, error: refusal });
     const { error } = await stream.message((m) => m.id === stream.id);
     assert.equal(error.data.error_type, 'upstream_error');
     assert.equal(other.rounds.length, 1, 'nothing is sent again');
+  }
+});
+
+test('an approved call of a legacy client: its roots are asked for if it declares them, else the call ends', async (t) => {
+  for (const declares of [true, false]) {
+    const server = asking({ a: { method: 'roots/list' } });
+    const { connect, admin } = await legacyStage(t, { upstream: { handlers: { 'tools/call': server['tools/call'] } } });
+    const client = await connect({ token: 'mine', capabilities: { ...LEGACY, ...(declares ? { roots: { listChanged: true } } : {}) } });
+    const { task: made } = await client.createTask('delete_user');
+    await admin.approve(made.taskId);
+    const stream = await client.stream('tasks/result', { taskId: made.taskId });
+    const roots = { roots: [{ uri: 'file:///a' }] };
+    if (declares) await client.post({ jsonrpc: '2.0', id: (await stream.message((m) => m.method === 'roots/list')).id, result: roots });
+    const answer = await stream.message((m) => m.id === stream.id);
+    assert.equal(answer.error === undefined, declares);
+    assert.deepEqual(server.rounds.slice(1).map(({ inputResponses }) => inputResponses), declares ? [{ a: roots }] : []);
   }
 });
 
@@ -234,6 +248,52 @@ test('a held call of a legacy client without tasks: the question comes on its st
   await client.post({ jsonrpc: '2.0', id, result: accept() });
   await stream.message((m) => m.id === stream.id && m.result);
   assert.deepEqual(server.rounds[1].inputResponses, { a: accept() });
+});
+
+test('hostile: what a modern server asks in a task is answered by its own client alone, once, and by an object', async (t) => {
+  const server = asking({ a: form });
+  const { connect, raw, admin } = await legacyStage(t, { upstream: { handlers: { 'tools/call': server['tools/call'] } } });
+  const client = await connect({ token: 'mine', capabilities: LEGACY });
+  const other = await connect({ token: 'theirs', capabilities: LEGACY });
+  const { task: made } = await client.createTask('delete_user');
+  await admin.approve(made.taskId);
+  const stream = await client.stream('tasks/result', { taskId: made.taskId });
+  const { id } = await stream.message((m) => m.method === 'elicitation/create');
+  assert.match(id, /^tg:/);
+  const respond = async (by, response) => (await by.post({ jsonrpc: '2.0', id, ...response })).status;
+  const thief = raw({ token: 'theirs' });
+  thief.session = client.session;
+  for (const by of [other, thief]) assert.equal(await respond(by, { result: accept() }), 400);
+  assert.equal(await respond(client, { result: 'text' }), 400);
+  assert.equal(server.rounds.length, 1);
+  assert.equal(await respond(client, { result: accept() }), 202);
+  assert.equal(await respond(client, { result: { action: 'decline' } }), 400);
+  await stream.message((m) => m.id === stream.id);
+  assert.deepEqual(server.rounds[1].inputResponses, { a: accept() });
+});
+
+test('several workers: a question finds its task and its answer the execution, on whatever worker they are', async (t) => {
+  const config = { workers: 4 };
+  const legacy = await modernStage(t, { config, upstream: { handlers: { 'tools/call': (call) => asks(elicit(`q${call.params.arguments.id}`))(call) } } });
+  await Promise.all([1, 2, 3, 4, 5].map(async (id) => {
+    const client = legacy.modern();
+    const { taskId } = await client.create('delete_user', { id });
+    await legacy.admin.approve(taskId);
+    const { inputRequests } = await task(legacy.modern(), taskId, 'input_required');
+    await legacy.modern().update(taskId, { [Object.keys(inputRequests)[0]]: accept({ partySize: id }) });
+    assert.deepEqual((await task(client, taskId, 'completed')).result.structuredContent.answers, [accept({ partySize: id })]);
+  }));
+  const handler = ({ reply, params }) => reply.result(params.inputResponses ? complete({ content: [], structuredContent: params.inputResponses.a }) : complete({ resultType: 'input_required', inputRequests: { a: form }, requestState: 's' }));
+  const modern = await legacyStage(t, { config, upstream: { handlers: { 'tools/call': handler } } });
+  await Promise.all([1, 2, 3, 4, 5].map(async (partySize) => {
+    const client = await modern.connect({ token: `t${partySize}`, capabilities: LEGACY });
+    const { task: made } = await client.createTask('delete_user', { partySize });
+    await modern.admin.approve(made.taskId);
+    const stream = await client.stream('tasks/result', { taskId: made.taskId });
+    const { id } = await stream.message((m) => m.method === 'elicitation/create');
+    assert.equal((await client.post({ jsonrpc: '2.0', id, result: accept({ partySize }) })).status, 202);
+    assert.deepEqual((await stream.message((m) => m.id === stream.id)).result.structuredContent, accept({ partySize }));
+  }));
 });
 
 // ---- tasks of a modern server's own ----

@@ -209,7 +209,7 @@ test('check refuses what a type lacks, and what belongs to another', async (t) =
   const { gateway } = await stage(t, []);
   const check = () => run(BINARY, ['check', '--config', gateway.configPath], { cwd: gateway.folder, env: { ...process.env, ...ENV } });
   const findings = [
-    [{ type: 'smtp', url: 'http://h/' }, /notify\[0\]\.type: "smtp" is not a type of notifier that is supported/],
+    [{ type: 'fax', url: 'http://h/' }, /notify\[0\]\.type: "fax" is not a type of notifier that is supported/],
     [{ type: 'slack', token_env: 'SLACK_TOKEN' }, /notify\[0\]\.channel: the key is missing/],
     [{ type: 'slack', channel: 'C1' }, /notify\[0\]\.token_env: the key is missing/],
     [{ type: 'slack', channel: 'C1', token_env: 'NOT_SET' }, /notify\[0\]\.token_env: V-014 the environment variable NOT_SET is not set/],

@@ -34,6 +34,12 @@ async function stateOf(t, client, args, options) {
   return message.result.requestState;
 }
 
+/** The outcome of a call whose task has been approved: on a busy machine it may be asked to come back once more. */
+async function outcomeOf(client, args, state) {
+  const { message } = await call(client, args, { state });
+  return message.result?.resultType === 'input_required' ? outcomeOf(client, args, message.result.requestState) : message;
+}
+
 async function refused(client, args, state, options) {
   const { message, status } = await call(client, args, { state, ...options });
   assert.deepEqual([status, message.error?.code, message.error?.message], [200, -32602, REFUSAL]);
@@ -124,7 +130,7 @@ test('49. a state that is tampered, of another token, tool, or arguments: one re
   }
   assert.equal(upstream.calls.length, 0);
   assert.equal((await admin.task(id)).state, 'approved');
-  assert.equal((await call(client, { id: 7 }, { state })).message.result.resultType, 'complete');
+  assert.equal((await outcomeOf(client, { id: 7 }, state)).result.resultType, 'complete');
 });
 
 test('49. a state opens after a restart, and not with another key', async (t) => {
@@ -141,7 +147,7 @@ test('49. a state opens after a restart, and not with another key', async (t) =>
   await gateway.restart();
   const [{ id }] = (await admin.list()).tasks;
   await admin.approve(id);
-  assert.equal((await call(modern(plain), {}, { state })).message.result.resultType, 'complete');
+  assert.equal((await outcomeOf(modern(plain), {}, state)).result.resultType, 'complete');
   assert.equal(upstream.calls.length, 1);
   fs.chmodSync(file, 0o644);
   await assert.rejects(gateway.restart(), /chmod 600/);

@@ -225,7 +225,8 @@ test('44. with nothing to honour the stream is acknowledged and ends', async (t)
   assert.deepEqual(stream.honoured, {});
   const last = await stream.message();
   assertSchema(t, 'SubscriptionsListenResult', last.result, 'modern');
-  assert.deepEqual(last, { jsonrpc: '2.0', id: 'n', result: { resultType: 'complete', _meta: { [key('subscriptionId')]: 'n' } } });
+  assert.deepEqual(last, { jsonrpc: '2.0', id: 'n', result: { resultType: 'complete', _meta: { [key('subscriptionId')]: 'n', [key('serverInfo')]: last.result._meta[key('serverInfo')] } } });
+  assert.equal(last.result._meta[key('serverInfo')].name, 'taskgate');
   assert.equal(await stream.end(), 'end');
 });
 
@@ -272,7 +273,7 @@ test('44. a stop of the gateway ends each stream with its result', async (t) => 
   const stopped = gateway.stop();
   for (const [i, id] of ['alone', 9].entries()) {
     const last = await streams[i].message((m) => m.id === id);
-    assert.deepEqual(last.result, { resultType: 'complete', _meta: { [key('subscriptionId')]: id } });
+    assert.deepEqual([last.result.resultType, last.result._meta[key('subscriptionId')], last.result._meta[key('serverInfo')].name], ['complete', id, 'taskgate']);
     assert.equal(await streams[i].end(), 'end');
   }
   await stopped;

@@ -10,7 +10,7 @@ import { until } from './lib/wait.mjs';
 const ui = { name: 'shown', description: 'd', inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } }, $defs: { a: true } }, outputSchema: { type: 'array' }, execution: { taskSupport: 'optional' }, annotations: { readOnlyHint: true }, _meta: { ui: { resourceUri: 'ui://x' } } };
 
 test('1: discover is the server\'s own answer with our version and our extension, private, and without capabilities.tasks', async (t) => {
-  const capabilities = { tools: { listChanged: true }, tasks: { list: {} }, extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } } };
+  const capabilities = { tools: {}, tasks: { list: {} }, extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } } };
   const { modern, upstream } = await modernScene(t, { upstream: { capabilities, handlers: { 'server/discover': ({ reply }) => reply.result({ resultType: 'complete', supportedVersions: ['2025-11-25', VERSION, '2099-01-01'], capabilities, instructions: 'Be kind.', ttlMs: 900_000, cacheScope: 'public', _meta: { [`${PREFIX}serverInfo`]: { name: 's', version: '2' } } }) } } });
   const answer = await modern({ token: 'one' }).send('server/discover');
   assert.equal(answer.status, 200);

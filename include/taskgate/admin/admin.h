@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "taskgate/config/config.h"
 #include "taskgate/core/error.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/http/server.h"
@@ -44,6 +45,8 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
 uint16_t admin_port(const struct admin *admin);
 /* Whose endpoints /ready tells of; it outlives what is served. Before the loop runs. */
 void admin_set_notifier(struct admin *admin, const struct notifier *notifier);
+/* Slack's channels and people from now on. On the loop, or before it runs. */
+void admin_set_slack(struct admin *admin, struct config *config);
 /* As http_server_set_tls(). On the loop. */
 void admin_set_tls(struct admin *admin, struct tls_server *tls);
 /* After a reload: ends the streams and waits of everybody who lost the right to them. On the loop.

@@ -27,7 +27,10 @@ enum ballot_refusal {
     BALLOT_NOT_PENDING,
     BALLOT_REASON_REQUIRED,
     BALLOT_ALREADY_VOTED,
-    BALLOT_NO_VOTE, /* there is none to withdraw */
+    BALLOT_NO_VOTE,           /* there is none to withdraw */
+    BALLOT_NOT_A_GRANTER,     /* the voter may approve, but give no grants */
+    BALLOT_GRANT_NOT_ALLOWED, /* calls of this kind get none */
+    BALLOT_GRANT_TOO_LARGE,   /* longer or oftener than the terms say */
 };
 /* "own_call", "not_an_approver" …; NULL for BALLOT_ACCEPTED. */
 const char *ballot_refusal_code(enum ballot_refusal refusal);
@@ -45,6 +48,7 @@ struct ballot_question {
     enum ballot_verb verb;
     bool has_reason;
     bool is_emergency; /* an approval by one alone */
+    struct ballot_wish grant;
 };
 enum ballot_refusal ballot_judge(const struct ballot *ballot,
                                  const struct ballot_question *question);
@@ -68,3 +72,9 @@ bool ballot_is_filled(const struct ballot *ballot);
  */
 void ballot_needs_write(struct buffer *out, const char *key, const struct ballot_need *needs,
                         size_t count);
+
+/* What the approvals that count ask for with one voice: each of them the same. False when they ask
+ * for nothing, or differ. */
+bool ballot_grant(const struct ballot *ballot, struct ballot_wish *wish);
+/* Whether the terms let this person give grants. */
+bool ballot_may_grant(const struct ballot_terms *terms, const struct ballot_person *person);

@@ -40,6 +40,14 @@ struct ballot_need {
 /* The most persons that a workflow may ask for, in all. */
 #define BALLOT_MOST_PERSONS 100
 
+/* Whether an approver may let the same call run again without being asked, and how far. */
+struct ballot_grants {
+    bool are_offered;
+    int64_t max_ms, max_calls; /* the most that one may ask for */
+    struct ballot_names vary;  /* dot paths into the arguments that need not be the same */
+    struct ballot_names by;    /* groups who may; none: everybody who may vote */
+};
+
 struct ballot_terms {
     bool is_unreadable; /* of a damaged store: nobody may vote */
     /* A voter is in one of the groups, or one of the people. Without any: everybody. */
@@ -49,6 +57,8 @@ struct ballot_terms {
     size_t need_count;
     bool approve_needs_reason, reject_needs_reason;
     struct ballot_names emergency; /* groups of whom one decides alone in an emergency */
+    struct ballot_grants grants;
+    struct ballot_names allow_edit; /* dot paths into the arguments that an approver may change */
 };
 
 /* Those of a workflow without any of the keys: any one person. */
@@ -56,12 +66,12 @@ void ballot_terms_init(struct ballot_terms *terms);
 void ballot_terms_finish(struct ballot_terms *terms);
 /* Adds so many of a group. */
 void ballot_terms_add_need(struct ballot_terms *terms, const char *group, int64_t count);
-/* Whether they are as ballot_terms_init() makes them. */
+/* Whether any one person decides, with or without a reason. Grants and edits do not matter. */
 bool ballot_terms_are_plain(const struct ballot_terms *terms);
 /* How many persons must approve. */
 int64_t ballot_terms_persons(const struct ballot_terms *terms);
 
-/* As JSON; nothing for plain ones. */
+/* As JSON; nothing for those that ballot_terms_init() makes. */
 void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms);
 /* Reads what ballot_terms_write() wrote, into terms that ballot_terms_finish() frees. Other text:
  * is_unreadable. */

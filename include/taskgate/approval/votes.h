@@ -11,8 +11,8 @@
 struct ballot_person {
     char *name;       /* as decisions name them */
     bool is_named;    /* known as a person, and not as the bearer of a token alone */
-    char *via;        /* "token", "oidc" or "certificate" */
-    char *credential; /* name of the token, or subject of the certificate */
+    char *via;        /* "token", "oidc", "certificate" or "slack" */
+    char *credential; /* name of the token, subject of the certificate, id in Slack */
     char *issuer, *subject;
     struct ballot_names emails; /* digests of verified addresses */
     struct ballot_names groups;
@@ -27,13 +27,20 @@ enum ballot_verb { BALLOT_APPROVE, BALLOT_REJECT };
 /* "approve", "reject". */
 const char *ballot_verb_name(enum ballot_verb verb);
 
+/* The same call again, so long and so often. Both are 0 where nothing is asked for. */
+struct ballot_wish {
+    int64_t for_ms, calls;
+};
+
 struct ballot_vote {
     struct ballot_person person;
     enum ballot_verb verb;
-    int64_t at_ms; /* wall clock */
-    char *reason;  /* or NULL */
+    int64_t at_ms;  /* wall clock */
+    char *reason;   /* or NULL */
+    char *reaction; /* mark of the message whose reaction it is; NULL: it is none */
     bool is_emergency;
-    bool stands; /* not stored: whether it counts now; true once it is read */
+    struct ballot_wish grant; /* what an approval asks for beside */
+    bool stands;              /* not stored: whether it counts now; true once it is read */
 };
 struct ballot_votes {
     struct ballot_vote *items; /* in the order in which they were given */

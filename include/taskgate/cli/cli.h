@@ -23,6 +23,7 @@ int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
+int cli_grants(int argc, char **argv);
 int cli_audit(int argc, char **argv);
 int cli_backup(int argc, char **argv);
 int cli_call(int argc, char **argv);

@@ -123,6 +123,10 @@ struct config_source {
     struct tls_client *tls;            /* what they come to; NULL: the system's authorities */
 };
 
+/* How much is at stake, as the author of a rule sees it. */
+enum config_risk { RISK_UNSAID, RISK_LOW, RISK_MEDIUM, RISK_HIGH };
+const char *config_risk_name(enum config_risk risk); /* "low" …; NULL for RISK_UNSAID */
+
 struct config_rule {
     char *match;
     enum config_action action;
@@ -137,7 +141,11 @@ struct config_rule {
     enum config_execution execution;
     enum config_case_variants case_variants;
     bool requires_tasks; /* a client that does not know tasks is refused at once */
-    int line, column;    /* of the rule in its file */
+    /* What the people who decide are told: */
+    char *summary;                   /* a text with {path} (summary.h), or NULL */
+    struct config_strings highlight; /* dot paths into the arguments */
+    enum config_risk risk;
+    int line, column; /* of the rule in its file */
 };
 
 struct config_workflow {
@@ -150,6 +158,15 @@ struct config_workflow {
     /* Who decides, as it is written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;
+    struct config_strings allow_edit; /* dot paths into the arguments */
+    int64_t grants_max_ms, grants_max_calls;
+    struct config_strings grants_vary, grants_by;
+    /* Whom to tell of its calls, by the ids of `notify`: */
+    bool has_notify; /* these alone; otherwise all whose `workflows` fit */
+    struct config_strings notify;
+    int64_t remind_after_ms; /* 0: never */
+    int64_t escalate_after_ms;
+    struct config_strings escalate_notify;
     struct ballot_terms ballot; /* and what it comes to, */
     char *terms;                /* which a new task keeps: ballot_terms_write() of it */
 };
@@ -198,21 +215,37 @@ enum config_notify_event {
     NOTIFY_DECIDED = 2, /* approved or rejected by somebody */
     NOTIFY_EXPIRED = 4,
     NOTIFY_ENDED = 8, /* in any final state */
+    /* Not among those that `events` may name: */
+    NOTIFY_REMINDED = 16,  /* it still waits; told to whom its creation is told */
+    NOTIFY_ESCALATED = 32, /* the same; told to those that the workflow names */
+    NOTIFY_ANCHORED = 64,  /* an anchor of the audit trail; about no task */
 };
 #define NOTIFY_ALL (NOTIFY_CREATED | NOTIFY_DECIDED | NOTIFY_EXPIRED | NOTIFY_ENDED)
 /* "created" … */
 const char *config_notify_event_name(enum config_notify_event event);
 
-enum config_notify_type { NOTIFY_WEBHOOK, NOTIFY_SLACK, NOTIFY_TEAMS, NOTIFY_PAGERDUTY };
+enum config_notify_type {
+    NOTIFY_WEBHOOK,
+    NOTIFY_SLACK,
+    NOTIFY_TEAMS,
+    NOTIFY_PAGERDUTY,
+    NOTIFY_SMTP,
+};
 
 struct config_notify {
     enum config_notify_type type;
     char *id;      /* or NULL */
     char *url;     /* may hold credentials: never logged, never stored */
-    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key; NULL for Teams.
-                      Resolved from the environment at load; never logged */
+    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key, the password of
+                      SMTP or NULL; NULL for Teams. Resolved from the environment at load; never
+                      logged */
     char *channel; /* of Slack; else NULL */
     char *signing_secret; /* Slack signs presses of buttons with it; NULL: there are no buttons */
+    char *from;           /* of SMTP, as the two below; else NULL: an address */
+    char *user;           /* or NULL */
+    struct config_strings to;             /* addresses */
+    char *tls_ca;                         /* file, or NULL */
+    struct tls_client *tls;               /* what it comes to; NULL: the system's authorities */
     struct config_strings mention;        /* Slack ids */
     struct config_strings workflows;      /* globs; none: all */
     struct config_strings destination_of; /* workflows that name it as their `destination` */
@@ -284,11 +317,12 @@ struct config_limits {
 
 /* How long the audit trail is kept, and how it is anchored. */
 struct config_audit {
-    int64_t keep_arguments_ms; /* 0: not at all */
-    int64_t keep_ms;           /* 0: for ever */
-    int64_t anchor_every_ms;   /* 0: never */
-    char *key_file;            /* or NULL */
-    struct signature_key *key; /* of that file, or NULL */
+    int64_t keep_arguments_ms;           /* 0: not at all */
+    int64_t keep_ms;                     /* 0: for ever */
+    int64_t anchor_every_ms;             /* 0: never */
+    struct config_strings anchor_notify; /* ids of `notify` */
+    char *key_file;                      /* or NULL */
+    struct signature_key *key;           /* of that file, or NULL */
 };
 
 struct config_times {
@@ -424,6 +458,8 @@ int64_t config_decide_within_ms(const struct config *config,
 int64_t config_approval_valid_ms(const struct config *config, struct str workflow);
 /* NULL when there is none of that name. */
 const struct config_person *config_person_find(const struct config *config, const char *name);
+/* Whether `text` is one of them. NULL is none. */
+bool config_strings_have(const struct config_strings *strings, const char *text);
 /* The first `clients` entry whose glob matches, or NULL. */
 const struct config_client *config_client_find(const struct config *config, struct str client_name);
 

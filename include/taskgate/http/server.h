@@ -75,6 +75,9 @@ struct str http_path(const struct http_exchange *exchange);      /* without the 
 struct str http_query(const struct http_exchange *exchange);     /* after '?', or empty */
 struct str http_authority(const struct http_exchange *exchange); /* the Host header, or empty */
 struct str http_body(const struct http_exchange *exchange);
+/* The body is not needed any more: frees its memory, so that http_body() is empty and what was
+ * taken of it must not be read. The rest of the request stays. It may do nothing. */
+void http_forget_body(struct http_exchange *exchange);
 /* Whether this connection's local end is on 127.0.0.0/8 or ::1. */
 bool http_is_loopback(const struct http_exchange *exchange);
 /* The other end's address as text ("127.0.0.1", "::1"), without its port. */

@@ -1,6 +1,6 @@
 /*
- * HTTP calls to issuers, on a thread and a loop of their own: nothing that an issuer does, or that
- * its host's TLS and names need, stalls a loop that serves clients.
+ * HTTP calls to issuers and other services, on a thread and a loop of their own: nothing that these
+ * do, or that their TLS and names need, stalls a loop that serves clients.
  *
  * Answers are bounded: 1 MiB, 10 s from the start, no redirect is followed.
  */
@@ -36,10 +36,11 @@ struct fetch_request {
 }; /* all is copied; bodies and headers may be secrets and are never logged */
 
 struct fetch_answer {
-    int status;          /* 0: there was no answer, or a larger one; see `problem` */
-    struct str body;     /* valid until the callback returns */
-    int64_t max_age_ms;  /* of Cache-Control, 0 for no-store and no-cache; -1: not said */
-    const char *problem; /* what went wrong, for the log; "" with a status */
+    int status;             /* 0: there was no answer, or a larger one; see `problem` */
+    struct str body;        /* valid until the callback returns */
+    int64_t max_age_ms;     /* of Cache-Control, 0 for no-store and no-cache; -1: not said */
+    int64_t retry_after_ms; /* of Retry-After in seconds; 0: not said */
+    const char *problem;    /* what went wrong, for the log; "" with a status */
 };
 typedef void (*fetch_callback)(void *context, const struct fetch_answer *answer);
 

@@ -21,5 +21,6 @@ void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
 bool mcp_discover_lists(struct str result, struct str version);
 /* Writes a result of `server/discover` for a client: of the versions the one that the gateway
  * speaks; without `capabilities.tasks`, which does not exist in this era; with the tasks extension
- * where the gateway makes tasks; otherwise as the server has it. Cacheable as above. */
+ * where the gateway makes tasks; with `tools.listChanged`, for the gateway tells listeners of a
+ * reload whatever the server does; otherwise as the server has it. Cacheable as above. */
 void mcp_discover_write(struct buffer *out, struct str result, bool offers_tasks, int64_t most_ms);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/store/store.h"
@@ -20,6 +21,8 @@ struct notifier *notifier_create(struct loop *loop, struct store *store, struct 
  */
 bool notifier_has_endpoints(const struct notifier *notifier);
 bool notifier_is_failing(const struct notifier *notifier);
+/* The names of these, as a JSON array: an id, or "notify[2]". On the loop. */
+void notifier_write_failing(const struct notifier *notifier, struct buffer *out);
 /* Sets the endpoints from now on; takes a reference of its own. Notices for other endpoints are
  * dropped. On the loop, or before it runs. */
 void notifier_configure(struct notifier *notifier, struct config *config);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/signature.h"
@@ -37,4 +38,6 @@ struct store_anchor {
 };
 /* Signs "SEQUENCE HASH TIME", the time as RFC 3339; a NULL key leaves the signature empty. */
 void store_anchor_sign(struct store_anchor *anchor, const struct signature_key *key);
+/* {"sequence", "hash", "time", "signature"}, the last one if it is signed. */
+void store_anchor_write(struct buffer *out, const struct store_anchor *anchor);
 bool store_anchor_verify(const struct store_anchor *anchor, const struct signature_key *key);

@@ -66,17 +66,20 @@ struct store_sign_in;
 struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
+struct store_grant;
+struct store_message;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
     enum store_status status;
     struct task *task; /* get, create, change: the task as it is now (also on conflict) */
     enum ballot_refusal refusal;
-    struct task **tasks; /* list: newest first; without request, outcome, and long arguments */
+    struct task **tasks; /* list: in its order; without request, outcome, and long arguments */
     size_t task_count;
-    int64_t *sequences;    /* list: the row number of each task, for the next page */
-    bool has_more;         /* list: there are older ones, behind */
-    int64_t last_sequence; /* the last row that was looked at */
+    int64_t *sequences;        /* list: the row number of each task, for the next page */
+    bool has_more;             /* list: there are older ones, behind */
+    int64_t last_sequence;     /* the last row that was looked at, and */
+    int64_t last_decide_by_ms; /* list: its deadline; INT64_MAX where it has none */
     const struct store_session *session;
     const struct store_sign_in *sign_in;
     const struct store_audit_entry *audit; /* audit list */
@@ -84,8 +87,12 @@ struct store_reply {
     const struct store_audit_page *audit_page;
     const struct store_delivery *deliveries; /* outbox */
     size_t delivery_count;
+    const struct store_message *messages; /* outbox */
+    size_t message_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
     int64_t dropped;     /* outbox configure */
+    const struct store_grant *grants; /* grants.h */
+    size_t grant_count;
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
@@ -128,6 +135,9 @@ struct store_electorate {
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
     void (*renew)(void *context, struct ballot_vote *vote);
+    /* The terms of a workflow, as ballot_terms_write() has them; NULL: there is no such one. They
+     * live as long as the context. */
+    const char *(*terms)(void *context, const char *workflow);
     /* How long an approval through this workflow holds. */
     int64_t (*valid_for_ms)(void *context, const char *workflow);
     void (*release)(void *context); /* once, when nobody asks any more */
@@ -137,9 +147,12 @@ struct store_vote {
     struct ballot_person voter;
     struct ballot_names owners; /* what stands as the owner of a call of theirs */
     enum ballot_verb verb;
-    const char *reason;                 /* or NULL */
-    bool is_emergency;                  /* an approval by one alone */
-    bool withdraws;                     /* takes their vote back; the three above do not matter */
+    const char *reason;       /* or NULL */
+    bool is_emergency;        /* an approval by one alone */
+    struct ballot_wish grant; /* the same again, if the other approvals ask for it, too */
+    bool withdraws;           /* takes their vote back; the three above do not matter */
+    const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
+                             no other vote than its own */
     struct store_electorate electorate; /* taken over */
 };
 /* Gives a vote (copied) on a pending task, under the terms of its creation. The vote that completes
@@ -163,6 +176,10 @@ void store_task_set_message(struct store *store, struct str id, struct str messa
 void store_task_note(struct store *store, struct str id, const char *event,
                      const struct store_actor *actor, struct str reason, struct store_call call);
 
+enum store_task_order {
+    STORE_BY_CREATION,  /* the newest first */
+    STORE_BY_DECIDE_BY, /* the nearest deadline first, without one last; then the oldest first */
+};
 struct store_task_query {
     struct str owner;   /* empty: any (operators) */
     struct str session; /* also tasks of this session digest, whatever their owner; may be empty */
@@ -171,7 +188,9 @@ struct store_task_query {
     struct str workflow, principal;
     unsigned states; /* bit mask 1u << state; 0: any */
     bool without_promoted;
-    int64_t before_sequence; /* only rows older than this; 0: from the newest */
+    /* In the order below only rows behind this one; 0: from the first. */
+    int64_t behind_sequence, behind_decide_by_ms;
+    enum store_task_order order;
     size_t limit;
     /* Arguments longer than this are left out: "" in the answer, which no arguments are. So are
      * meta and other_params. */
@@ -284,7 +303,7 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
  * itself and kept until it is delivered or given up. src/notify delivers. ---- */
 struct store_outbox_target {
     char key[65];    /* SHA-256 hex of its URL, which may hold credentials and is not stored */
-    unsigned events; /* NOTIFY_… bits of config.h */
+    unsigned events; /* NOTIFY_… bits of config.h, those that `events` cannot name among them */
     bool with_arguments;
 };
 /* From this commit on changes are noted for these targets (copied), also after a restart. What
@@ -298,9 +317,15 @@ struct store_delivery {
     int64_t attempts;  /* that have failed */
     int64_t at_ms;     /* of the change */
     char *reference;   /* what store_outbox_posted() has kept of the task, or NULL */
+    bool is_emergency; /* the task was approved by one person alone */
+    char *anchor;      /* JSON object: it is about this, and about no task; else NULL */
     struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some
                           target wanted them */
 };
+/* `observer` runs on `loop` after each commit that has noted something for the targets. There is
+ * one such observer. Subscribe before the loops run; there is no end but store_close(). */
+void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
+                          void *context);
 /* Lists the deliveries that are due for one target, longest due first. A delivery waits for the
  * earlier ones of its task, so that a target hears of each task in order. */
 void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call);
@@ -309,6 +334,20 @@ void store_outbox_delivered(struct store *store, int64_t sequence, struct store_
  * task have it, until the task has ended. */
 void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
                          struct store_call call);
+/* A message that an endpoint keeps of a pending task. */
+struct store_message {
+    char *target, *task_id;
+    char *reference; /* as store_outbox_posted() has kept it */
+    char *seen;      /* as store_outbox_see() has kept it of this reference; "" at first */
+};
+/* Those of one endpoint, of the newest tasks first. */
+void store_outbox_messages(struct store *store, struct str target, size_t limit,
+                           struct store_call call);
+/* Those of one task, at whatever endpoint. */
+void store_outbox_messages_of(struct store *store, struct str task_id, struct store_call call);
+/* Keeps beside the message what was seen of it. */
+void store_outbox_see(struct store *store, struct str target, struct str task_id, struct str seen,
+                      struct store_call call);
 /* The attempt has failed; the next is due at `due_ms` (wall clock). */
 void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
                            struct store_call call);

@@ -60,30 +60,39 @@ struct task {
                        the task is stored: only that trail keeps it */
     char *rule;     /* the glob of the rule that matched, or "" for the default action */
     char policy_digest[65]; /* of the configuration that decided; "" when unknown */
+    char *shown;   /* what those who decide are told of the rule and the tool, as a JSON object
+                      (task_shown.h); "" of a task that an older version has stored */
     char *terms;   /* of its workflow, as ballot_terms_write() has them; "" for plain ones */
     char *request; /* the client's body, byte for byte */
     size_t request_length;
     char *arguments;    /* JSON text of params.arguments, "{}" when absent */
     char *meta;         /* JSON text of params._meta without progressToken, "{}" when absent */
     char *other_params; /* JSON object: the members of params beside name, arguments and task */
+    char *original_arguments;   /* JSON text of those of before an approver's edit; "" without */
+    char original_digest[65];   /* of these, as below; "" without */
     char arguments_digest[65];  /* canonical SHA-256 */
     char request_digest[65];    /* of name, arguments, meta and other_params, all that an approval
                                    covers; "" of a task that an older version has stored */
     char definition_digest[65]; /* of the tool's cached definition; "" when unknown */
-    char headers_digest[65];    /* of the create's headers (request_headers.h); "" when unknown */
-    char *mirrored_headers; /* of the modern era: its headers that repeat the body, as "name:value"
-                               lines; "" of a legacy task, and of one that has ended */
-    char *progress_token;   /* JSON text of the create's token, or "" */
-    bool on_result;         /* executes at the owner's tasks/result only */
-    bool accelerated;       /* started approved */
-    bool keep_task;         /* upstream's own annotation is required: execute with `task` */
-    bool promoted;          /* was a plain call; began executing, and ends when its ttl is over */
-    int64_t retention_ms;   /* of a promoted one: how long it is kept after its end, */
+    char rule_digest[65];  /* of the rule as it is written; "" where the workflow has no grants, */
+    char bound_digest[65]; /* as is this: of what a grant binds of the request */
+    char headers_digest[65]; /* of the create's headers (request_headers.h); "" when unknown */
+    char *mirrored_headers;  /* of the modern era: its headers that repeat the body, as "name:value"
+                                lines; "" of a legacy task, and of one that has ended */
+    char *progress_token;    /* JSON text of the create's token, or "" */
+    bool on_result;          /* executes at the owner's tasks/result only */
+    bool accelerated;        /* started approved */
+    bool keep_task;          /* upstream's own annotation is required: execute with `task` */
+    bool promoted;           /* was a plain call; began executing, and ends when its ttl is over */
+    int64_t retention_ms;    /* of a promoted one: how long it is kept after its end, */
     int64_t expired_retention_ms; /* and after its expiry */
     int64_t ttl_ms;
     int64_t poll_interval_ms;
     int64_t created_ms;   /* wall clock, as all below */
     int64_t decide_by_ms; /* 0 for an accelerated task */
+    /* How long after its creation people are told again, while it is pending; 0: never. Gone once
+       it is stored: the store has the times. */
+    int64_t remind_after_ms, escalate_after_ms;
     /* Changed by transitions. */
     int64_t updated_ms;
     int64_t execute_by_ms;     /* 0 until approved */
@@ -92,6 +101,8 @@ struct task {
     char *decided_by;          /* or "" */
     char *reason;              /* or "" */
     char *votes;               /* as ballot_votes_write() has them; "" without */
+    char *grant;               /* JSON object: the grant that decided it, or that its approval gave;
+                                  "" without */
     char *status_message;      /* or "" */
     char *refused_credentials; /* digests of those that upstream has refused, blanks between */
     char *upstream_task;       /* upstream's task id while keep_task executes, or "" */

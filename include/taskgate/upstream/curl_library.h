@@ -28,9 +28,12 @@ bool curl_library_load(struct error *error);
     X(multi_cleanup)                                                                               \
     X(multi_info_read)                                                                             \
     X(multi_init)                                                                                  \
+    X(multi_perform)                                                                               \
+    X(multi_poll)                                                                                  \
     X(multi_remove_handle)                                                                         \
     X(multi_setopt)                                                                                \
     X(multi_socket_action)                                                                         \
+    X(multi_wakeup)                                                                                \
     X(slist_append)                                                                                \
     X(slist_free_all)                                                                              \
     X(version_info)
@@ -61,9 +64,12 @@ extern struct curl_library curl_library;
 #define curl_multi_cleanup curl_library.multi_cleanup
 #define curl_multi_info_read curl_library.multi_info_read
 #define curl_multi_init curl_library.multi_init
+#define curl_multi_perform curl_library.multi_perform
+#define curl_multi_poll curl_library.multi_poll
 #define curl_multi_remove_handle curl_library.multi_remove_handle
 #define curl_multi_setopt curl_library.multi_setopt
 #define curl_multi_socket_action curl_library.multi_socket_action
+#define curl_multi_wakeup curl_library.multi_wakeup
 #define curl_slist_append curl_library.slist_append
 #define curl_slist_free_all curl_library.slist_free_all
 #define curl_version_info curl_library.version_info

@@ -16,10 +16,30 @@ struct bridge_call_options {
     void (*answered)(struct call *call, struct str message);
     /* There is no response that could be read. */
     void (*failed)(struct call *call, const struct rpc_call_reply *reply);
+    /* Called once when there is no response after `slow_ms`, and again after
+     * bridge_call_repeat_slow(). 0: never. */
+    int64_t slow_ms;
+    void (*slow)(struct call *call);
+    /* The client has gone. The server's stream is closed unless this takes it. NULL: it is closed.
+     */
+    void (*left)(struct call *call);
+    /* Each round is a request of its own: whether the rules in force now forbid it. Then the call
+     * is answered. NULL: they are not asked. */
+    bool (*forbidden)(struct call *call);
 };
 
 /* The client's session is known: call->bridged. */
 void bridge_call_start(struct call *call, const struct bridge_call_options *options);
+
+/* Whether the call waits for its server. It does not while its client is asked. */
+bool bridge_call_is_under_way(const struct call *call);
+/* How long ago it was started. */
+int64_t bridge_call_age_ms(const struct call *call);
+/* Calls options.slow() once more. */
+void bridge_call_repeat_slow(struct call *call, int64_t in_ms);
+/* Takes the server's side off a call that is under way. The caller answers the call, whose response
+ * stays deferred. */
+struct rpc_call *bridge_call_take(struct call *call);
 
 /* A JSON-RPC response of a client: answers the call, also where it answers nothing. */
 void bridge_call_take_response(struct call *call);

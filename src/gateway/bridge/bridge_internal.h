@@ -10,6 +10,7 @@ struct bridge_call {
     struct call_part part;
     struct call *call;
     struct bridge_call_options options;
+    void (*replied)(void *context, const struct rpc_call_reply *reply);
     struct rpc_call *rpc;    /* NULL while the client is asked, and between two tries */
     bool has_looked;         /* the list of tools was fetched for it, for its headers */
     uint64_t number;         /* of its questions */
@@ -19,6 +20,8 @@ struct bridge_call {
     struct buffer state;     /* the server's requestState, JSON text; empty: it gave none */
     struct loop_timer timer; /* the next try, or the end of the wait for the client */
     int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
+    struct loop_timer slow;
+    int64_t started_ms; /* monotonic */
 };
 #define BRIDGE_CALL_MAGIC 0x47574211
 
@@ -27,10 +30,17 @@ static inline struct bridge_call *bridge_call_from(void *context)
     return MAGIC_CAST(struct bridge_call, BRIDGE_CALL_MAGIC, context);
 }
 
-/* ---- bridge_call.c ---- */
+/* Each file calls only those above it. */
+
+/* ---- bridge_send.c ---- */
+/* The call's; NULL without one. */
+struct bridge_call *bridge_call_of(const struct call *call);
+/* Makes it a part of the call. */
+void bridge_call_add(struct call *call, struct bridge_call *bridge);
 /* Of a worker, by its number; NULL when it has ended. */
 struct bridge_call *bridge_call_find(const struct gateway_worker *worker, uint64_t number);
-/* Sends the request, with more members of params (see bridge_request_write()). */
+/* Sends the request, whose reply goes to `replied`, with more members of params (see
+ * bridge_request_write()). */
 void bridge_call_send(struct bridge_call *bridge, struct str more);
 /* Takes it off its call, which is about to be answered. */
 struct call *bridge_call_finish(struct bridge_call *bridge);

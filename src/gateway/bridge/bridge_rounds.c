@@ -70,9 +70,12 @@ static void start_timer(struct bridge_call *bridge, loop_callback callback, int6
 
 static void send_again(struct bridge_call *bridge)
 {
+    bool (*forbidden)(struct call *) = bridge->options.forbidden;
     struct buffer more;
-    buffer_init(&more);
     loop_timer_stop(&bridge->timer);
+    if (forbidden && forbidden(bridge->call))
+        return; /* the bridge went with the call */
+    buffer_init(&more);
     if (bridge->answers.length > 0)
         buffer_append_format(&more, "\"inputResponses\":{%.*s}",
                              STR_ARGS(buffer_str(&bridge->answers)));

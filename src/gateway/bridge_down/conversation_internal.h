@@ -48,8 +48,9 @@ struct conversation {
     struct list held;
     size_t held_bytes;
     struct loop_timer gather;   /* servers ask several things at once */
-    struct loop_timer patience; /* with a client that was asked */
-    struct buffer answer;       /* the server's response, when no leg is there for it */
+    struct loop_timer patience; /* with a client that was asked, and who is told of its end */
+    void (*unanswered)(struct conversation *conversation);
+    struct buffer answer; /* the server's response, when no leg is there for it */
     bool is_answered;
     enum relay_failure failure; /* with is_answered, without `answer` */
 };
@@ -61,13 +62,19 @@ static inline struct conversation *conversation_from(void *context)
 }
 
 /* ---- conversation.c ---- */
+/* Sends a notification of the server's to the leg. */
+void conversation_pass(struct conversation *conversation, struct str message);
+/* Answers the leg with what the server has answered, and ends. */
+void conversation_send_outcome(struct conversation *conversation);
 /* Ends it: gives the session back, frees it. */
 void conversation_end(struct conversation *conversation);
 /* Ends it before the server has answered: the server is told. */
 void conversation_cancel(struct conversation *conversation, const char *reason);
 
 /* ---- conversation_questions.c ---- */
-void conversation_questions_init(struct conversation *conversation);
+/* `unanswered` ends it: the server has been told that its questions have no answers. */
+void conversation_questions_init(struct conversation *conversation,
+                                 void (*unanswered)(struct conversation *conversation));
 void conversation_questions_finish(struct conversation *conversation);
 /* A request of the server's, on the call's stream or its session's. */
 void conversation_take_request(struct conversation *conversation, struct str message);

@@ -170,11 +170,13 @@ static void on_patience(void *context)
     log_warn("The client of a bridged call has not answered what the server asked",
              LOG_TEXT("source", conversation->session->source->id));
     refuse_all(conversation);
-    conversation_cancel(conversation, "the client has not answered");
+    conversation->unanswered(conversation);
 }
 
-void conversation_questions_init(struct conversation *conversation)
+void conversation_questions_init(struct conversation *conversation,
+                                 void (*unanswered)(struct conversation *conversation))
 {
+    conversation->unanswered = unanswered;
     list_init(&conversation->questions);
     loop_timer_init(&conversation->gather, conversation->worker->loop, on_gathered, conversation);
     loop_timer_init(&conversation->patience, conversation->worker->loop, on_patience, conversation);

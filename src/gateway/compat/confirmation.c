@@ -90,8 +90,7 @@ static void on_noted(void *context, const struct store_reply *reply)
     struct call *call = call_from(context);
     struct plain_call *plain = call->exchange ? plain_call_of(call) : NULL;
     if (plain && reply->task) {
-        task_unref(plain->task);
-        plain->task = task_ref(reply->task); /* it may have been decided meanwhile */
+        plain_call_set_task(plain, reply->task); /* it may have been decided meanwhile */
         plain->confirmed(call);
     } else if (plain) {
         task_create_answer_refused(call, STORE_FAILED);
@@ -126,14 +125,23 @@ static void record(struct call *call, const struct plain_call *plain, enum answe
                         call_to_store(call, on_noted));
 }
 
+static enum config_confirm how_to_confirm(const struct call *call, const struct task *task)
+{
+    const struct config_workflow *workflow =
+        config_workflow_find(call->snapshot->config, str_from(task->workflow));
+    return call->dialect->has_sessions || !workflow ? CONFIRM_OFF : workflow->confirm;
+}
+
+bool confirmation_may_ask(const struct call *call, const struct task *task)
+{
+    return how_to_confirm(call, task) != CONFIRM_OFF;
+}
+
 bool confirmation_takes(struct call *call, struct plain_call *plain, call_step hold)
 {
-    const struct config *config = call->snapshot->config;
-    const struct config_workflow *workflow =
-        config_workflow_find(config, str_from(plain->task->workflow));
-    enum config_confirm how = workflow ? workflow->confirm : CONFIRM_OFF;
+    enum config_confirm how = how_to_confirm(call, plain->task);
     enum answer answer = ANSWER_MISSING;
-    if (call->dialect->has_sessions || how == CONFIRM_OFF ||
+    if (how == CONFIRM_OFF ||
         (plain->has_state ? plain->state.kind != REQUEST_STATE_CONFIRM : !declares(call, how)))
         return false;
     if (plain->has_state)

@@ -16,6 +16,7 @@
 #include "plain_call_internal.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
+#include "request/forgotten_body.h"
 #include "request/request_parts.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
@@ -53,6 +54,19 @@ static bool is_modern(const struct call *call)
     return !call->dialect->has_sessions;
 }
 
+/* The answer shows the task as it is now. */
+static void on_read_again(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    if (call->exchange && reply->task) {
+        plain_call_set_task(plain_call_of(call), reply->task);
+        task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
+    } else if (call->exchange) {
+        task_create_answer_refused(call, STORE_FAILED);
+    }
+    call_unref(call);
+}
+
 static void on_timed_out(struct call *call)
 {
     const struct plain_call *plain = plain_call_of(call);
@@ -61,7 +75,8 @@ static void on_timed_out(struct call *call)
     if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
         plain_call_answer_state(call, plain);
     else
-        task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
+        store_task_get(call->worker->gateway->store, str_from(plain->id),
+                       call_to_store(call, on_read_again));
 }
 
 /* A client that hears of progress may be held for longer. A client that could never ask again waits
@@ -79,15 +94,30 @@ static void set_patience(struct call *call, const struct plain_call *plain)
         deferred_response_show_progress(call);
 }
 
+/* One of thousands, maybe: what is in the store is not kept beside. */
+static void wait_lightly(struct call *call)
+{
+    struct plain_call *plain = plain_call_of(call);
+    plain->is_waiting = true;
+    task_unref(plain->task);
+    plain->task = NULL;
+    call_forget_body(call);
+}
+
 /* The task waits, and its client with it. */
 static void hold(struct call *call)
 {
     const struct plain_call *plain = plain_call_of(call);
-    if (plain->is_joined)
+    if (plain->is_joined && !(plain->is_pending && plain->task->on_result))
         execution_offer(call, plain->task, true);
     plain_call_take_answers(call, plain);
-    if (!plain_call_asks(call, plain))
-        set_patience(call, plain);
+    if (plain_call_asks(call, plain))
+        return;
+    call_ref(call);
+    set_patience(call, plain);
+    if (call->exchange) /* the process does not end just now */
+        wait_lightly(call);
+    call_unref(call);
 }
 
 static void hold_or_confirm(struct call *call, struct plain_call *plain)
@@ -123,8 +153,15 @@ struct commitment {
     struct call *call;
     struct task *task;
     struct store_limits limits;
-    char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
+    char *key; /* owned */
+    char digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
 };
+
+static void free_commitment(struct commitment *commitment)
+{
+    free(commitment->key);
+    free(commitment);
+}
 
 static void on_created(void *context, const struct store_reply *reply)
 {
@@ -134,7 +171,7 @@ static void on_created(void *context, const struct store_reply *reply)
         task_binding_announce(reply->task);
         if (call->exchange) {
             struct plain_call *plain = plain_call_of(call);
-            plain->task = task_ref(reply->task);
+            plain_call_set_task(plain, reply->task);
             hold_or_confirm(call, plain);
         }
     } else {
@@ -146,7 +183,7 @@ static void on_created(void *context, const struct store_reply *reply)
             task_create_answer_refused(call, reply->status);
     }
     call_unref(call);
-    free(commitment);
+    free_commitment(commitment);
 }
 
 static void commit(void *context)
@@ -178,6 +215,7 @@ static void create(struct call *call)
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
     struct commitment *commitment = memory_alloc(sizeof *commitment);
     char other[TASK_ID_BYTES];
+    bool may_ask = confirmation_may_ask(call, task);
     task->on_result |= is_modern(call); /* one that left has cancelled, until it comes back */
     memcpy(plain->id, task->id, sizeof plain->id);
     *commitment = (struct commitment){
@@ -185,18 +223,24 @@ static void create(struct call *call)
         .task = task,
         .limits = {limits->pending_per_principal, limits->pending_total, limits->store_bytes},
     };
-    memcpy(commitment->key, plain->key, sizeof commitment->key);
+    commitment->key = memory_copy_text(plain->key);
     memcpy(commitment->digest, plain->digest, sizeof commitment->digest);
     memcpy(commitment->id, task->id, sizeof commitment->id);
     struct repeated_call claim = plain_call_join(plain);
-    execution_hold(call, task);
+    if (task->on_result)
+        execution_keep_headers(call, task);
+    else
+        execution_hold(call, task);
     begin_wait(call, plain);
-    if (repeated_call_claim(plain->gateway, &claim, commit, commitment, other))
+    if (repeated_call_claim(plain->gateway, &claim, commit, commitment, other)) {
+        if (!may_ask)
+            call_forget_body(call); /* it is on its way to the store */
         return;
+    }
     execution_forget(call->worker, str_from(task->id));
     task_unref(task);
     call_unref(call);
-    free(commitment);
+    free_commitment(commitment);
     end_wait(call);
     join(call, other);
 }
@@ -222,7 +266,7 @@ static void join_task(struct call *call, struct task *task)
 {
     struct plain_call *plain = plain_call_of(call);
     plain->is_late = task->state != TASK_PENDING;
-    plain->task = task_ref(task);
+    plain_call_set_task(plain, task);
     if (plain->has_state) /* the call that made it was the same but for the state */
         repeated_call_digest(task->definition_digest, task->request_digest, plain->digest);
     if (task_state_is_terminal(task->state)) {
@@ -320,7 +364,9 @@ static void begin(struct call *call)
     struct plain_call *plain = plain_call_of(call);
     char id[TASK_ID_BYTES];
     bool is_undelivered;
-    inbox_key_of_call(call, plain->key);
+    char key[CLIENT_KEY_BYTES];
+    inbox_key_of_call(call, key);
+    plain->key = memory_copy_text(key);
     inbox_touch(plain->gateway, str_from(plain->key));
     if (plain->has_state)
         join(call, plain->state.id);
@@ -402,7 +448,7 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
     plain->gateway = gateway;
     plain->decision = *decision;
     plain->forward = forward;
-    memcpy(plain->key, key, sizeof plain->key);
+    plain->key = memory_copy_text(key);
     memcpy(plain->digest, digest, sizeof plain->digest);
     call_find_tool(call, call_tool(call), &plain->tool);
     call_part_add(call, &plain->part, &plain_call_kind);

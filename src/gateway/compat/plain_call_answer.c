@@ -107,14 +107,13 @@ static void answer_required(struct call *call, const struct plain_call *plain, s
                             enum request_state_kind kind)
 {
     static const char *const counted[] = {"state", "confirm", "questions"};
-    const struct task *task = plain->task;
     struct request_state next = {.round = plain->state.round + (kind == REQUEST_STATE_HOLD),
                                  .kind = kind};
     struct buffer result;
     buffer_init(&result);
     memcpy(next.id, plain->id, sizeof next.id);
-    next.until_ms = task->state == TASK_PENDING && kind != REQUEST_STATE_EXECUTE
-                        ? task->decide_by_ms + UNDECIDED_GRACE_MS
+    next.until_ms = plain->is_pending && kind != REQUEST_STATE_EXECUTE
+                        ? plain->decide_by_ms + UNDECIDED_GRACE_MS
                         : clock_now_ms() + UNDER_WAY_MS;
     count_wait(counted[kind]);
     buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":");

@@ -14,10 +14,13 @@ struct plain_call {
     struct policy_decision decision;
     struct catalog_tool tool;
     bool accelerated;
-    char key[CLIENT_KEY_BYTES]; /* of the client; "": nobody can be told from another */
+    char *key; /* owned: of the client; "": nobody can be told from another */
     char digest[DIGEST_HEX_BYTES];
     char id[TASK_ID_BYTES]; /* of the task; "" before there is one */
-    struct task *task;      /* as it was when the wait began */
+    struct task *task;      /* until the wait begins, and once it has ended without an outcome */
+    bool is_waiting;        /* the body is forgotten */
+    bool is_pending;        /* the task was, when it was read last */
+    int64_t decide_by_ms;   /* of it */
     bool is_joined;         /* an earlier call made it */
     bool is_late;           /* it had been decided when this call came */
     bool is_told;           /* the client has the outcome */
@@ -32,6 +35,8 @@ struct plain_call {
 extern const struct call_part_kind plain_call_kind;
 /* The call's. */
 struct plain_call *plain_call_of(const struct call *call);
+/* Shows the task as it is now; takes a reference. */
+void plain_call_set_task(struct plain_call *plain, struct task *task);
 /* As which it can be joined by the same call made again. */
 struct repeated_call plain_call_join(const struct plain_call *plain);
 

@@ -8,6 +8,14 @@ struct repeated_call plain_call_join(const struct plain_call *plain)
     return (struct repeated_call){str_from(plain->key), plain->digest, plain->id};
 }
 
+void plain_call_set_task(struct plain_call *plain, struct task *task)
+{
+    task_unref(plain->task);
+    plain->task = task_ref(task);
+    plain->is_pending = task->state == TASK_PENDING;
+    plain->decide_by_ms = task->decide_by_ms;
+}
+
 /* The next call of the kind gets the outcome that this one did not get. */
 static void drop(struct call *call, void *object)
 {
@@ -16,6 +24,7 @@ static void drop(struct call *call, void *object)
     if (plain->id[0] && !plain->is_told)
         repeated_call_set_undelivered(plain->gateway, &join);
     task_unref(plain->task);
+    free(plain->key);
     free(plain);
 }
 

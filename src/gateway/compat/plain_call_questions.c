@@ -38,7 +38,7 @@ void plain_call_note_requests(struct gateway_worker *worker, const struct task *
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
         const struct plain_call *plain = call_part_find(call, &plain_call_kind);
-        if (plain && plain->task && strcmp(plain->id, task->id) == 0)
+        if (plain && plain->is_waiting && strcmp(plain->id, task->id) == 0)
             plain_call_asks(call, plain);
     }
 }

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "decision_log.h"
+#include "grant_binding.h"
 #include "request/client_profile.h"
 #include "request/request_parts.h"
 #include "request/verified.h"
+#include "task_shown.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -27,6 +29,8 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
         .source = call->source,
         .envelope = &call->envelope,
         .owner = call->owner,
+        .catalog = call->worker->gateway->catalog,
+        .told_owner = call->owner,
         .session = call->session,
         .principal = *principal,
         .identity = call->identity,
@@ -73,6 +77,9 @@ static void bind_decision(struct task *task, const struct task_origin *origin,
     if (!task->accelerated && decision->workflow) {
         task_set_text(&task->workflow, str_from(decision->workflow->name));
         task_set_text(&task->terms, str_from(decision->workflow->terms));
+        grant_binding_set(task, decision);
+        task->remind_after_ms = decision->workflow->remind_after_ms;
+        task->escalate_after_ms = decision->workflow->escalate_after_ms;
     }
     task_set_text(&task->action, task->accelerated ? STR("forward") : STR("approve"));
     task_set_request(task, origin->envelope->body);
@@ -80,7 +87,7 @@ static void bind_decision(struct task *task, const struct task_origin *origin,
     task->keep_task = tool->has_own && tool->own == ANNOTATION_REQUIRED;
 }
 
-/* The reason of the task, for the audit trail and the log. */
+/* The reason of the task, for the audit trail, the log and those who decide. */
 static void keep_decision(struct task *task, const struct task_origin *origin,
                           const struct policy_decision *decision, const struct catalog_tool *tool)
 {
@@ -98,6 +105,9 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
     task_set_text(&task->decision, buffer_str(&text));
     task_set_text(&task->rule, str_from(decision->rule ? decision->rule->match : ""));
     memcpy(task->policy_digest, origin->snapshot->config->digest, sizeof task->policy_digest);
+    buffer_clear(&text);
+    task_shown_write(&text, origin, decision->rule, tool->digest);
+    task_set_text(&task->shown, buffer_str(&text));
     buffer_finish(&text);
 }
 

@@ -13,6 +13,8 @@ struct task_origin {
     const struct config_source *source;
     const struct envelope *envelope; /* of a tools/call */
     const char *owner;         /* contract "Sessions, owners", or TASK_BINDING_ADMIN and a name */
+    struct catalog *catalog;   /* what the server has told of its tools, and */
+    const char *told_owner;    /* whose list of them is the caller's */
     const char *session;       /* digest, or "" */
     const char *principal;     /* what operators see */
     struct identity *identity; /* of a verified client; or NULL */

@@ -126,6 +126,8 @@ static void add_inbox_event(const struct kept_input *kept, enum inbox_event type
 {
     const struct input_request *input = &kept->input;
     struct buffer data;
+    if (input->kind == INPUT_ROOTS)
+        return; /* no tool answers it */
     buffer_init(&data);
     buffer_append_format(&data, "{\"requestId\":\"%s\"", input->id);
     if (params.length > 0) {

@@ -25,6 +25,10 @@ static inline struct kept_input *kept_input_from(void *context)
 
 /* Each file below calls only those above it, and input_table.h. */
 
+/* ---- input_request.c ---- */
+/* Whether a bridged legacy client can be asked for its roots. */
+bool input_declares_roots(const struct call *call);
+
 /* ---- input_view.c ---- */
 /* The id under which a client got the request, JSON text. */
 void input_write_sent_id(const struct input_request *input, struct buffer *out);

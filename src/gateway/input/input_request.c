@@ -16,9 +16,9 @@
 #define SAMPLING_BYTES ((size_t)1024 * 1024)
 
 static const char *const methods[INPUT_KIND_COUNT] = {"elicitation/create",
-                                                      "sampling/createMessage"};
+                                                      "sampling/createMessage", "roots/list"};
 
-bool input_is_asked_by(struct str method, enum input_kind *kind)
+static bool find_kind(struct str method, enum input_kind *kind)
 {
     for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
         if (str_equal(method, str_from(methods[i]))) {
@@ -29,17 +29,28 @@ bool input_is_asked_by(struct str method, enum input_kind *kind)
     return false;
 }
 
+bool input_is_asked_by(struct str method, enum input_kind *kind)
+{
+    return find_kind(method, kind) && *kind != INPUT_ROOTS;
+}
+
 /* ---- the client that can answer ---- */
 
 bool input_has_tools(const struct call *call, enum input_kind kind)
 {
-    static const enum config_pseudo_tool needed[INPUT_KIND_COUNT][2] = {
+    static const enum config_pseudo_tool needed[][2] = {
         [INPUT_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
         [INPUT_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
     };
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     return client_is_shown_tools(call) && config_pseudo_offers(pseudo, needed[kind][0]) &&
            config_pseudo_offers(pseudo, needed[kind][1]);
+}
+
+bool input_declares_roots(const struct call *call)
+{
+    return call->is_bridged &&
+           json_type(json_path(buffer_str(&call->bridged), "capabilities", "roots")) == JSON_OBJECT;
 }
 
 void input_audience(const struct call *call, struct input_audience *audience)
@@ -49,7 +60,8 @@ void input_audience(const struct call *call, struct input_audience *audience)
     client_key_of_call(call, audience->key);
     audience->can[INPUT_ELICITATION] = facts->client.declares_elicitation;
     audience->can[INPUT_SAMPLING] = facts->client.declares_sampling;
-    for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
+    audience->can[INPUT_ROOTS] = input_declares_roots(call);
+    for (size_t i = 0; i < INPUT_ROOTS; i++) {
         if (!audience->can[i])
             audience->can[i] = call->session[0] && input_has_tools(call, (enum input_kind)i);
         can_any = can_any || audience->can[i];
@@ -101,6 +113,8 @@ static void take(const struct input_origin *origin, enum input_kind kind, struct
 
 static bool is_well_formed(enum input_kind kind, struct str params, struct error *error)
 {
+    if (kind == INPUT_ROOTS)
+        return true;
     return kind == INPUT_ELICITATION ? elicitation_check_request(params, error)
                                      : sampling_check_request(params, error);
 }
@@ -119,7 +133,7 @@ void input_take(const struct input_origin *origin, struct str message)
     enum input_kind kind = INPUT_ELICITATION;
     struct str id = json_member(message, "id");
     char *method = json_string_text(json_member(message, "method"), NULL);
-    input_is_asked_by(str_from(method), &kind);
+    find_kind(str_from(method), &kind);
     free(method);
     size_t most = kind == INPUT_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
     bool has_key = origin->task || origin->audience->key[0];

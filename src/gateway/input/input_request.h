@@ -24,7 +24,8 @@ struct input_audience {
 /* The request must have been identified and its facts loaded. */
 void input_audience(const struct call *call, struct input_audience *audience);
 
-/* Whether the client is shown tools that can answer. Then its `initialize` gets the capability. */
+/* Whether the client is shown tools that can answer: an elicitation, or a request to sample. Then
+ * its `initialize` gets the capability. */
 bool input_has_tools(const struct call *call, enum input_kind kind);
 
 struct input_response;
@@ -56,7 +57,7 @@ struct input_response {
     struct str error_message;
 };
 
-/* Whether the method is one of the two. */
+/* Whether the method is one of the two that a legacy server's client answers in a task. */
 bool input_is_asked_by(struct str method, enum input_kind *kind);
 /* Takes a request of the server: offers it to the audience, or declines at once when nobody can
  * answer. `message` is whole and json_check() has accepted it. */

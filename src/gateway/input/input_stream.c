@@ -17,6 +17,8 @@ struct claiming {
 
 static bool can_be_sent(const struct call *call, enum input_kind kind)
 {
+    if (kind == INPUT_ROOTS)
+        return input_declares_roots(call);
     return kind == INPUT_ELICITATION ? call->facts.client.declares_elicitation
                                      : call->facts.client.declares_sampling;
 }

@@ -26,8 +26,10 @@
 #define INPUT_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
 #define INPUT_BYTES_MOST ((size_t)128 * 1024 * 1024)
 
-enum input_kind { INPUT_ELICITATION, INPUT_SAMPLING };
-#define INPUT_KIND_COUNT 2
+/* The last is asked by modern servers alone, of legacy clients that declare roots: no tool of the
+ * gateway's answers it. */
+enum input_kind { INPUT_ELICITATION, INPUT_SAMPLING, INPUT_ROOTS };
+#define INPUT_KIND_COUNT 3
 
 enum input_state {
     INPUT_OPEN,

@@ -112,7 +112,7 @@ static void write_pending(void *context, struct input_request *input)
     struct pending_lists *lists = context;
     bool is_elicitation = input->kind == INPUT_ELICITATION;
     struct buffer *out = is_elicitation ? lists->elicitations : lists->samplings;
-    if (input->state != INPUT_OPEN ||
+    if (input->state != INPUT_OPEN || input->kind == INPUT_ROOTS ||
         (lists->server.length > 0 && !str_equal(lists->server, str_from(input->source))))
         return;
     lists->count++;

@@ -165,10 +165,10 @@ static void expire(struct kept_input *kept)
     if (input_close(kept->worker->gateway, key, &self, &closing) != kept)
         return; /* another thread has closed it, and settles it */
     struct buffer text;
-    bool is_elicitation = kept->input.kind == INPUT_ELICITATION;
+    static const char *const names[INPUT_KIND_COUNT] = {"Elicitation", "Sampling", "Roots"};
     buffer_init(&text);
-    buffer_append_format(&text, "%s request timed out after %lldms",
-                         is_elicitation ? "Elicitation" : "Sampling", (long long)timeout_ms);
+    buffer_append_format(&text, "%s request timed out after %lldms", names[kept->input.kind],
+                         (long long)timeout_ms);
     input_respond(
         kept->worker, kept,
         &(struct input_response){.error_code = -32001, .error_message = buffer_str(&text)});

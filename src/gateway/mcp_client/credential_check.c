@@ -171,14 +171,11 @@ void credential_check_then(struct call *call, call_step next)
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
     write_question(call, &headers, &body, &id);
-    struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
+    const struct rpc_call_question question = {
         .headers = &headers,
         .body = buffer_str(&body),
         .id = buffer_str(&id),
-        .silence_ms = PING_SILENCE_MS,
-        .total_ms = PING_SILENCE_MS,
+        .limit_ms = PING_SILENCE_MS,
         .most_bytes = is_asked_as_legacy(call)
                           ? PING_MOST_BYTES
                           : (size_t)call->snapshot->config->limits.result_bytes,
@@ -187,7 +184,7 @@ void credential_check_then(struct call *call, call_step next)
     struct verification *verification = memory_alloc(sizeof *verification);
     verification->call = call;
     call_part_add(call, &verification->part, &verification_kind);
-    verification->ping = rpc_call_start(call->worker, &options, &callbacks, verification);
+    verification->ping = rpc_call_ask(call, &question, &callbacks, verification);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

@@ -88,19 +88,11 @@ void era_probe_then(struct call *call, era_probe_step step, call_step next)
     headers_from_call(&headers, call);
     modern_request_set_headers(&headers, "server/discover");
     modern_request_write(&body, &id, "server/discover", STR_EMPTY);
-    const struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
-        .headers = &headers,
-        .body = buffer_str(&body),
-        .id = buffer_str(&id),
-        .silence_ms = PROBE_MS,
-        .total_ms = PROBE_MS,
-        .most_bytes = PROBE_MOST_BYTES,
-    };
+    const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
+                                               PROBE_MS, PROBE_MOST_BYTES};
     *probe = (struct probe){.call = call, .step = step, .next = next};
     call_part_add(call, &probe->part, &probe_kind);
-    probe->rpc = rpc_call_start(call->worker, &options, &callbacks, probe);
+    probe->rpc = rpc_call_ask(call, &question, &callbacks, probe);
     headers_finish(&headers);
     buffer_finish(&id);
     buffer_finish(&body);

@@ -98,7 +98,7 @@ struct legacy_session *legacy_session_open(struct call *call,
     session->snapshot = snapshot_ref(call->snapshot);
     session->source = call->source;
     session->opened = opened;
-    list_append(&call->worker->legacy_sessions, &session->node);
+    list_append(&call->worker->legacy_sessions, &session->node); /* counted by the caller */
     loop_timer_init(&session->patience, call->worker->loop, on_patience, session);
     headers_init(&session->headers, true);
     take_headers(session, call);
@@ -236,6 +236,7 @@ void legacy_session_close_stream(struct legacy_session *session)
 void legacy_session_destroy(struct legacy_session *session)
 {
     list_remove(&session->node);
+    atomic_fetch_sub(&session->worker->gateway->legacy_session_count, 1);
     loop_timer_stop(&session->patience);
     loop_timer_stop(&session->idle);
     rpc_call_cancel(session->rpc);

@@ -104,6 +104,13 @@ void rpc_call_cancel(struct rpc_call *rpc)
     rpc_call_destroy(rpc);
 }
 
+void rpc_call_hand_over(struct rpc_call *rpc, const struct rpc_call_callbacks *callbacks,
+                        void *context)
+{
+    rpc->callbacks = *callbacks;
+    rpc->context = context;
+}
+
 void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms)
 {
     rpc->silence_ms = silence_ms;
@@ -425,6 +432,22 @@ static void nobody_waits(void *context, const struct rpc_call_reply *reply)
 {
 }
 
+struct rpc_call *rpc_call_ask(const struct call *call, const struct rpc_call_question *question,
+                              const struct rpc_call_callbacks *callbacks, void *context)
+{
+    const struct rpc_call_options options = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .headers = question->headers,
+        .body = question->body,
+        .id = question->id,
+        .silence_ms = question->limit_ms,
+        .total_ms = question->limit_ms,
+        .most_bytes = question->most_bytes,
+    };
+    return rpc_call_start(call->worker, &options, callbacks, context);
+}
+
 struct rpc_call *rpc_call_start_page(struct call *call, const char *method, struct str cursor,
                                      size_t most_bytes, const struct rpc_call_callbacks *callbacks)
 {
@@ -436,17 +459,9 @@ struct rpc_call *rpc_call_start_page(struct call *call, const char *method, stru
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
     rpc_call_write_request(&body, &id, method, buffer_str(&params));
-    const struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
-        .headers = &headers,
-        .body = buffer_str(&body),
-        .id = buffer_str(&id),
-        .silence_ms = timeout_ms,
-        .total_ms = timeout_ms,
-        .most_bytes = most_bytes,
-    };
-    struct rpc_call *rpc = rpc_call_start(call->worker, &options, callbacks, call);
+    const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
+                                               timeout_ms, most_bytes};
+    struct rpc_call *rpc = rpc_call_ask(call, &question, callbacks, call);
     headers_finish(&headers);
     buffer_finish(&params);
     buffer_finish(&body);

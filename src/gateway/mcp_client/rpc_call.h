@@ -63,6 +63,9 @@ struct rpc_call_begun {
 struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_begun *taken,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context);
+/* Another has taken the request over: what comes from now on is told to it. */
+void rpc_call_hand_over(struct rpc_call *rpc, const struct rpc_call_callbacks *callbacks,
+                        void *context);
 void rpc_call_cancel(struct rpc_call *rpc); /* without a reply; NULL is allowed */
 /* Another silence limit from now on; 0: none. */
 void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms);
@@ -70,6 +73,16 @@ void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms);
 void rpc_call_cancel_all(struct gateway_worker *worker);
 /* Sends a message whose answer nobody waits for. */
 void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options);
+
+/* A request of the gateway's own for a call, to the call's source. */
+struct rpc_call_question {
+    const struct headers *headers;
+    struct str body, id; /* as rpc_call_options have them */
+    int64_t limit_ms;    /* of silence, and in all */
+    size_t most_bytes;
+};
+struct rpc_call *rpc_call_ask(const struct call *call, const struct rpc_call_question *question,
+                              const struct rpc_call_callbacks *callbacks, void *context);
 
 /* Asks for one page of a list with the client's own credentials: `method` as "tools/list", `cursor`
  * JSON text or empty, `most_bytes` of the reply. The context of the callbacks is the call. */

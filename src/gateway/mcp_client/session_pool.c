@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "request/broadcast.h"
 #include "request/call_part.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -212,22 +213,42 @@ static struct legacy_session *find(struct gateway_worker *worker, const char *ke
     return NULL;
 }
 
-/* Whether there is room for one more; an idle one goes for it. */
-static bool make_room(struct gateway_worker *worker)
+/* Counts one more, which legacy_session_destroy() takes back. false: there are too many. */
+static bool count_one(struct gateway *gateway)
 {
-    struct legacy_session *idle = NULL;
-    size_t count = 0;
+    if (atomic_fetch_add(&gateway->legacy_session_count, 1) < SESSION_POOL_MOST)
+        return true;
+    atomic_fetch_sub(&gateway->legacy_session_count, 1);
+    return false;
+}
+
+static bool end_one_idle(struct gateway_worker *worker)
+{
     LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
         struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
-        count++;
-        if (!idle && session->users == 0 && !session->rpc)
-            idle = session;
+        if (session->users == 0 && !session->rpc) {
+            legacy_session_destroy(session);
+            return true;
+        }
     }
-    if (count < SESSION_POOL_MOST)
+    return false;
+}
+
+static void deliver_shortage(struct gateway_worker *worker, const void *message)
+{
+    (void)message;
+    end_one_idle(worker);
+}
+
+/* Whether there is room for one more, which is counted; an idle one goes for it. Where only other
+ * workers have idle ones, each ends one, and the client finds room when it comes again. */
+static bool make_room(struct gateway_worker *worker)
+{
+    static const struct broadcast_kind shortage = {.deliver = deliver_shortage};
+    if (count_one(worker->gateway) || (end_one_idle(worker) && count_one(worker->gateway)))
         return true;
-    if (idle)
-        legacy_session_destroy(idle);
-    return idle != NULL;
+    broadcast_send(worker->gateway, &shortage, NULL);
+    return false;
 }
 
 static void refuse_for_room(struct call *call)

@@ -12,7 +12,7 @@
 #include "legacy_session.h"
 #include "request/call.h"
 
-/* So many sessions one worker has open. When all are in use, calls are refused. */
+/* So many sessions all workers have open together. When all are in use, calls are refused. */
 #define SESSION_POOL_MOST 1000
 
 /* Checks a session out for a bridged call, which keeps it until its end, then goes on; at once if

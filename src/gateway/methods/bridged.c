@@ -56,13 +56,13 @@ static bool has_session(struct call *call)
         call->facts.known &&
         bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
                              str_from(call->session), &call->bridged);
-    bool is_stranger = is_there && is_bound_to_another(call);
-    if (is_there && !is_stranger)
+    bool is_anothers = is_there && is_bound_to_another(call);
+    if (is_there && !is_anothers)
         return true;
     if (call->facts_failed)
         refuse(call, 503, STR("The session cannot be looked up"));
     else
-        refuse(call, is_stranger && call->envelope.kind == ENVELOPE_RESPONSE ? 400 : 404,
+        refuse(call, is_anothers && call->envelope.kind == ENVELOPE_RESPONSE ? 400 : 404,
                STR("Session not found"));
     return false;
 }
@@ -161,8 +161,10 @@ void bridged_handle(struct call *call, call_step handler)
 /* To what is asked in a task, or in a call that is under way. */
 static void take_response(struct call *call)
 {
-    if (!input_take_response(call))
-        bridge_call_take_response(call);
+    struct str result = call->envelope.result;
+    bool is_answer = result.length == 0 || json_type(result) == JSON_OBJECT;
+    if (!is_answer || !input_take_response(call))
+        bridge_call_take_response(call); /* which refuses what is no answer */
 }
 
 void bridged_handle_response(struct call *call)

@@ -140,20 +140,12 @@ void bridged_initialize(struct call *call)
     }
     headers_init(&headers, true);
     bridge_request_write_own(call, "server/discover", STR_EMPTY, &headers, &body, &id);
-    const struct rpc_call_options options = {
-        .source = call->source,
-        .snapshot = call->snapshot,
-        .headers = &headers,
-        .body = buffer_str(&body),
-        .id = buffer_str(&id),
-        .silence_ms = limit_ms,
-        .total_ms = limit_ms,
-        .most_bytes = DISCOVER_MOST_BYTES,
-    };
+    const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
+                                               limit_ms, DISCOVER_MOST_BYTES};
     struct discovery *discovery = memory_alloc(sizeof *discovery);
     discovery->call = call;
     call_part_add(call, &discovery->part, &discovery_kind);
-    discovery->rpc = rpc_call_start(call->worker, &options, &callbacks, discovery);
+    discovery->rpc = rpc_call_ask(call, &question, &callbacks, discovery);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

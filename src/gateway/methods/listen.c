@@ -13,6 +13,7 @@
 #include "methods.h"
 #include "relay/relay.h"
 #include "request/deferred_response.h"
+#include "request/forgotten_body.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -29,14 +30,12 @@
 
 static void end_gracefully(struct call *call)
 {
-    struct buffer message;
-    buffer_init(&message);
-    buffer_append_text(&message, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buffer_append(&message, call->envelope.id);
-    buffer_append_text(&message, ",\"result\":{\"resultType\":\"complete\",\"_meta\":{"
-                                 "\"io.modelcontextprotocol/subscriptionId\":");
-    buffer_append(&message, call->envelope.id);
-    buffer_append_text(&message, "}}}");
+    struct buffer message = {0}, result = {0};
+    buffer_append_text(&result, "{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
+    buffer_append(&result, call->envelope.id);
+    buffer_append_text(&result, "}}");
+    call->dialect->write_own_result(&message, call->envelope.id, buffer_str(&result));
+    buffer_finish(&result);
     if (relay_is_under_way(call))
         relay_end_with(call, buffer_str(&message));
     else
@@ -304,6 +303,16 @@ static void refuse_for_place(struct call *call)
     call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, &data);
 }
 
+static void begin(struct call *call, const struct mcp_subscription *wanted)
+{
+    const struct listening *listening = create(call, wanted);
+    call_own_body(call);
+    if (listening->task_count > 0)
+        call_with_facts(call, verify);
+    else
+        open(call);
+}
+
 void listen_handle(struct call *call)
 {
     struct str filter = call->envelope.notifications;
@@ -320,10 +329,8 @@ void listen_handle(struct call *call)
         modern_refuse_params(call, "the Accept header must name text/event-stream");
     else if (!listening_takes_place(call))
         refuse_for_place(call);
-    else if (create(call, &wanted)->task_count > 0)
-        call_with_facts(call, verify);
     else
-        open(call);
+        begin(call, &wanted);
 }
 
 /* ---- the gateway's own news ---- */

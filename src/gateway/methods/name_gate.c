@@ -52,35 +52,59 @@ static struct target target_of(const struct call *call)
     return (struct target){envelope->ref_name.text, false};
 }
 
-static bool is_visible(const struct call *call, const struct target *target)
+static bool is_visible(const struct policy *policy, const struct config_source *source,
+                       const struct target *target)
 {
-    const struct policy *policy = call->snapshot->policy;
-    return target->is_uri ? policy_is_uri_visible(policy, call->source, target->name)
-                          : policy_is_visible(policy, call->source, target->name);
+    return target->is_uri ? policy_is_uri_visible(policy, source, target->name)
+                          : policy_is_visible(policy, source, target->name);
+}
+
+static enum config_action decide(const struct call *call, const struct snapshot *snapshot,
+                                 const struct config_source *source, const struct target *target)
+{
+    struct policy_request request = {source, target->name, call->envelope.arguments.raw,
+                                     call_verified(call)};
+    struct policy_decision decision;
+    if (target->is_uri)
+        policy_decide_uri(snapshot->policy, &request, &decision);
+    else
+        policy_decide(snapshot->policy, &request, &decision);
+    return decision.action;
+}
+
+/* For relay_options.forbidden. */
+static bool is_forbidden_now(struct call *call)
+{
+    const struct target target = target_of(call);
+    struct snapshot *now = snapshot_current();
+    const struct config_source *source =
+        config_source_find(now->config, str_from(call->source->id));
+    bool is_forbidden = now->number != call->snapshot->number &&
+                        (!source || !is_visible(now->policy, source, &target) ||
+                         decide(call, now, source, &target) != ACTION_FORWARD);
+    snapshot_unref(now);
+    if (is_forbidden)
+        refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    return is_forbidden;
 }
 
 static void judge(struct call *call)
 {
     const struct target target = target_of(call);
-    struct policy_request request = {call->source, target.name, call->envelope.arguments.raw,
-                                     call_verified(call)};
-    struct policy_decision decision;
-    if (!is_visible(call, &target)) {
+    if (!is_visible(call->snapshot->policy, call->source, &target)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
         refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
         return;
     }
-    if (target.is_uri)
-        policy_decide_uri(call->snapshot->policy, &request, &decision);
-    else
-        policy_decide(call->snapshot->policy, &request, &decision);
+    enum config_action action = decide(call, call->snapshot, call->source, &target);
     metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE),
-                  str_from(config_action_name(decision.action)));
-    if (decision.action != ACTION_FORWARD) {
+                  str_from(config_action_name(action)));
+    if (action != ACTION_FORWARD) {
         refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         return;
     }
-    struct relay_options options = {.take_message = methods_taker(call)};
+    struct relay_options options = {.take_message = methods_taker(call),
+                                    .forbidden = is_forbidden_now};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
     bridge_down_start(call, &options);

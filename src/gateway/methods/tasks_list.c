@@ -187,7 +187,7 @@ static void list(struct call *call)
         .source = str_from(call->source->id),
         /* These clients know nothing of promoted calls, and upstream may have the same ids. */
         .without_promoted = true,
-        .before_sequence = listing->cursor.sequence,
+        .behind_sequence = listing->cursor.sequence,
         .limit = PAGE_SIZE,
     };
     bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;

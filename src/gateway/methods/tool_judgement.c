@@ -2,6 +2,7 @@
 #include "tool_judgement.h"
 
 #include "decision/decision_log.h"
+#include "decision/policy_check.h"
 #include "mcp_client/tools_fetch.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
@@ -146,4 +147,31 @@ bool tool_judgement_is_shown_whole(struct call *call)
         return true;
     refuse_unknown_member(call);
     return false;
+}
+
+/* ---- a call that is under way ---- */
+
+static enum config_action action_now(struct call *call, const struct snapshot *now)
+{
+    struct tool_judgement judgement = {
+        .request = {config_source_find(now->config, str_from(call->source->id)),
+                    call->envelope.name.text, call->envelope.arguments.raw}};
+    const struct policy_request *request = &judgement.request;
+    if (!request->source || !policy_is_visible(now->policy, request->source, request->name))
+        return ACTION_DENY;
+    tool_judgement_find_facts(call, &judgement);
+    policy_decide(now->policy, request, &judgement.decision);
+    policy_check(now, request, &judgement.facts, &judgement.decision);
+    return judgement.decision.action;
+}
+
+bool tool_judgement_forbids(struct call *call)
+{
+    struct snapshot *now = snapshot_current();
+    bool is_forbidden =
+        now->number != call->snapshot->number && action_now(call, now) != ACTION_FORWARD;
+    snapshot_unref(now);
+    if (is_forbidden)
+        tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    return is_forbidden;
 }

@@ -37,6 +37,8 @@ void tool_judgement_record(struct call *call, const struct tool_judgement *judge
 void tool_judgement_count(enum config_action action);
 /* Answers with the error of a gate. */
 void tool_judgement_refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate);
+/* Whether the rules have changed, and do not send the call up any more. Then it is answered. */
+bool tool_judgement_forbids(struct call *call);
 /* Whether its rule alone sends the call up: it is shown, nobody must be asked, and the tool need
  * not be called as a task. Costs no look at the client. */
 bool tool_judgement_is_plain(const struct call *call, struct policy_request *request,

@@ -30,6 +30,7 @@ static void forward_anew(struct call *call)
         .slow_ms = may_be_promoted ? detached_call_first_look_ms(call) : 0,
         .slow = detached_call_of_slow,
         .left = may_be_promoted ? detached_call_of_left : NULL,
+        .forbidden = tool_judgement_forbids,
         .take_message = input_take_from_stream,
     };
     if (call->is_executed && !call->is_bridged)

@@ -55,6 +55,9 @@ struct relay_options {
     /* Answers in the server's place. false: the ordinary error is answered, or the 5xx goes down.
      */
     bool (*failed)(struct call *call, enum relay_failure failure);
+    /* Of a bridged call, before it is sent once more: whether the rules in force now forbid it.
+     * Then the call is answered. NULL: they are not asked. */
+    bool (*forbidden)(struct call *call);
     bool takes_responses; /* `take_message` sees the responses on the event stream, too */
     /* Whether the call goes on without the server. `reply` is its whole reply, or empty at the end
      * of its event stream. Then the relay lets go of the call, and `alone` goes on with it: on the

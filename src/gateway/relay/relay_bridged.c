@@ -173,8 +173,13 @@ static bool is_of_subscriptions(struct call *call)
 
 void relay_bridged_start(struct call *call, const struct relay_options *options)
 {
-    const struct bridge_call_options bridged = {
-        .silence_ms = options->silence_ms, .answered = on_answer, .failed = on_failure};
+    const struct bridge_call_options bridged = {.silence_ms = options->silence_ms,
+                                                .answered = on_answer,
+                                                .failed = on_failure,
+                                                .slow_ms = options->slow_ms,
+                                                .slow = options->slow,
+                                                .left = options->left,
+                                                .forbidden = options->forbidden};
     if (is_of_subscriptions(call) || !can_be_asked(call))
         return;
     struct bridged_relay *relay = memory_alloc(sizeof *relay);

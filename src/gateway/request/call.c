@@ -119,6 +119,7 @@ void call_unref(struct call *call)
         return;
     envelope_finish(&call->envelope);
     free(call->made_body);
+    free(call->arguments_digest);
     identity_unref(call->identity);
     free(call->upstream_authorization);
     buffer_finish(&call->bridged);

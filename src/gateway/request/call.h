@@ -43,6 +43,7 @@ struct call {
     const struct config_source *source;
     struct str body;               /* POST only: what was parsed, and what a relay sends */
     char *made_body;               /* owned: what `body` shows when it is not the client's own */
+    char *arguments_digest;        /* owned: canonical, of a body that was forgotten; else NULL */
     struct envelope envelope;      /* POST only */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;

@@ -75,6 +75,14 @@ void headers_add_all(struct headers *headers, const struct headers *from)
         headers->owner = memory_copy_text(from->owner);
 }
 
+void headers_fit(struct headers *headers)
+{
+    if (headers->items == headers->room || headers->count == headers->capacity)
+        return;
+    headers->items = memory_grow_array(headers->items, headers->count, sizeof *headers->items);
+    headers->capacity = headers->count;
+}
+
 /* Returns where the next header goes that is kept. */
 static size_t keep(struct headers *headers, size_t at, size_t kept)
 {

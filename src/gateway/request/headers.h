@@ -26,6 +26,8 @@ void headers_init(struct headers *headers, bool owns);
 void headers_init_in(struct headers *headers, struct http_header *room, size_t capacity);
 void headers_finish(struct headers *headers);
 void headers_add(struct headers *headers, struct str name, struct str value);
+/* Gives back what the list has beyond its headers: it is kept for long. */
+void headers_fit(struct headers *headers);
 /* Replaces every header of that name (any case) by one. */
 void headers_set(struct headers *headers, struct str name, struct str value);
 /* Takes every header of that name out. */

@@ -11,7 +11,7 @@
 
 struct kept {
     char *session_key;
-    struct headers headers; /* owned; without credentials */
+    struct str lines; /* owned: "name:value\n" of each but the credentials; they are many */
 };
 
 struct request_headers {
@@ -46,7 +46,7 @@ static bool is_among(struct str name, const struct str *names, size_t count)
 static void destroy(void *value)
 {
     struct kept *kept = value;
-    headers_finish(&kept->headers);
+    free((char *)kept->lines.bytes);
     free(kept->session_key);
     free(kept);
 }
@@ -132,11 +132,34 @@ void request_headers_digest_credentials(const struct headers *headers,
 
 /* ---- the table ---- */
 
-static void add(struct headers *headers, const struct headers *from, bool are_credentials)
+static void add_credentials(struct headers *headers, const struct headers *from)
 {
     for (size_t i = 0; i < from->count; i++) {
-        if (IS_AMONG(from->items[i].name, credentials) == are_credentials)
+        if (IS_AMONG(from->items[i].name, credentials))
             headers_add(headers, from->items[i].name, from->items[i].value);
+    }
+}
+
+static struct str copy_lines(const struct headers *headers)
+{
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < headers->count; i++) {
+        if (!IS_AMONG(headers->items[i].name, credentials))
+            append_line(&text, headers->items[i].name, headers->items[i].value);
+    }
+    struct str lines = str_slice(memory_copy_str(buffer_str(&text)), text.length);
+    buffer_finish(&text);
+    return lines;
+}
+
+static void add_lines(struct headers *headers, struct str lines)
+{
+    while (lines.length > 0) {
+        struct str line, name, value;
+        str_cut(lines, '\n', &line, &lines);
+        str_cut(line, ':', &name, &value);
+        headers_add(headers, name, value);
     }
 }
 
@@ -149,8 +172,7 @@ static struct kept *keep(struct request_headers *table, struct str id, struct st
     if (earlier)
         destroy(earlier);
     kept->session_key = memory_copy_str(session_key);
-    headers_init(&kept->headers, true);
-    add(&kept->headers, headers, false);
+    kept->lines = copy_lines(headers);
     map_put(table->kept, id, kept);
     return kept;
 }
@@ -186,8 +208,8 @@ bool request_headers_take(struct request_headers *table, struct str id, struct s
     if (!kept && fits(exchange, digest))
         kept = keep(table, id, session_key, &own);
     if (kept) {
-        add(headers, &kept->headers, false);
-        add(headers, &own, true);
+        add_lines(headers, kept->lines);
+        add_credentials(headers, &own);
     }
     pthread_mutex_unlock(&table->lock);
     headers_finish(&own);

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "forgotten_body.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/state_seal.h"
-#include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 
 #define PREFIX STR("tg1.")
@@ -42,7 +42,7 @@ static void bind_call(const struct call *call, struct binding *binding)
     digest_sha256_hex(str_from(call->owner), binding->owner);
     digest_sha256_hex(names_uri ? call->envelope.uri.text : call->envelope.name.text,
                       binding->name);
-    canonical_digest(call->envelope.arguments.raw, binding->arguments);
+    call_digest_arguments(call, binding->arguments);
 }
 
 void request_state_write(const struct call *call, const struct request_state *state,

@@ -75,6 +75,7 @@ struct gateway {
     _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
     atomic_bool shutting_down;
     atomic_long in_flight;
+    atomic_int legacy_session_count; /* of all workers (mcp_client/session_pool.c) */
 };
 #define GATEWAY_MAGIC 0x47574702
 

@@ -9,6 +9,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
 
 static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
 {
@@ -42,10 +43,8 @@ void detached_call_store(struct detached_call *detached)
 
 /* The store may still be taking the call's task. Then the answer is kept, and detached_task.c
  * stores it. */
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void take_reply(struct detached_call *detached, const struct rpc_call_reply *reply)
 {
-    struct detached_call *detached = detached_call_from(context);
-    detached->base.rpc = NULL;
     if (!detached->base.task) {
         callbacks_of(detached)->answered(detached, reply);
         detached_call_end(detached);
@@ -58,9 +57,8 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
         detached_call_store(detached);
 }
 
-static void on_server_message(void *context, struct str message)
+static void take_server_message(struct detached_call *detached, struct str message)
 {
-    struct detached_call *detached = detached_call_from(context);
     struct server_message_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
     origin.task = detached->call ? NULL : detached->base.task;
@@ -68,6 +66,63 @@ static void on_server_message(void *context, struct str message)
     if (detached->call && json_member(message, "id").length == 0)
         callbacks_of(detached)->message(detached, message);
     server_messages_take(&origin, message);
+}
+
+/* The client has gone, or has its task: what a modern server requires in an answer, nobody can
+ * give.
+ */
+static void write_bridged(struct buffer *out, const struct detached_call *detached,
+                          struct str result)
+{
+    struct str type = json_member(result, "resultType");
+    if (type.length == 0 || json_string_equals(type, STR("complete")))
+        legacy_bridge_write_call_result(out, result, detached->wraps_output);
+    else
+        buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":\"The server requires "
+                                "input, for which a call that has become a task cannot be "
+                                "asked\"}],\"isError\":true}");
+}
+
+static void on_reply(void *context, const struct rpc_call_reply *reply)
+{
+    struct detached_call *detached = detached_call_from(context);
+    struct str result = json_member(reply->message, "result");
+    struct rpc_call_reply bridged = *reply;
+    struct buffer legacy, message;
+    detached->base.rpc = NULL;
+    if (!detached->is_bridged || result.length == 0) {
+        take_reply(detached, reply);
+        return;
+    }
+    buffer_init(&legacy);
+    buffer_init(&message);
+    write_bridged(&legacy, detached, result);
+    jsonrpc_write_result(&message, json_member(reply->message, "id"), buffer_str(&legacy));
+    bridged.message = buffer_str(&message);
+    take_reply(detached, &bridged);
+    buffer_finish(&message);
+    buffer_finish(&legacy);
+}
+
+/* A modern server sends notifications alone. */
+static void on_bridged_message(struct detached_call *detached, struct str message)
+{
+    struct buffer legacy;
+    if (json_member(message, "id").length > 0)
+        return;
+    buffer_init(&legacy);
+    legacy_bridge_write_notification(&legacy, message);
+    take_server_message(detached, buffer_str(&legacy));
+    buffer_finish(&legacy);
+}
+
+static void on_server_message(void *context, struct str message)
+{
+    struct detached_call *detached = detached_call_from(context);
+    if (detached->is_bridged)
+        on_bridged_message(detached, message);
+    else
+        take_server_message(detached, message);
 }
 
 const struct rpc_call_callbacks detached_call_rpc_callbacks = {.reply = on_reply,
@@ -189,8 +244,8 @@ void detached_call_note_task(struct gateway_worker *worker, struct task *task)
     if (!detached || !task_state_is_terminal(task->state))
         return;
     bool was_stopped = task->state == TASK_CANCELLED || task->state == TASK_EXPIRED;
-    if (was_stopped && detached->base.rpc)
-        notify_server(detached, task);
+    if (was_stopped && detached->base.rpc && !detached->is_bridged)
+        notify_server(detached, task); /* a modern one sees its stream closed */
     detached_call_end(detached);
 }
 

@@ -20,6 +20,8 @@ struct detached_call {
     struct call *call;      /* waits for the answer; NULL when nobody does any more */
     char key[CLIENT_KEY_BYTES];
     bool is_executed;  /* by execute_tool */
+    bool is_bridged;   /* its server speaks the modern era, and its client the legacy one */
+    bool wraps_output; /* of the tool, by the bridge */
     bool is_abandoned; /* its client has sent notifications/cancelled, and may wait all the same */
     int64_t patience_ms;
     uint64_t number; /* of the call, for its questions */

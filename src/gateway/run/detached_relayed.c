@@ -1,5 +1,6 @@
 /* Calls that a relay has begun, and that become tasks because they are slow or their client has
  * left. */
+#include "bridge/bridge_call.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "quota.h"
@@ -10,62 +11,114 @@
 /* The first look reads the call's session. It is needed when the client leaves. */
 #define FIRST_LOOK_MS 1000
 
+/* ---- the call, relayed or bridged ---- */
+
+static bool is_under_way(const struct call *call)
+{
+    return call->is_bridged ? bridge_call_is_under_way(call) : relay_is_under_way(call);
+}
+
+static void repeat_slow(struct call *call, int64_t in_ms)
+{
+    if (call->is_bridged)
+        bridge_call_repeat_slow(call, in_ms);
+    else
+        relay_repeat_slow(call, in_ms);
+}
+
 static bool may_promote(const struct call *call)
 {
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    return relay_is_under_way(call) && !has_asked_for_task && client_is_shown_tools(call);
+    return is_under_way(call) && !has_asked_for_task && client_is_shown_tools(call);
 }
 
-/* Reserves room for a task and takes the server's side off the relay. false: there is no room, or
- * the server's side cannot be taken now; nothing was changed. */
-static bool take_relayed(struct call *call, struct rpc_call_begun *taken)
+/* Its client's wait: of execute_tool, or of any other call. */
+static int64_t patience_ms(const struct call *call)
+{
+    return call->is_executed ? call->patience_ms : call->snapshot->config->pseudo.wait_ms;
+}
+
+/* The server's side, taken off the call: one of the two. */
+struct taken {
+    struct rpc_call_begun begun;
+    struct rpc_call *bridged;
+};
+
+/* Reserves room for a task and takes the server's side. false: there is no room, or the server's
+ * side cannot be taken now; nothing was changed. */
+static bool take(struct call *call, struct taken *taken)
 {
     char key[CLIENT_KEY_BYTES];
     if (!detached_task_reserve(call, key))
         return false;
-    if (relay_detach(call, taken))
+    taken->bridged = call->is_bridged ? bridge_call_take(call) : NULL;
+    if (taken->bridged || relay_detach(call, &taken->begun))
         return true;
     quota_give_back(call->worker->gateway->promoted, str_from(key));
     return false;
 }
 
-static void promote_relayed(struct call *call)
+/* What comes from the server goes to the detached call from now on. */
+static void adopt(struct detached_call *detached, struct call *call, struct taken *taken)
 {
-    struct rpc_call_begun taken;
-    if (!may_promote(call))
-        return;
-    int64_t left_ms = call->snapshot->config->pseudo.wait_ms - relay_age_ms(call);
-    if (left_ms > 0) {
-        relay_repeat_slow(call, left_ms);
-        return;
-    }
-    if (!take_relayed(call, &taken)) {
-        relay_repeat_slow(call, DETACHED_CALL_AGAIN_MS);
-        return;
-    }
-    struct detached_call *detached =
-        detached_call_create(call, call->snapshot->config->pseudo.wait_ms);
     struct rpc_call_options options = detached_call_options(detached);
-    if (taken.is_stream)
+    struct catalog_tool tool;
+    if (!taken->bridged) {
+        detached->base.rpc = rpc_call_adopt(call->worker, &taken->begun, &options,
+                                            &detached_call_rpc_callbacks, detached);
+        return;
+    }
+    call_find_tool(call, call_tool(call), &tool);
+    detached->is_bridged = true;
+    detached->wraps_output = tool.wraps_output;
+    detached->base.rpc = taken->bridged;
+    rpc_call_hand_over(taken->bridged, &detached_call_rpc_callbacks, detached);
+    rpc_call_set_silence(taken->bridged, 0);
+}
+
+/* ---- it is slow ---- */
+
+/* A bridged call has deferred its response already. */
+static void defer(struct call *call, const struct taken *taken)
+{
+    if (!taken->bridged && taken->begun.is_stream)
         deferred_response_take_stream(call, DETACHED_CALL_WAITS_FOR);
-    else
+    else if (!taken->bridged)
         deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
-    detached->base.rpc =
-        rpc_call_adopt(call->worker, &taken, &options, &detached_call_rpc_callbacks, detached);
+}
+
+static void promote(struct call *call)
+{
+    struct taken taken;
+    if (call->is_bridged && !is_under_way(call)) {
+        repeat_slow(call, DETACHED_CALL_AGAIN_MS); /* its client is asked */
+        return;
+    }
+    if (!may_promote(call))
+        return;
+    int64_t age_ms = call->is_bridged ? bridge_call_age_ms(call) : relay_age_ms(call);
+    int64_t left_ms = patience_ms(call) - age_ms;
+    if (left_ms > 0 || !take(call, &taken)) {
+        repeat_slow(call, left_ms > 0 ? left_ms : DETACHED_CALL_AGAIN_MS);
+        return;
+    }
+    struct detached_call *detached = detached_call_create(call, patience_ms(call));
+    defer(call, &taken);
+    adopt(detached, call, &taken);
     detached_task_create(detached, call);
 }
 
 int64_t detached_call_first_look_ms(const struct call *call)
 {
-    int64_t wait_ms = call->snapshot->config->pseudo.wait_ms;
+    int64_t wait_ms = patience_ms(call);
     return wait_ms < FIRST_LOOK_MS ? wait_ms : FIRST_LOOK_MS;
 }
 
 void detached_call_of_slow(struct call *call)
 {
     call_identify(call);
-    call_with_facts(call, promote_relayed);
+    call_with_facts(call, promote);
 }
 
 /* ---- its client has left ---- */
@@ -80,14 +133,12 @@ static bool knows_client(struct call *call)
                         str_from(call->session), &call->facts);
 }
 
-static void promote_left(struct call *call, struct rpc_call_begun *taken)
+static void promote_left(struct call *call, struct taken *taken)
 {
     struct detached_call *detached = detached_call_create(call, 0);
-    struct rpc_call_options options = detached_call_options(detached);
     call_part_remove(&detached->part);
     detached->call = NULL;
-    detached->base.rpc =
-        rpc_call_adopt(call->worker, taken, &options, &detached_call_rpc_callbacks, detached);
+    adopt(detached, call, taken);
     if (detached_task_create(detached, call))
         detached_task_remember(detached, call);
     else
@@ -97,10 +148,10 @@ static void promote_left(struct call *call, struct rpc_call_begun *taken)
 void detached_call_of_left(struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
-    struct rpc_call_begun taken;
+    struct taken taken;
     if (!knows_client(call) || !may_promote(call))
         return;
     inbox_key_of_call(call, key);
-    if (key[0] && take_relayed(call, &taken))
+    if (key[0] && take(call, &taken))
         promote_left(call, &taken);
 }

@@ -114,6 +114,7 @@ static struct execution *hold(const struct call *call, const struct task *task)
         mirrored_headers_restore(&headers, str_from(task->mirrored_headers));
         headers_drop(&headers, HTTP_NAME_OF_SESSION); /* a bridged client's, given out here */
     }
+    headers_fit(&headers);
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;
@@ -123,13 +124,18 @@ static struct execution *hold(const struct call *call, const struct task *task)
     return execution;
 }
 
-void execution_hold(const struct call *call, const struct task *task)
+void execution_keep_headers(const struct call *call, const struct task *task)
 {
     struct input_audience audience;
     input_audience(call, &audience);
     request_headers_keep(call->worker->gateway->request_headers,
                          str_slice(task->id, strlen(task->id)), str_from(audience.key),
                          call->exchange);
+}
+
+void execution_hold(const struct call *call, const struct task *task)
+{
+    execution_keep_headers(call, task);
     hold(call, task);
 }
 
@@ -239,16 +245,26 @@ void execution_input_changed(struct gateway_worker *worker, const struct task *t
         execution_set_silence(execution);
 }
 
+/* Nothing is held for the task here. It may be the control plane's, whose calls only the first
+ * worker runs, so that no two workers begin one; or a call waits for it that has them. */
+static void obtain_credentials(struct gateway_worker *worker, struct task *task)
+{
+    const struct call *waiting =
+        task->state == TASK_APPROVED && task->on_result ? result_wait_newest(worker, task) : NULL;
+    if (waiting)
+        execution_offer(waiting, task, true);
+    else if (worker == worker->gateway->workers[0] &&
+             str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
+        execution_offer_own(worker, task, false);
+}
+
 void execution_note_task(struct gateway_worker *worker, struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));
     if (task_state_is_terminal(task->state))
         request_headers_forget(worker->gateway->request_headers, str_from(task->id));
     if (!execution) {
-        /* Only the first worker runs calls of the control plane, so no two workers begin one. */
-        if (worker == worker->gateway->workers[0] &&
-            str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
-            execution_offer_own(worker, task, false);
+        obtain_credentials(worker, task);
         return;
     }
     bool runs_elsewhere =

@@ -16,6 +16,9 @@ struct execution;
 
 /* Keeps the headers of `call`, which is the task's create. */
 void execution_hold(const struct call *call, const struct task *task);
+/* The same for a task with `on_result`: the call that waits for it lends its credentials once it is
+ * approved, so none are held before. */
+void execution_keep_headers(const struct call *call, const struct task *task);
 /* Takes the credentials of a later call of the owner in place of the earlier ones. Runs the task if
  * it is approved; a task with `on_result` runs only when `wants_result`. A task does not run with
  * credentials that the server has refused. false: the process does not know the create's headers

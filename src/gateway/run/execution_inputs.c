@@ -77,9 +77,9 @@ static void take_answer(struct gateway_worker *worker, struct task *task, struct
 
 /* ---- asking ---- */
 
-static bool ask(struct execution *execution, struct str key, struct str request)
+static void ask(const struct execution *execution, struct str key, struct str request)
 {
-    struct invocation *base = &execution->base;
+    const struct invocation *base = &execution->base;
     const struct input_origin origin = {.worker = base->worker,
                                         .snapshot = base->snapshot,
                                         .source = base->source,
@@ -89,29 +89,20 @@ static bool ask(struct execution *execution, struct str key, struct str request)
                                         .task = base->task,
                                         .take_answer = take_answer};
     struct buffer message;
-    if (json_string_equals(json_member(request, "method"), STR("roots/list"))) {
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
-                       "upstream requires the client's roots, for which nobody is asked after an "
-                       "approval");
-        return false;
-    }
     buffer_init(&message);
     legacy_bridge_write_request(&message, key, request);
     input_take(&origin, buffer_str(&message));
     buffer_finish(&message);
-    return true;
 }
 
-void execution_inputs_ask(struct execution *execution)
+void execution_inputs_ask(const struct execution *execution)
 {
     struct buffer requests;
     struct str key, request;
     struct str id = str_from(execution->base.id);
     buffer_init(&requests);
     task_rounds_show(rounds_of(execution->base.worker), id, &requests, &(int64_t){0});
-    for (size_t position = 0; json_next_member(buffer_str(&requests), &position, &key, &request);) {
-        if (!ask(execution, key, request))
-            break;
-    }
+    for (size_t position = 0; json_next_member(buffer_str(&requests), &position, &key, &request);)
+        ask(execution, key, request);
     buffer_finish(&requests);
 }

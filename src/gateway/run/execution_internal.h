@@ -84,7 +84,7 @@ void execution_modern_tell(const struct execution *execution);
 /* Whether the client of the task is a legacy one, at a modern server. */
 bool execution_has_legacy_client(const struct execution *execution);
 /* Asks the client what is open in the round and was not asked before. */
-void execution_inputs_ask(struct execution *execution);
+void execution_inputs_ask(const struct execution *execution);
 
 /* ---- execution_asks.c: what a legacy server asks a modern client ---- */
 /* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */

@@ -115,16 +115,22 @@ void result_wait_end(struct call *call)
     deferred_response_end(call);
 }
 
-bool result_wait_exists(struct gateway_worker *worker, const struct task *task)
+const struct call *result_wait_newest(struct gateway_worker *worker, const struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
+    const struct call *newest = NULL;
     if (!others)
-        return false;
+        return NULL;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        if (call_owns(LIST_ENTRY(node, struct result_wait, node)->call, task))
-            return true;
+        const struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
+        newest = call_owns(call, task) ? call : newest;
     }
-    return false;
+    return newest;
+}
+
+bool result_wait_exists(struct gateway_worker *worker, const struct task *task)
+{
+    return result_wait_newest(worker, task) != NULL;
 }
 
 void result_wait_answer(struct call *call, struct task *task)

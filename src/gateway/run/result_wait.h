@@ -28,6 +28,8 @@ void result_wait_end(struct call *call);
 void result_wait_open(struct call *call);
 /* Whether an owner waits for the task on this worker. */
 bool result_wait_exists(struct gateway_worker *worker, const struct task *task);
+/* The newest call of an owner's that waits for it on this worker; NULL without. Borrowed. */
+const struct call *result_wait_newest(struct gateway_worker *worker, const struct task *task);
 /* The task has changed. If it has ended, the waiting calls are answered. */
 void result_wait_note_task(struct gateway_worker *worker, struct task *task);
 /* Passes a progress message of the server's to the waiting calls that gave a progress token. */

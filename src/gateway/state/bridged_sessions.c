@@ -43,38 +43,26 @@ void bridged_sessions_destroy(struct bridged_sessions *sessions)
     free(sessions);
 }
 
-static void write_key(struct buffer *key, struct str source, struct str session)
-{
-    buffer_init(key);
-    buffer_append(key, source); /* source ids hold no '/' */
-    buffer_append_char(key, '/');
-    buffer_append(key, session);
-}
-
 void bridged_sessions_put(struct bridged_sessions *sessions, struct str source, struct str session,
                           struct str text, int64_t limit)
 {
     struct buffer key;
-    write_key(&key, source, session);
-    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
     struct entry *entry = entry_of(seen_shard_obtain(shard, buffer_str(&key), limit));
     buffer_clear(&entry->text);
     buffer_append(&entry->text, text);
-    seen_shard_unlock(shard);
-    buffer_finish(&key);
+    seen_shard_unlock_session(shard, &key);
 }
 
 bool bridged_sessions_get(struct bridged_sessions *sessions, struct str source, struct str session,
                           struct buffer *text)
 {
     struct buffer key;
-    write_key(&key, source, session);
-    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
     const struct entry *entry = entry_of(seen_shard_find(shard, buffer_str(&key)));
     if (entry)
         buffer_append(text, buffer_str(&entry->text));
-    seen_shard_unlock(shard);
-    buffer_finish(&key);
+    seen_shard_unlock_session(shard, &key);
     return entry != NULL;
 }
 
@@ -95,8 +83,7 @@ static bool change_text(struct bridged_sessions *sessions, struct str source, st
     struct buffer key, value, text;
     buffer_init(&value);
     buffer_init(&text);
-    write_key(&key, source, session);
-    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
+    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
     struct entry *entry = entry_of(seen_shard_find(shard, buffer_str(&key)));
     if (entry) {
         write(change, buffer_str(&entry->text), &value);
@@ -109,9 +96,8 @@ static bool change_text(struct bridged_sessions *sessions, struct str source, st
     } else {
         buffer_finish(&text);
     }
-    seen_shard_unlock(shard);
+    seen_shard_unlock_session(shard, &key);
     buffer_finish(&value);
-    buffer_finish(&key);
     return is_good;
 }
 
@@ -153,10 +139,5 @@ bool bridged_sessions_subscribe(struct bridged_sessions *sessions, struct str so
 void bridged_sessions_remove(struct bridged_sessions *sessions, struct str source,
                              struct str session)
 {
-    struct buffer key;
-    write_key(&key, source, session);
-    struct seen_shard *shard = seen_table_lock(sessions->table, buffer_str(&key));
-    seen_shard_forget(shard, buffer_str(&key));
-    seen_shard_unlock(shard);
-    buffer_finish(&key);
+    seen_table_forget_session(sessions->table, source, session);
 }

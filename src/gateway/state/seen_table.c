@@ -135,3 +135,32 @@ void seen_shard_forget(struct seen_shard *shard, struct str key)
     if (entry)
         forget(shard, entry);
 }
+
+/* ---- by a session of a source ---- */
+
+#define SESSION_KEY_BYTES 192
+
+struct seen_shard *seen_table_lock_session(struct seen_table *table, struct str source,
+                                           struct str session, struct buffer *key)
+{
+    buffer_init(key);
+    buffer_reserve(key, SESSION_KEY_BYTES);
+    buffer_append(key, source); /* source ids hold no '/' */
+    buffer_append_char(key, '/');
+    buffer_append(key, session);
+    return seen_table_lock(table, buffer_str(key));
+}
+
+void seen_shard_unlock_session(struct seen_shard *shard, struct buffer *key)
+{
+    seen_shard_unlock(shard);
+    buffer_finish(key);
+}
+
+void seen_table_forget_session(struct seen_table *table, struct str source, struct str session)
+{
+    struct buffer key;
+    struct seen_shard *shard = seen_table_lock_session(table, source, session, &key);
+    seen_shard_forget(shard, buffer_str(&key));
+    seen_shard_unlock_session(shard, &key);
+}

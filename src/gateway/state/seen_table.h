@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/str.h"
 
@@ -33,6 +34,12 @@ void seen_table_clear(struct seen_table *table);
 /* The shard of the key, locked. Its entries may be used until seen_shard_unlock(). */
 struct seen_shard *seen_table_lock(struct seen_table *table, struct str key);
 void seen_shard_unlock(struct seen_shard *shard);
+/* The same by a session of a source. `key` is written, for the caller to finish. */
+struct seen_shard *seen_table_lock_session(struct seen_table *table, struct str source,
+                                           struct str session, struct buffer *key);
+/* Unlocks it, and finishes the key. */
+void seen_shard_unlock_session(struct seen_shard *shard, struct buffer *key);
+void seen_table_forget_session(struct seen_table *table, struct str source, struct str session);
 /* The entry, which has been seen now; NULL without one. */
 struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key);
 /* The same; without one a new entry, zeroed behind its head. Past `limit` entries of all shards

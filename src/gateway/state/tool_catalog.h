@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
 #include "taskgate/gateway/snapshot.h"
@@ -54,6 +55,18 @@ void catalog_destroy(struct catalog *catalog); /* NULL is allowed */
 /* Allocates nothing. */
 void catalog_find_tool(struct catalog *catalog, struct str source, struct str owner,
                        struct str name, struct catalog_tool *tool);
+
+/* A tool, and the owner of the list that is asked for it. */
+struct catalog_asked {
+    struct str source, owner, name;
+};
+/* Appends what the owner's own list says of the tool to people, as members of an object:
+ * `,"toolDescription":"…"`, cut at CATALOG_DESCRIPTION_BYTES, and `,"toolAnnotations":{…}` in
+ * canonical form, left out when it is longer. Nothing when the list has another definition of the
+ * tool than that of `digest`. Returns whether the owner's list has the tool. */
+#define CATALOG_DESCRIPTION_BYTES 4000
+bool catalog_describe_tool(struct catalog *catalog, const struct catalog_asked *asked,
+                           const char *digest, struct buffer *out);
 
 /* The arguments of a tool that headers repeat, as its owner was told of the tool. NULL when the
  * owner was not told of it, or it has none. What is not NULL is held until it is released. */

@@ -7,6 +7,8 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
 #include "taskgate/mcp/parameter_headers.h"
@@ -79,10 +81,37 @@ static struct parameter_headers *read_parameters(const struct mcp_tool *tool)
     return parameters;
 }
 
+/* For the people who decide about calls of the tool. */
+static char *describe(struct str definition)
+{
+    struct buffer out, text;
+    struct str annotations = json_member(definition, "annotations");
+    buffer_init(&out);
+    buffer_init(&text);
+    if (json_decode_string(json_member(definition, "description"), &text)) {
+        struct str shown = str_utf8_cut(buffer_str(&text), CATALOG_DESCRIPTION_BYTES);
+        if (shown.length < text.length) {
+            text.length = shown.length;
+            buffer_append_text(&text, "…");
+        }
+        json_add_key(&out, "toolDescription");
+        buffer_append_json_string(&out, buffer_str(&text));
+    }
+    buffer_clear(&text);
+    if (json_type(annotations) == JSON_OBJECT)
+        canonical_write(annotations, &text);
+    if (text.length > 0 && text.length <= CATALOG_DESCRIPTION_BYTES) {
+        json_add_key(&out, "toolAnnotations");
+        buffer_append(&out, buffer_str(&text));
+    }
+    buffer_finish(&text);
+    return buffer_take(&out, NULL);
+}
+
 /* The map has a copy of the key. */
 size_t known_tool_bytes(const struct known_tool *tool)
 {
-    return sizeof *tool + 2 * tool->key_length;
+    return sizeof *tool + 2 * tool->key_length + strlen(tool->described);
 }
 
 struct known_tool *known_tool_ref(struct known_tool *tool)
@@ -118,6 +147,7 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
         .hints = tool->hints};
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
     known->parameters = read_parameters(tool);
+    known->described = describe(tool->raw);
     map_put(tools->tools, key, known);
     tools->bytes += known_tool_bytes(known);
     return known;
@@ -132,6 +162,7 @@ void known_tool_unref(struct known_tools *tools, struct known_tool *tool)
     if (tool->parameters)
         atomic_fetch_sub(&tools_with_parameters, 1);
     parameter_headers_destroy(tool->parameters);
+    free(tool->described);
     free(tool);
 }
 

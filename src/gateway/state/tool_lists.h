@@ -17,6 +17,7 @@ struct known_tool {
     uint64_t hash; /* of the name */
     struct catalog_tool facts;
     struct parameter_headers *parameters; /* arguments that headers repeat; NULL: none */
+    char *described;                      /* as catalog_describe_tool() appends it */
     size_t name_length, key_length;
     char key[]; /* the name, a NUL, and the definition's text or, of a long one, its digest */
 };

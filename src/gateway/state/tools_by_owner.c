@@ -324,6 +324,32 @@ void catalog_put_page(struct catalog *catalog, const struct catalog_reader *read
     catalog_page_destroy(page);
 }
 
+/* ---- words for people ---- */
+
+/* Under the lock. NULL when the owner was not told of the tool. */
+static const struct tool_list_item *find_told(const struct catalog *catalog, struct str source,
+                                              struct str owner, struct str name)
+{
+    const struct source_entry *entry = map_get(catalog->sources, source);
+    const struct told *told = entry ? told_find(entry, owner) : NULL;
+    return told ? tool_list_find(told->list, name, str_hash(name)) : NULL;
+}
+
+bool catalog_describe_tool(struct catalog *catalog, const struct catalog_asked *asked,
+                           const char *digest, struct buffer *out)
+{
+    pthread_mutex_lock(&catalog->lock);
+    const struct tool_list_item *item =
+        find_told(catalog, asked->source, asked->owner, asked->name);
+    bool is_listed = item && !item->gone;
+    if (is_listed && *item->tool->described && strcmp(item->tool->facts.digest, digest) == 0) {
+        bool is_first = out->length > 0 && out->bytes[out->length - 1] == '{';
+        buffer_append_text(out, item->tool->described + (is_first ? 1 : 0)); /* the comma */
+    }
+    pthread_mutex_unlock(&catalog->lock);
+    return is_listed;
+}
+
 /* ---- arguments that headers repeat ---- */
 
 bool catalog_has_parameters(void)
@@ -336,10 +362,7 @@ struct known_tool *catalog_hold_parameters(struct catalog *catalog, struct str s
 {
     struct known_tool *held = NULL;
     pthread_mutex_lock(&catalog->lock);
-    const struct source_entry *entry = map_get(catalog->sources, source);
-    const struct told *told = entry ? told_find(entry, owner) : NULL;
-    const struct tool_list_item *item =
-        told ? tool_list_find(told->list, name, str_hash(name)) : NULL;
+    const struct tool_list_item *item = find_told(catalog, source, owner, name);
     if (item && item->tool->parameters)
         held = known_tool_ref(item->tool);
     pthread_mutex_unlock(&catalog->lock);

@@ -11,4 +11,10 @@
 #define NOTICE_COLUMNS                                                                             \
     "outbox_notice.at_ms, outbox_notice.task_id, state, source, tool, workflow, principal,"        \
     " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \
-    " decided_ms"
+    " decided_ms, is_emergency, anchor"
+
+/* Of a grant. */
+#define GRANT_COLUMNS                                                                              \
+    "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \
+    " definition_digest, bound_digest, terms, arguments, votes, reason, calls, used, for_ms,"      \
+    " created_ms, until_ms, ended_ms, end_cause, ended_by, end_reason"

@@ -236,6 +236,47 @@ const char *const migration_scripts[] = {
      * person, as they were. */
     "ALTER TABLE task ADD COLUMN terms TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN votes TEXT NOT NULL DEFAULT '';",
+
+    /* 18 -> 19: grants, what a task says of them, and the arguments of before an approver's edit */
+    "ALTER TABLE task ADD COLUMN rule_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN bound_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN grant_facts TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN original_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN original_request_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE task_request ADD COLUMN original_arguments TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE approval_grant (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE, task_id TEXT NOT NULL, owner TEXT NOT NULL,"
+    " principal TEXT NOT NULL, source TEXT NOT NULL, tool TEXT NOT NULL, workflow TEXT NOT NULL,"
+    " rule TEXT NOT NULL, rule_digest TEXT NOT NULL, definition_digest TEXT NOT NULL,"
+    " bound_digest TEXT NOT NULL, terms TEXT NOT NULL, arguments TEXT NOT NULL,"
+    " votes TEXT NOT NULL, reason TEXT NOT NULL, calls INTEGER NOT NULL,"
+    " used INTEGER NOT NULL CHECK (used BETWEEN 0 AND calls), for_ms INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,"
+    " ended_ms INTEGER NOT NULL DEFAULT 0, end_cause TEXT NOT NULL DEFAULT '',"
+    " ended_by TEXT NOT NULL DEFAULT '', end_reason TEXT NOT NULL DEFAULT '');"
+    "CREATE INDEX approval_grant_of_tool ON approval_grant (owner, source, tool)"
+    " WHERE ended_ms = 0;"
+    "CREATE INDEX approval_grant_until ON approval_grant (until_ms) WHERE ended_ms = 0;",
+
+    /* 19 -> 20: what the people who decide are told of the rule and the tool; and lists by the time
+     * that is left, a page of which costs a page in each state. Tasks without a deadline are last.
+     */
+    "ALTER TABLE task_request ADD COLUMN shown TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX task_by_decide_by ON task (state,"
+    " iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms));",
+
+    /* 20 -> 21: what was seen of a message at an endpoint, so that it is told once */
+    "ALTER TABLE outbox_thread ADD COLUMN seen TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX outbox_thread_by_task ON outbox_thread (task_id);",
+
+    /* 21 -> 22: when people are told again of a task that waits, each once; notices of emergencies,
+     * and of anchors, which are about no task */
+    "CREATE TABLE reminder (task INTEGER NOT NULL REFERENCES task (sequence) ON DELETE CASCADE,"
+    " event INTEGER NOT NULL, due_ms INTEGER NOT NULL);"
+    "CREATE INDEX reminder_by_task ON reminder (task);"
+    "CREATE INDEX reminder_by_due ON reminder (event, due_ms);"
+    "ALTER TABLE outbox_notice ADD COLUMN is_emergency INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE outbox_notice ADD COLUMN anchor TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -21,17 +21,19 @@ STATEMENT_ROW(TASK_INSERT,
     " ttl_ms, poll_interval_ms, created_ms, decide_by_ms, updated_ms, execute_by_ms, decided_ms,"
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
-    " request_digest, headers_digest, rule, policy_digest, owner_email, terms)"
+    " request_digest, headers_digest, rule, policy_digest, owner_email, terms, rule_digest,"
+    " bound_digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
-    " ?39, ?40, ?41, ?42)")
+    " ?39, ?40, ?41, ?42, ?43, ?44)")
 STATEMENT_ROW(REQUEST_INSERT,
-    "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+    "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers, shown)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
 STATEMENT_ROW(TASK_GET,
     "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.meta, task_request.other_params,"
-    " task_request.body, task_outcome.body, task_request.mirrored_headers FROM task"
+    " task_request.shown, task_request.body, task_outcome.body, task_request.mirrored_headers,"
+    " task_request.original_arguments FROM task"
     " JOIN task_request ON task_request.task = task.sequence"
     " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -42,6 +44,7 @@ STATEMENT_ROW(TASK_MOVE,
     " WHERE id = ?1 AND state = ?2")
 STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_VOTES, "UPDATE task SET votes = ?2, updated_ms = ?3 WHERE id = ?1")
+STATEMENT_ROW(TASK_SET_GRANT, "UPDATE task SET grant_facts = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_DUE,
@@ -149,7 +152,8 @@ STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHER
 STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
     "INSERT INTO outbox_notice (task_id, source, tool, workflow, principal, arguments_digest,"
     " decided_by, reason, status_message, arguments, at_ms, state, created_ms, decide_by_ms,"
-    " decided_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
+    " decided_ms, is_emergency, anchor)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
 /* A change has bits of events; the lowest that the target wants is sent. */
 STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
     "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
@@ -177,9 +181,21 @@ STATEMENT_ROW(OUTBOX_GET,
     " JOIN outbox_notice ON outbox_notice.sequence = notice WHERE outbox_delivery.sequence = ?1")
 STATEMENT_ROW(OUTBOX_POSTPONE,
     "UPDATE outbox_delivery SET attempts = attempts + 1, due_ms = ?2 WHERE sequence = ?1")
+/* An answer to a change may tell less of the message than that to its making. */
 STATEMENT_ROW(OUTBOX_THREAD_PUT,
-    "INSERT OR REPLACE INTO outbox_thread (target, task_id, reference)"
-    " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1")
+    "INSERT INTO outbox_thread (target, task_id, reference)"
+    " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1"
+    " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
+    " WHERE substr(reference || ' ', 1, length(excluded.reference) + 1)"
+    " <> excluded.reference || ' '")
+STATEMENT_ROW(OUTBOX_MESSAGES,
+    "SELECT target, outbox_thread.task_id, reference, seen FROM outbox_thread"
+    " JOIN task ON task.id = outbox_thread.task_id WHERE target = ?1 AND state = 0"
+    " ORDER BY task.sequence DESC LIMIT ?2")
+STATEMENT_ROW(OUTBOX_MESSAGES_OF,
+    "SELECT target, task_id, reference, seen FROM outbox_thread WHERE task_id = ?1 LIMIT ?2")
+STATEMENT_ROW(OUTBOX_SEE,
+    "UPDATE outbox_thread SET seen = ?3 WHERE task_id = ?1 AND target = ?2")
 /* No more is told of a task that has ended, or has gone. */
 STATEMENT_ROW(OUTBOX_THREAD_END,
     "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"
@@ -188,5 +204,41 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
 STATEMENT_ROW(OUTBOX_THREAD_PURGE,
     "DELETE FROM outbox_thread WHERE target NOT IN (SELECT key FROM outbox_target)"
     " OR NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id)")
+STATEMENT_ROW(GRANT_INSERT,
+    "INSERT INTO approval_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
+    " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"
+    " for_ms, created_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+    " ?13, ?14, ?15, ?16, 0, ?17, ?18, ?19)")
+STATEMENT_ROW(GRANT_OF_TOOL,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE owner = ?1 AND source = ?2 AND tool = ?3"
+    " AND ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE id = ?1")
+STATEMENT_ROW(GRANT_ACTIVE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_DUE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 AND until_ms <= ?1"
+    " ORDER BY until_ms LIMIT ?2")
+STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM approval_grant WHERE ended_ms = 0")
+STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM approval_grant WHERE ended_ms = 0")
+/* Of the newest first: all, or with ?1 those in force alone. */
+STATEMENT_ROW(GRANT_PAGE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE (?1 = 0 OR ended_ms = 0)"
+    " AND (?2 = 0 OR sequence < ?2) ORDER BY sequence DESC LIMIT ?3")
+/* No row changes unless the grant is in force and has a call left. */
+STATEMENT_ROW(GRANT_USE,
+    "UPDATE approval_grant SET used = used + 1 WHERE id = ?1 AND ended_ms = 0 AND used < calls")
+STATEMENT_ROW(GRANT_END,
+    "UPDATE approval_grant SET ended_ms = ?2, end_cause = ?3, ended_by = ?4, end_reason = ?5"
+    " WHERE id = ?1 AND ended_ms = 0")
+STATEMENT_ROW(GRANT_PURGE,
+    "DELETE FROM approval_grant WHERE ended_ms > 0 AND ended_ms <= ?1")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
+STATEMENT_ROW(REMINDER_INSERT,
+    "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")
+STATEMENT_ROW(REMINDER_DUE,
+    "SELECT task.id FROM reminder JOIN task ON task.sequence = reminder.task"
+    " WHERE reminder.event = ?1 AND reminder.due_ms <= ?2 ORDER BY reminder.due_ms LIMIT ?3")
+STATEMENT_ROW(REMINDER_DELETE,
+    "DELETE FROM reminder WHERE task = (SELECT sequence FROM task WHERE id = ?1) AND event = ?2")
+STATEMENT_ROW(REMINDER_NEXT, "SELECT min(due_ms) FROM reminder WHERE event = ?1 AND due_ms > ?2")
 /* clang-format on */

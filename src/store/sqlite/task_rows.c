@@ -67,19 +67,25 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->owner_email, sizeof task->owner_email, row, 40);
     take(&task->terms, row, 41);
     take(&task->votes, row, 42);
+    copy_fixed(task->rule_digest, sizeof task->rule_digest, row, 43);
+    copy_fixed(task->bound_digest, sizeof task->bound_digest, row, 44);
+    take(&task->grant, row, 45);
+    copy_fixed(task->original_digest, sizeof task->original_digest, row, 46);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
+    take(&task->shown, row, TASK_COLUMN_COUNT + 3);
     return task;
 }
 
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
-    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 3));
-    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 5);
+    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 4));
+    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 6);
+    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 7);
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
-    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 4);
+    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 5);
     task->outcome_text = memory_copy_str(outcome);
     task->outcome_length = outcome.length;
 }
@@ -155,7 +161,9 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->rule);
     database_bind_text(row, index++, task->policy_digest);
     database_bind_text(row, index++, task->owner_email);
-    database_bind_text(row, index, task->terms);
+    database_bind_text(row, index++, task->terms);
+    database_bind_text(row, index++, task->rule_digest);
+    database_bind_text(row, index, task->bound_digest);
     return database_run(row);
 }
 
@@ -186,6 +194,7 @@ bool task_rows_insert(struct database *database, const struct task *task)
     database_bind_text(row, 4, task->meta);
     database_bind_text(row, 5, task->other_params);
     database_bind_text(row, 6, task->mirrored_headers);
+    database_bind_text(row, 7, task->shown);
     if (!database_run(row))
         return false;
     return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);

@@ -14,15 +14,16 @@
     " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
     " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
-    " task.policy_digest, task.owner_email, task.terms, task.votes"
-#define TASK_COLUMN_COUNT 43
+    " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
+    " task.bound_digest, task.grant_facts, task.original_digest"
+#define TASK_COLUMN_COUNT 47
 
 enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
 
 /* The whole task with request and outcome; the caller owns the reference. */
 enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
-/* TASK_COLUMNS of a stepped statement, and arguments, meta and other_params, which must follow, as
- * a task without its bulk: no request, no outcome text. */
+/* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params and shown, which must
+ * follow, as a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
 /* Deletes the request of a task that has ended, and writes its arguments, meta and other params
  * anew. `is_redacted`: these are no longer what the client sent. */

@@ -78,7 +78,7 @@ export class Receiver {
 
   /** "created:pending …" of one task, or of all, in the order they came. */
   heard(taskId) {
-    return this.deliveries.filter((d) => taskId === undefined || d.json.task.id === taskId).map((d) => `${d.event}:${d.json.task.state}`);
+    return this.deliveries.filter((d) => taskId === undefined || d.json.task?.id === taskId).map((d) => `${d.event}:${d.json.task?.state}`);
   }
 
   /** The `count`-th delivery, awaited. */

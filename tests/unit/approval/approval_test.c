@@ -364,11 +364,56 @@ START_TEST(terms_come_back_as_they_were_written)
 }
 END_TEST
 
+#define GRANTS                                                                                     \
+    "{\"groups\":[],\"people\":[],\"quorum\":2,\"approveNeedsReason\":false,"                      \
+    "\"rejectNeedsReason\":false,\"emergency\":[\"ops\"],\"grants\":{\"maxMs\":60000,"             \
+    "\"maxCalls\":5,\"vary\":[\"note\"],\"by\":[\"dba\"]},\"allowEdit\":[\"a.b\"]}"
+
+#define WISH(for_ms, calls) .grant = {for_ms, calls}
+
+START_TEST(a_grant_is_refused_beyond_the_terms_and_to_others)
+{
+    expect_terms(GRANTS);
+    ck_assert_int_eq(ask("alice dba", Q(PENDING, WISH(60000, 5))), BALLOT_ACCEPTED);
+    ck_assert_int_eq(ask("alice dba", Q(PENDING, WISH(60001, 5))), BALLOT_GRANT_TOO_LARGE);
+    ck_assert_int_eq(ask("alice dba", Q(PENDING, WISH(60000, 6))), BALLOT_GRANT_TOO_LARGE);
+    ck_assert_int_eq(ask("carol", Q(PENDING, WISH(60000, 6))), BALLOT_NOT_A_GRANTER);
+    ck_assert_int_eq(ask("carol", Q(WISH(60000, 6))), BALLOT_NOT_PENDING);
+    ck_assert_int_eq(
+        ask("bob dba ops", Q(PENDING, WISH(1, 1), .is_emergency = true, .has_reason = true)),
+        BALLOT_GRANT_NOT_ALLOWED);
+    take_terms(TERMS("", "", "1"));
+    ck_assert_int_eq(ask("alice dba", Q(PENDING, WISH(1, 1))), BALLOT_GRANT_NOT_ALLOWED);
+}
+END_TEST
+
+START_TEST(a_grant_is_what_all_approvals_that_count_ask_for)
+{
+    struct ballot_wish wish;
+    take_terms(GRANTS);
+    ck_assert(!ballot_grant(&ballot, &wish));
+    vote("alice dba", BALLOT_APPROVE)->grant = (struct ballot_wish){60000, 5};
+    ck_assert(ballot_grant(&ballot, &wish));
+    struct ballot_vote *fallen = vote("dave dba", BALLOT_APPROVE);
+    fallen->stands = false;
+    ck_assert(ballot_grant(&ballot, &wish));
+    vote("bob dba", BALLOT_APPROVE)->grant = (struct ballot_wish){60000, 5};
+    ck_assert(ballot_grant(&ballot, &wish));
+    ck_assert_int_eq(wish.for_ms, 60000);
+    ck_assert_int_eq(wish.calls, 5);
+    ballot.votes.items[2].grant.calls = 4;
+    ck_assert(!ballot_grant(&ballot, &wish));
+    ballot.votes.items[2].grant.calls = 0;
+    ck_assert(!ballot_grant(&ballot, &wish));
+}
+END_TEST
+
 START_TEST(votes_come_back_as_they_were_written)
 {
     struct buffer first, again;
     struct ballot_vote *emergency = vote("alice dba ops", BALLOT_APPROVE);
     emergency->is_emergency = true;
+    emergency->grant = (struct ballot_wish){3600000, 20};
     emergency->at_ms = INT64_C(1793000000123);
     emergency->reason = strdup("the \"site\" is down");
     emergency->person.via = strdup("oidc");
@@ -447,6 +492,8 @@ int main(void)
     tcase_add_test(tests, who_fills_no_place_changes_nothing);
     tcase_add_loop_test(tests, no_way_of_giving_out_the_places_fills_more, 0, 10);
     tcase_add_test(tests, terms_come_back_as_they_were_written);
+    tcase_add_test(tests, a_grant_is_refused_beyond_the_terms_and_to_others);
+    tcase_add_test(tests, a_grant_is_what_all_approvals_that_count_ask_for);
     tcase_add_test(tests, votes_come_back_as_they_were_written);
     tcase_add_test(tests, what_cannot_be_read_lets_nobody_vote);
     suite_add_tcase(suite, tests);

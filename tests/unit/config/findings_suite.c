@@ -35,6 +35,17 @@ static const struct finding {
      "\"-\"\n"},
     {HEAD "  - {kind: mcp, url: 'http://h/mcp'}\n" GOVERNANCE,
      "t.yaml:3:5: sources[0].id: V-016 the key is missing\n"},
+    /* grants and edits */
+    {HEAD UP GOVERNANCE "approval:\n  a: {confirm: form, grants: {max: 1h}}\n",
+     "t.yaml:7:30: approval.a.grants: confirm asks the user about each call, and a grant decides "
+     "before the answer; take confirm or grants out\n"},
+    {HEAD UP GOVERNANCE "approval:\n  a: {grants: {max_calls: 0}}\n",
+     "t.yaml:7:27: approval.a.grants.max_calls: \"0\": the minimum is 1\n"},
+    {HEAD UP GOVERNANCE "approval:\n  a: {grants: {vary: [a..b]}}\n",
+     "t.yaml:7:23: approval.a.grants.vary[0]: \"a..b\": a path is names joined by "
+     "\".\", such as card.number\n"},
+    {HEAD UP GOVERNANCE "approval:\n  a: {grants: {by: []}}\n",
+     "t.yaml:7:20: approval.a.grants.by: the list is empty; name somebody, or take the key out\n"},
     /* auth */
     {HEAD "  - {id: up, kind: mcp, url: 'http://h/', auth: {}}\n" GOVERNANCE,
      "t.yaml:3:49: sources[0].auth.issuer: the key is missing\n"
@@ -104,6 +115,19 @@ static const struct finding {
                                              "{groups: [x]}}\n",
      ""},
     /* V-004, V-005 and rules that ask policies which nobody wrote */
+    /* what approvers are told */
+    {RULES "    - match: a\n      action: approve\n      show:\n        summary: 'x {y'\n"
+           "        highlight: [ok, a..b]\n        risk: hihg\n        colour: red\n",
+     "t.yaml:10:18: governance.rules[0].show.summary: \"x {y\": a \"{\" has no \"}\"; write {{ for "
+     "the brace itself\n"
+     "t.yaml:11:25: governance.rules[0].show.highlight[1]: \"a..b\": a path is names joined by "
+     "\".\", such as card.number\n"
+     "t.yaml:12:15: governance.rules[0].show.risk: \"hihg\" is not a risk; did you mean \"high\"?\n"
+     "t.yaml:13:9: governance.rules[0].show.colour: unknown key; known here: summary, highlight, "
+     "risk\n"},
+    {RULES "    - {match: a, action: deny, show: {risk: low}}\n",
+     "t.yaml:7:38: warning: governance.rules[0].show: the key has no effect with action: deny, "
+     "which nobody decides\n"},
     {RULES "    - {match: a, action: deny, policy_id: p}\n",
      "t.yaml:7:43: warning: governance.rules[0].policy_id: V-004 the key has no effect without "
      "action: policy\n"},
@@ -422,8 +446,8 @@ static const struct finding appended[] = {
      "t.yaml:9:41: notify[0].secret_env: \"a b\": this is no name of an environment variable\n"
      "t.yaml:9:57: notify[0].events[0]: \"create\" is not an event; did you mean \"created\"?\n"
      "t.yaml:9:75: notify[0].arguments: unknown key; known here: id, type, url, secret_env, "
-     "token_env, signing_secret_env, channel, mention, routing_key_env, workflows, events, "
-     "include_arguments\n"},
+     "token_env, signing_secret_env, channel, mention, routing_key_env, from, to, user, "
+     "password_env, tls, workflows, events, include_arguments\n"},
     {"notify: [{url: 'http://h/', secret_env: UNSET, events: []}]\n",
      "t.yaml:9:41: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
      "to the secret\n"

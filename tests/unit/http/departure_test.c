@@ -28,6 +28,84 @@ START_TEST(a_held_request_is_answered_later)
 }
 END_TEST
 
+/* Its body is forgotten while it is held: the rest of the request stays, and the connection is good
+ * for the next one. */
+static void forget_body_of(const char *request, bool is_kept)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    for (int i = 1; i <= 2; i++) {
+        peer_send_text(&peer, request);
+        run_until(scene.loop, &scene.requests, i);
+        ck_assert_uint_eq(http_body(scene.held).length, 900);
+        http_forget_body(scene.held);
+        http_forget_body(scene.held);
+        ck_assert_uint_eq(http_body(scene.held).length, is_kept ? 900 : 0);
+        ck_assert(str_equal(http_path(scene.held), STR("/here")));
+        ck_assert(str_equal(http_header(scene.held, "x-own"), STR("word")));
+        ck_assert(str_equal(http_authority(scene.held), STR("h")));
+        http_respond_text(scene.held, 200, "text/plain", i == 1 ? STR("first") : STR("second"));
+        if (is_kept)
+            break;
+        peer_await(&peer, i == 1 ? "first" : "second");
+    }
+    scene.act = answer_hello;
+    if (!is_kept)
+        peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    peer_await(&peer, "\r\n\r\nhello");
+    peer_close(&peer);
+    run_idle(scene.loop);
+    ck_assert_int_eq(scene.gone, 0);
+    stop(&scene);
+}
+
+static void write_request(struct buffer *request, const char *framing, const char *before)
+{
+    buffer_append_format(request, "POST /here HTTP/1.1\r\nHost: h\r\nX-Own: word\r\n%s\r\n\r\n%s",
+                         framing, before);
+    buffer_append(request, block_of('b', 900));
+}
+
+START_TEST(the_body_of_a_held_request_may_be_forgotten)
+{
+    struct buffer plain = {0}, chunked = {0}, followed = {0};
+    write_request(&plain, "Content-Length: 900", "");
+    write_request(&chunked, "Transfer-Encoding: chunked", "384\r\n");
+    write_request(&followed, "Content-Length: 900", "");
+    buffer_append_text(&chunked, "\r\n0\r\n\r\n");
+    buffer_append_text(&followed, "GET /next HTTP/1.1\r\n\r\n");
+    buffer_append_char(&plain, '\0');
+    buffer_append_char(&chunked, '\0');
+    buffer_append_char(&followed, '\0');
+    forget_body_of(plain.bytes, false);
+    forget_body_of(chunked.bytes, false);
+    forget_body_of(followed.bytes, true); /* the next request stands behind it */
+    buffer_finish(&plain);
+    buffer_finish(&chunked);
+    buffer_finish(&followed);
+}
+END_TEST
+
+/* Whoever leaves then is noticed as ever. */
+START_TEST(a_client_whose_body_was_forgotten_leaves)
+{
+    struct scene scene = {.act = hold};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    run_until(scene.loop, &scene.requests, 1);
+    http_forget_body(scene.held);
+    peer_close(&peer);
+    run_until(scene.loop, &scene.gone, 1);
+    run_idle(scene.loop);
+    ck_assert_int_eq(http_server_connections(scene.server), 0);
+    stop(&scene);
+}
+END_TEST
+
 /* Bytes read meanwhile could move the body of the held request. */
 START_TEST(what_comes_while_a_request_is_held_waits_its_turn)
 {
@@ -228,6 +306,8 @@ TCase *departure_tests(void)
     TCase *tests = tcase_create("departure_tests");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_held_request_is_answered_later);
+    tcase_add_test(tests, the_body_of_a_held_request_may_be_forgotten);
+    tcase_add_test(tests, a_client_whose_body_was_forgotten_leaves);
     tcase_add_test(tests, what_comes_while_a_request_is_held_waits_its_turn);
     tcase_add_loop_test(tests, a_client_that_sends_too_early_and_leaves_is_gone_once, 0,
                         DEPARTURES);

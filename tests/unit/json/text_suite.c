@@ -4,6 +4,7 @@
 
 #include "json_test.h"
 #include "taskgate/json/members.h"
+#include "taskgate/json/paths.h"
 #include "taskgate/json/text.h"
 
 static const char document[] = " { \"a\" : 1 , \"b\":\t[ 1, \"]\" ,{\"x\":[2]}, [] ] "
@@ -322,6 +323,25 @@ START_TEST(the_other_members_are_written)
 }
 END_TEST
 
+START_TEST(members_of_a_prefix_are_left_out_however_they_are_written)
+{
+    static const struct {
+        const char *object, *expected;
+    } cases[] = {
+        {"{\"a/b\":1,\"c\":2,\"a\\/d\":3,\"\\u0061/\":4,\"A/b\":5}", "{\"c\":2,\"A/b\":5}"},
+        {"{\"a/\":1}", "{}"},
+        {"", "{}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out;
+        buffer_init(&out);
+        json_write_members_outside(&out, str_from(cases[i].object), STR("a/"));
+        expect_str(buffer_str(&out), cases[i].expected);
+        buffer_finish(&out);
+    }
+}
+END_TEST
+
 START_TEST(values_alone_are_checked)
 {
     struct error error;
@@ -389,6 +409,33 @@ START_TEST(the_place_of_what_is_wrong_is_told_apart)
 }
 END_TEST
 
+static const struct {
+    const char *value, *paths[3], *expected;
+} without[] = {
+    {"{\"a\":1,\"b\":2}", {"a"}, "{\"b\":2}"},
+    {" { \"\\u0061\" : 1 } ", {"a"}, "{}"},
+    {"{\"a\":{\"b\":1,\"c\":2},\"b\":3}", {"a.b"}, "{\"a\":{\"c\":2},\"b\":3}"},
+    {"{\"a\":{\"b\":1}}", {"a.b", "a"}, "{}"},
+    {"{\"a\":{\"b\":1}}", {"a.b.c", "x"}, "{\"a\":{\"b\":1}}"},
+    {"{\"a\":[{\"b\":1,\"c\":2},[{\"b\":3}],4]}", {"a.b"}, "{\"a\":[{\"c\":2},[{}],4]}"},
+    {"{\"A\":1,\"a.b\":2}", {"a", "a.b"}, "{\"A\":1,\"a.b\":2}"},
+    {"[1, 2]", {NULL}, "[1, 2]"},
+};
+
+START_TEST(members_at_paths_are_left_out)
+{
+    struct buffer out;
+    size_t count = 0;
+    while (without[_i].paths[count])
+        count++;
+    buffer_init(&out);
+    json_write_without_paths(&out, str_from(without[_i].value), (char *const *)without[_i].paths,
+                             count);
+    expect_str(buffer_str(&out), without[_i].expected);
+    buffer_finish(&out);
+}
+END_TEST
+
 Suite *text_suite(void)
 {
     Suite *suite = suite_create("text");
@@ -411,6 +458,8 @@ Suite *text_suite(void)
     tcase_add_loop_test(tests, several_members_are_set_at_once, 0,
                         sizeof several / sizeof *several);
     tcase_add_test(tests, the_other_members_are_written);
+    tcase_add_loop_test(tests, members_at_paths_are_left_out, 0, sizeof without / sizeof *without);
+    tcase_add_test(tests, members_of_a_prefix_are_left_out_however_they_are_written);
     tcase_add_test(tests, values_alone_are_checked);
     tcase_add_test(tests, the_place_of_what_is_wrong_is_told_apart);
     tcase_add_test(tests, members_are_written_one_after_the_other);

@@ -136,6 +136,31 @@ START_TEST(notifications_lose_the_id_of_their_stream)
 }
 END_TEST
 
+START_TEST(a_required_input_becomes_a_request)
+{
+    struct buffer out = {0};
+    legacy_bridge_write_request(&out, STR("tg:1"), STR("{\"method\":\"roots/list\"}"));
+    assert_text(&out, "{\"jsonrpc\":\"2.0\",\"id\":\"tg:1\",\"method\":\"roots/list\","
+                      "\"params\":{}}");
+    legacy_bridge_write_request(
+        &out, STR("k"),
+        STR("{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\",\"url\":\"a:b\"}}"));
+    ck_assert(json_type(json_path(buffer_str(&out), "params", "elicitationId")) == JSON_STRING);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(the_tasks_extension_is_declared_beside_others)
+{
+    struct buffer out = {0};
+    legacy_bridge_write_with_tasks(&out, STR("{\"roots\":{},\"extensions\":{\"a/b\":{}}}"));
+    assert_text(&out, "{\"roots\":{},\"extensions\":{\"a/b\":{},\"" P "tasks\":{}}}");
+    legacy_bridge_write_with_tasks(&out, STR("{}"));
+    assert_text(&out, "{\"extensions\":{\"" P "tasks\":{}}}");
+    buffer_finish(&out);
+}
+END_TEST
+
 static void put(void *context, struct str name, struct str value)
 {
     struct buffer *out = context;
@@ -180,6 +205,8 @@ Suite *legacy_bridge_suite(void)
     tcase_add_test(texts, results_lose_what_the_legacy_era_has_not);
     tcase_add_test(texts, params_get_the_envelope_and_nothing_of_the_clients_that_means_more_there);
     tcase_add_test(texts, notifications_lose_the_id_of_their_stream);
+    tcase_add_test(texts, a_required_input_becomes_a_request);
+    tcase_add_test(texts, the_tasks_extension_is_declared_beside_others);
     tcase_add_test(texts, parameter_headers_are_made_of_the_arguments);
     suite_add_tcase(suite, texts);
     return suite;

@@ -184,6 +184,19 @@ START_TEST(a_question_is_shown_without_what_the_client_cannot_use)
 }
 END_TEST
 
+START_TEST(a_notification_loses_the_servers_reserved_keys)
+{
+    struct buffer out = {0};
+    legacy_server_write_notification(&out,
+                                     STR("{\"method\":\"m\",\"params\":{\"a\":1,\"_meta\":{"
+                                         "\"io.modelcontextprotocol\\/subscriptionId\":1}}}"));
+    expect_written(&out, "{\"method\":\"m\",\"params\":{\"a\":1}}");
+    legacy_server_write_notification(&out, STR("{\"method\":\"m\"}"));
+    expect_written(&out, "{\"method\":\"m\"}");
+    buffer_finish(&out);
+}
+END_TEST
+
 START_TEST(log_levels_have_ranks)
 {
     ck_assert_int_eq(legacy_server_level(STR("\"debug\"")), 0);
@@ -208,6 +221,7 @@ Suite *legacy_server_suite(void)
     tcase_add_loop_test(tests, a_client_is_asked_what_it_declares, 0,
                         (int)(sizeof clients / sizeof *clients));
     tcase_add_test(tests, a_question_is_shown_without_what_the_client_cannot_use);
+    tcase_add_test(tests, a_notification_loses_the_servers_reserved_keys);
     tcase_add_test(tests, log_levels_have_ranks);
     suite_add_tcase(suite, tests);
     return suite;

@@ -13,6 +13,8 @@ static const struct {
     const char *problem;   /* NULL: it was accepted */
 } answers[] = {
     {"{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1.2\"}", "C1 1.2", NULL},
+    {"{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1.2\",\"message\":{\"app_id\":\"A1\"}}", "C1 1.2 A1",
+     NULL},
     {"{\"ok\":true,\"channel\":\"C1\"}", NULL, NULL},
     {"{\"ok\":true,\"channel\":1,\"ts\":\"1.2\"}", NULL, NULL},
     {"{\"ok\":false,\"error\":\"channel_not_found\"}", NULL, "channel_not_found"},
@@ -74,7 +76,8 @@ START_TEST(titles_are_cut_between_characters)
     struct buffer title;
     buffer_init(&title);
     task_set_text(&task->tool, STR("\xC3\xA4\xC3\xA4\xC3\xA4"));
-    channel_text_title(&title, task, 20); /* "Approval needed: " has 17 */
+    channel_text_title(&title, &(struct store_delivery){.event = NOTIFY_CREATED, .task = task},
+                       20); /* "Approval needed: " has 17 */
     ck_assert(str_equal(buffer_str(&title), STR("Approval needed: \xC3\xA4\xE2\x80\xA6")));
     buffer_finish(&title);
     task_unref(task);

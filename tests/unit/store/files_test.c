@@ -320,29 +320,30 @@ START_TEST(tasks_of_an_older_version_are_kept)
     bench_close(&bench);
     /* As version 2 left it: without sessions, outbox and sign-ins. */
     ck_assert_int_eq(
-        scratch_execute(&scratch, "DROP TABLE session; DROP TABLE pair; DROP TABLE outbox_target;"
-                                  "DROP TABLE sign_in; DROP TABLE outbox_thread;"
-                                  "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
-                                  "ALTER TABLE task DROP COLUMN client_name;"
-                                  "ALTER TABLE task DROP COLUMN client_version;"
-                                  "ALTER TABLE task DROP COLUMN promoted;"
-                                  "ALTER TABLE task DROP COLUMN retention_ms;"
-                                  "ALTER TABLE task DROP COLUMN expired_retention_ms;"
-                                  "ALTER TABLE task DROP COLUMN terms;"
-                                  "ALTER TABLE task DROP COLUMN votes;"
-                                  "ALTER TABLE task DROP COLUMN rule;"
-                                  "ALTER TABLE task DROP COLUMN policy_digest;"
-                                  "ALTER TABLE task DROP COLUMN owner_email;"
-                                  "DROP TABLE audit; DROP TABLE audit_kept;"
-                                  "DROP TABLE audit_anchor;"
-                                  "ALTER TABLE task DROP COLUMN request_digest;"
-                                  "ALTER TABLE task DROP COLUMN headers_digest;"
-                                  "ALTER TABLE task DROP COLUMN refused_credentials;"
-                                  "ALTER TABLE task_request DROP COLUMN meta;"
-                                  "ALTER TABLE task_request DROP COLUMN other_params;"
-                                  "ALTER TABLE task_request DROP COLUMN redacted;"
-                                  "ALTER TABLE task_request DROP COLUMN mirrored_headers;"
-                                  "PRAGMA user_version = 2"),
+        scratch_execute(&scratch, SCRATCH_BACK_TO_18
+                        "DROP TABLE session; DROP TABLE pair; DROP TABLE outbox_target;"
+                        "DROP TABLE sign_in; DROP TABLE outbox_thread;"
+                        "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
+                        "ALTER TABLE task DROP COLUMN client_name;"
+                        "ALTER TABLE task DROP COLUMN client_version;"
+                        "ALTER TABLE task DROP COLUMN promoted;"
+                        "ALTER TABLE task DROP COLUMN retention_ms;"
+                        "ALTER TABLE task DROP COLUMN expired_retention_ms;"
+                        "ALTER TABLE task DROP COLUMN terms;"
+                        "ALTER TABLE task DROP COLUMN votes;"
+                        "ALTER TABLE task DROP COLUMN rule;"
+                        "ALTER TABLE task DROP COLUMN policy_digest;"
+                        "ALTER TABLE task DROP COLUMN owner_email;"
+                        "DROP TABLE audit; DROP TABLE audit_kept;"
+                        "DROP TABLE audit_anchor;"
+                        "ALTER TABLE task DROP COLUMN request_digest;"
+                        "ALTER TABLE task DROP COLUMN headers_digest;"
+                        "ALTER TABLE task DROP COLUMN refused_credentials;"
+                        "ALTER TABLE task_request DROP COLUMN meta;"
+                        "ALTER TABLE task_request DROP COLUMN other_params;"
+                        "ALTER TABLE task_request DROP COLUMN redacted;"
+                        "ALTER TABLE task_request DROP COLUMN mirrored_headers;"
+                        "PRAGMA user_version = 2"),
         SQLITE_OK);
     ck_assert_int_eq(scratch_execute(&scratch, migration_scripts[1]), SQLITE_OK); /* the trail */
     bench_open(&bench, &scratch);
@@ -351,6 +352,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_str_eq(read->client_name, "");
     ck_assert_str_eq(read->request_digest, "");
     ck_assert_str_eq(read->owner_email, "");
+    ck_assert_str_eq(read->shown, "");
     ck_assert_str_eq(read->meta, "{\"n\":1.50}");
     ck_assert_str_eq(read->other_params, "{\"force\":[1]}");
     ck_assert(!read->promoted);

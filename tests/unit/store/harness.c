@@ -103,6 +103,8 @@ static void keep_answer(void *context, const struct store_reply *reply)
         answer->tasks[i] = task_ref(reply->tasks[i]);
         answer->sequences[i] = reply->sequences[i];
     }
+    answer->last_sequence = reply->last_sequence;
+    answer->last_decide_by_ms = reply->last_decide_by_ms;
     if (reply->session)
         answer->session_text = join_session(reply->session);
     answer->audit_text = join_audit(reply);

@@ -21,6 +21,18 @@ int64_t scratch_query(const struct scratch *scratch, const char *sql);
 /* Runs SQL that changes something; returns SQLite's result code. */
 int scratch_execute(const struct scratch *scratch, const char *sql);
 
+/* Takes back what the versions of the schema after 18 have added. */
+#define SCRATCH_BACK_TO_18                                                                         \
+    "DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN rule_digest;"                         \
+    "ALTER TABLE task DROP COLUMN bound_digest; ALTER TABLE task DROP COLUMN grant_facts;"         \
+    "ALTER TABLE task DROP COLUMN original_digest;"                                                \
+    "ALTER TABLE task DROP COLUMN original_request_digest;"                                        \
+    "ALTER TABLE task_request DROP COLUMN original_arguments;"                                     \
+    "ALTER TABLE task_request DROP COLUMN shown; DROP INDEX task_by_decide_by;"                    \
+    "DROP INDEX outbox_thread_by_task; ALTER TABLE outbox_thread DROP COLUMN seen;"                \
+    "DROP TABLE reminder; ALTER TABLE outbox_notice DROP COLUMN is_emergency;"                     \
+    "ALTER TABLE outbox_notice DROP COLUMN anchor;"
+
 /* A copy of a reply that outlives the callback. */
 struct answer {
     bool arrived;
@@ -31,6 +43,7 @@ struct answer {
     int64_t sequences[64];
     size_t task_count;
     bool has_more;
+    int64_t last_sequence, last_decide_by_ms;
     char *session_text; /* the session's fields, joined by '|' */
     char *audit_text;   /* one line per entry: event from>to kind name reason */
 };

@@ -65,7 +65,8 @@ static void keep(void *context, const struct store_reply *reply)
         task_ref(seen->deliveries[i].task);
     }
     if (seen->count > 0)
-        snprintf(last_reference, sizeof last_reference, "%s", reply->deliveries[0].reference);
+        snprintf(last_reference, sizeof last_reference, "%s",
+                 reply->deliveries[0].reference ? reply->deliveries[0].reference : "");
 }
 
 static void wait_for(const struct seen *seen)

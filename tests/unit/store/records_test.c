@@ -65,7 +65,7 @@ START_TEST(pages_are_complete_newest_first_and_end)
             ck_assert_str_eq(answer.tasks[i]->id, ids[44 - seen++]);
         ck_assert_str_eq(answer.tasks[0]->arguments, "{\"name\":\"prod\"}");
         ck_assert_uint_eq(answer.tasks[0]->request_length, 0); /* lists bring no bulk */
-        query.before_sequence = answer.sequences[answer.task_count - 1];
+        query.behind_sequence = answer.sequences[answer.task_count - 1];
         answer_finish(&answer);
     }
     query = (struct store_task_query){.owner = STR("a"), .limit = 22};
@@ -77,6 +77,40 @@ START_TEST(pages_are_complete_newest_first_and_end)
         ck_assert_str_eq(answer.tasks[i]->owner, "a");
     answer_finish(&answer);
     for (unsigned i = 0; i < 45; i++)
+        free(ids[i]);
+}
+END_TEST
+
+/* Deadlines in an order of their own, some equal, and two tasks without one. */
+START_TEST(pages_by_the_deadline_are_complete_and_without_one_last)
+{
+    static const int64_t minutes[] = {30, 10, 20, 10, 0, 50, 10, 40, 0, 20};
+    enum { COUNT = sizeof minutes / sizeof *minutes };
+    static const size_t order[] = {1, 3, 6, 2, 9, 0, 7, 5, 4, 8}; /* of equals the oldest first */
+    char *ids[COUNT];
+    int64_t now_ms = clock_now_ms();
+    for (size_t i = 0; i < COUNT; i++) {
+        struct task *task = minutes[i] > 0 ? new_task("a") : new_accelerated("a");
+        task->decide_by_ms = minutes[i] > 0 ? now_ms + minutes[i] * 60000 : 0;
+        task = create_task(&bench, task);
+        ids[i] = memory_copy_text(task->id);
+        task_unref(task);
+    }
+    task_unref(move_task(&bench, ids[2], &cancel)); /* another state keeps its place */
+    struct store_task_query query = {.limit = 3, .order = STORE_BY_DECIDE_BY};
+    size_t seen = 0;
+    for (bool has_more = true; has_more;) {
+        struct answer answer = {0};
+        list_tasks(&bench, &query, &answer);
+        for (size_t i = 0; i < answer.task_count; i++)
+            ck_assert_str_eq(answer.tasks[i]->id, ids[order[seen++]]);
+        has_more = answer.has_more;
+        query.behind_sequence = answer.last_sequence;
+        query.behind_decide_by_ms = answer.last_decide_by_ms;
+        answer_finish(&answer);
+    }
+    ck_assert_uint_eq(seen, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
         free(ids[i]);
 }
 END_TEST
@@ -383,6 +417,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, pages_are_complete_newest_first_and_end);
+    tcase_add_test(tests, pages_by_the_deadline_are_complete_and_without_one_last);
     tcase_add_test(tests, long_arguments_are_left_out_and_long_pages_end_early);
     tcase_add_test(tests, answers_that_are_large_together_come_one_after_the_other);
     tcase_add_test(tests, conditions_combine);

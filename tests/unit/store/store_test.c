@@ -51,9 +51,12 @@ START_TEST(every_field_survives_a_restart)
     memset(task->request_digest, 'e', 64);
     memset(task->headers_digest, 'f', 64);
     memset(task->owner_email, '9', 64);
+    memset(task->rule_digest, '7', 64);
+    memset(task->bound_digest, '8', 64);
     task_set_text(&task->meta, STR("{\"tenant\":1}"));
     task_set_text(&task->other_params, STR("{\"force\":true}"));
     task_set_text(&task->mirrored_headers, STR("mcp-method:tools/call\nmcp-name:x\n"));
+    task_set_text(&task->shown, STR("{\"risk\":\"high\",\"listed\":true}"));
     task->on_result = task->keep_task = true;
     task->poll_interval_ms = 5000;
     struct task *kept = task_copy(task);
@@ -81,9 +84,12 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_str_eq(read->request_digest, kept->request_digest);
     ck_assert_str_eq(read->headers_digest, kept->headers_digest);
     ck_assert_str_eq(read->owner_email, kept->owner_email);
+    ck_assert_str_eq(read->rule_digest, kept->rule_digest);
+    ck_assert_str_eq(read->bound_digest, kept->bound_digest);
     ck_assert_str_eq(read->meta, "{\"tenant\":1}");
     ck_assert_str_eq(read->other_params, "{\"force\":true}");
     ck_assert_str_eq(read->mirrored_headers, "mcp-method:tools/call\nmcp-name:x\n");
+    ck_assert_str_eq(read->shown, "{\"risk\":\"high\",\"listed\":true}");
     ck_assert_str_eq(read->progress_token, "\"p\"");
     ck_assert_str_eq(read->status_message, "Awaiting approval");
     ck_assert(read->on_result && read->keep_task && !read->accelerated);

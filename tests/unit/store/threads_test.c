@@ -262,7 +262,7 @@ START_TEST(every_loop_hears_the_same_order)
             ck_assert_str_eq(listeners[0].ids[at], answer.tasks[i]->id);
             ck_assert_str_eq(listeners[1].ids[at], answer.tasks[i]->id);
         }
-        query.before_sequence = answer.sequences[answer.task_count - 1];
+        query.behind_sequence = answer.sequences[answer.task_count - 1];
         bool has_more = answer.has_more;
         answer_finish(&answer);
         if (!has_more)

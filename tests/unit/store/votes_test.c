@@ -166,7 +166,8 @@ static void release(void *context)
 START_TEST(the_electorate_tells_which_votes_stand_and_how_long_an_approval_holds)
 {
     int asked = 0;
-    const struct store_electorate electorate = {renew, hold_a_minute, release, &asked};
+    const struct store_electorate electorate = {
+        .renew = renew, .valid_for_ms = hold_a_minute, .release = release, .context = &asked};
     begin(TWO);
     ck_assert_str_eq(vote("mallory", VOTE(0)), "pending");
     ck_assert_str_eq(vote("alice", VOTE(.electorate = electorate)), "pending");
@@ -267,8 +268,9 @@ START_TEST(a_task_of_before_is_decided_by_one)
 {
     begin("");
     bench_close(&bench);
-    scratch_execute(&scratch, "ALTER TABLE task DROP COLUMN terms;"
-                              "ALTER TABLE task DROP COLUMN votes; PRAGMA user_version = 17");
+    scratch_execute(&scratch, SCRATCH_BACK_TO_18
+                    "ALTER TABLE task DROP COLUMN terms;"
+                    "ALTER TABLE task DROP COLUMN votes; PRAGMA user_version = 17");
     bench_open(&bench, &scratch);
     ck_assert_str_eq(vote("alice", VOTE(0)), "approved");
 }

@@ -1,0 +1,38 @@
+/*
+ * What Slack reports to POST /slack/interactions: a button that was pressed, or a dialog that was
+ * sent. Any thread; pure. Source: Slack's "Verifying requests from Slack", the payloads
+ * block_actions and view_submission.
+ */
+#pragma once
+
+#include "taskgate/approval/ballot.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/str.h"
+
+/* Whether Slack has signed these bytes with the app's secret, no more than five minutes ago. Of the
+ * headers X-Slack-Request-Timestamp and X-Slack-Signature; in constant time. */
+bool slack_press_is_signed(struct str secret, struct str timestamp, struct str signature,
+                           struct str body, int64_t now_ms);
+
+enum slack_press_kind {
+    SLACK_PRESS_OTHER, /* nothing that the gateway has asked for */
+    SLACK_PRESS_BUTTON,
+    SLACK_PRESS_DIALOG,
+};
+
+/* Texts are owned, and NULL where the payload has none. */
+struct slack_press {
+    enum slack_press_kind kind;
+    char *team, *app, *user;
+    char *bot;          /* that has posted the message */
+    char *channel, *ts; /* of the message with the button */
+    char *task_id;
+    char *trigger; /* opens a dialog, within three seconds */
+    char *reason;  /* of a dialog */
+    enum ballot_verb verb;
+};
+
+/* Reads a form with the field `payload`. False with `error` when it is none; `press` is empty
+ * then. Else slack_press_finish() frees what it holds. */
+bool slack_press_read(struct slack_press *press, struct str form, struct error *error);
+void slack_press_finish(struct slack_press *press);

@@ -1,0 +1,42 @@
+/*
+ * Grants: an approver lets the same call of the same owner run again, for a while and so often,
+ * without being asked. A grant is bound to owner, source, tool, its definition, the rule, the
+ * workflow with its terms, and the request but for what may vary. store_task_create() uses it: the
+ * task is created approved by "grant:ID", and the grant is counted down, in one transaction.
+ *
+ * The calls here only queue, as those of store.h. Source: contract "Approvals by several", "Votes".
+ */
+#pragma once
+
+#include "taskgate/store/store.h"
+
+#define STORE_GRANT_ID_BYTES 40 /* "gr_" + UUID + NUL */
+
+struct store_grant {
+    int64_t sequence;
+    char *id;
+    char *task_id; /* of the call that was approved with it, which does not count */
+    char *owner, *principal, *source, *tool, *workflow, *rule;
+    char *rule_digest, *definition_digest, *bound_digest;
+    char *terms;     /* of the workflow, as ballot_terms_write() has them */
+    char *arguments; /* of the approved call, without what operators must not see; "": too long */
+    char *votes;     /* of those who gave it, as ballot_votes_write() has them */
+    char *reason;    /* of the vote that completed the quorum, or "" */
+    int64_t calls, used, for_ms;
+    int64_t created_ms, until_ms;
+    int64_t ended_ms; /* 0 while it is in force */
+    char *end_cause;  /* "time", "calls", "revoked", "tool_changed", "rule_changed", "giver_left" */
+    char *ended_by;   /* the person who has revoked it, or "" */
+    char *end_reason; /* of that person, or "" */
+};
+
+/* What grants are judged by from now on (taken over). Without it none is ever used. Those that the
+ * configuration does not allow any more end at once. */
+void store_grants_configure(struct store *store, const struct store_electorate *electorate);
+/* Newest first, in reply->grants; `before_sequence` 0: from the newest. Ended ones are kept for a
+ * week. */
+void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
+                      size_t limit, struct store_call call);
+/* STORE_CONFLICT when it has ended before. The reply has the grant as it is. */
+void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
+                        struct store_call call);

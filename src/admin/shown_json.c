@@ -1,0 +1,37 @@
+/* The words of the rule and of the server, for operators. */
+#include "shown_json.h"
+
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+#include "taskgate/notify/shown.h"
+
+static void add_summary(struct buffer *out, const struct task *task, struct str arguments)
+{
+    struct buffer summary;
+    buffer_init(&summary);
+    bool has_summary = shown_write_summary(&summary, task, arguments);
+    json_add_key(out, "summary");
+    if (has_summary)
+        buffer_append_json_string(out, buffer_str(&summary));
+    else
+        buffer_append_text(out, "null");
+    buffer_finish(&summary);
+}
+
+void shown_json_add(struct buffer *out, const struct task *task, struct str arguments)
+{
+    /* In the order in which they are written; without a value: what stands for it. */
+    static const char *const keys[] = {"ruleDescription", "highlight",       "risk",
+                                       "toolDescription", "toolAnnotations", "listed"};
+    enum { COUNT = sizeof keys / sizeof *keys, HIGHLIGHT = 1 };
+    struct str values[COUNT] = {STR_EMPTY};
+    json_members(str_from(task->shown), keys, COUNT, values);
+    add_summary(out, task, arguments);
+    for (size_t i = 0; i < COUNT; i++) {
+        json_add_key(out, keys[i]);
+        if (values[i].length > 0)
+            buffer_append(out, values[i]);
+        else
+            buffer_append_text(out, i == HIGHLIGHT ? "[]" : "null");
+    }
+}

@@ -1,0 +1,262 @@
+/*
+ * POST /slack/interactions: a button under a message, or the dialog that asked for a reason. A
+ * press counts with a good signature, of the workspace and the app of the token, under the very
+ * message that tells of the task, and of a person of the configuration. Everything else that Slack
+ * has signed is answered 200, because Slack shows any other status as a failure.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/notify/channel_key.h"
+#include "taskgate/notify/slack_posted.h"
+
+#include "pending_reply.h"
+#include "reply.h"
+#include "slack_votes.h"
+#include "vote.h"
+
+#define MOST_BODY_BYTES ((size_t)512 * 1024) /* of Slack's; the signature is over all of it */
+
+/* A press that waits for the store. */
+struct pressed {
+    uint32_t magic; /* PRESSED_MAGIC */
+    struct pending_reply *pending;
+    struct slack_press press;
+    const char *secret;                 /* that has signed it; of the snapshot */
+    const struct config_notify *notify; /* of the snapshot */
+};
+#define PRESSED_MAGIC 0xad315518
+
+static struct pressed *pressed_from(void *context)
+{
+    return MAGIC_CAST(struct pressed, PRESSED_MAGIC, context);
+}
+
+static void destroy(struct pressed *pressed)
+{
+    pending_reply_destroy(pressed->pending);
+    slack_press_finish(&pressed->press);
+    MAGIC_CLEAR(pressed);
+    free(pressed);
+}
+
+/* ---- answers ---- */
+
+static void answer_done(struct http_exchange *exchange)
+{
+    reply_text(exchange, 200, "text/plain; charset=utf-8", STR_EMPTY);
+}
+
+/* What the person reads: beside the input of the dialog, or in a line under the message. */
+static void answer_line(struct pressed *pressed, struct http_exchange *exchange, const char *text)
+{
+    if (pressed->press.kind == SLACK_PRESS_BUTTON) {
+        slack_tell(pressed->pending->admin->slack, pressed->notify, &pressed->press, text);
+        if (exchange)
+            answer_done(exchange);
+    } else if (exchange) {
+        struct buffer body;
+        buffer_init(&body);
+        buffer_append_text(&body, "{\"response_action\":\"errors\",\"errors\":{");
+        json_add_text(&body, "reason", text);
+        buffer_append_text(&body, "}}");
+        reply_json(exchange, 200, &body);
+        buffer_finish(&body);
+    }
+}
+
+static const char *line_of(enum ballot_refusal refusal)
+{
+    static const char *const lines[] = {
+        [BALLOT_OWN_CALL] = "This call is your own. Somebody else must decide it.",
+        [BALLOT_NOT_AN_APPROVER] = "You may not vote in this workflow.",
+        [BALLOT_NOT_PENDING] = "This call does not wait for a decision any more.",
+        [BALLOT_REASON_REQUIRED] = "This vote needs a reason.",
+        [BALLOT_ALREADY_VOTED] = "You have voted already. Take that vote back first.",
+    };
+    return lines[refusal];
+}
+
+/* ---- the vote ---- */
+
+static void on_vote(void *context, const struct store_reply *reply)
+{
+    struct pressed *pressed = pressed_from(context);
+    struct pending_reply *pending = pressed->pending;
+    struct http_exchange *exchange = pending_reply_take(pending);
+    bool is_refused = reply->status == STORE_REFUSED || reply->status == STORE_CONFLICT;
+    bool asks_reason = is_refused && reply->refusal == BALLOT_REASON_REQUIRED &&
+                       pressed->press.kind == SLACK_PRESS_BUTTON;
+    if (reply->status == STORE_OK)
+        vote_note(pending, reply->task);
+    if (asks_reason)
+        slack_ask_reason(pending->admin->slack, pressed->notify, &pressed->press);
+    if (is_refused && !asks_reason)
+        answer_line(pressed, exchange, line_of(reply->refusal));
+    else if (exchange && (reply->status == STORE_OK || asks_reason))
+        answer_done(exchange);
+    else if (exchange)
+        pending_reply_with_task(exchange, reply, pending);
+    destroy(pressed);
+}
+
+static bool is_message(const struct slack_press *press, const char *reference)
+{
+    struct str channel, ts, app;
+    return slack_posted_read(reference, &channel, &ts, &app) &&
+           str_equal(channel, str_from(press->channel)) && str_equal(ts, str_from(press->ts)) &&
+           (app.length == 0 || !press->app || str_equal(app, str_from(press->app)));
+}
+
+/* The endpoint that has posted the message to which the button belongs. */
+static const struct config_notify *find_endpoint(const struct pressed *pressed,
+                                                 const struct store_message *message)
+{
+    const struct config *config = pressed->pending->snapshot->config;
+    for (size_t i = 0; i < config->notify_count; i++) {
+        const struct config_notify *notify = &config->notify[i];
+        char key[DIGEST_HEX_BYTES];
+        if (!notify->signing_secret || strcmp(notify->signing_secret, pressed->secret) != 0)
+            continue;
+        channel_key(notify, key);
+        if (strcmp(key, message->target) == 0)
+            return notify;
+    }
+    return NULL;
+}
+
+static void on_messages(void *context, const struct store_reply *reply)
+{
+    struct pressed *pressed = pressed_from(context);
+    struct pending_reply *pending = pressed->pending;
+    const struct config_notify *endpoint = NULL;
+    for (size_t i = 0; i < reply->message_count && !endpoint; i++) {
+        if (is_message(&pressed->press, reply->messages[i].reference))
+            endpoint = find_endpoint(pressed, &reply->messages[i]);
+    }
+    if (endpoint && !pending->admin->closed) {
+        pressed->notify = endpoint;
+        vote_cast(pending, str_from(pressed->press.task_id),
+                  (struct store_call){pending->admin->loop, on_vote, pressed});
+        return;
+    }
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (reply->status == STORE_OK && !pending->admin->closed)
+        answer_line(pressed, exchange, "This message is not, or no longer, that of a call.");
+    else if (exchange)
+        reply_error(exchange, REPLY_UNAVAILABLE, "the store does not answer", NULL);
+    destroy(pressed);
+}
+
+/* ---- the request ---- */
+
+/* The secret of the app that has signed the request; NULL: none. */
+static const char *find_secret(const struct request *request)
+{
+    const struct config *config = request->snapshot->config;
+    struct str timestamp = http_header(request->exchange, "x-slack-request-timestamp");
+    struct str signature = http_header(request->exchange, "x-slack-signature");
+    bool is_too_long = http_body(request->exchange).length > MOST_BODY_BYTES;
+    for (size_t i = 0; i < config->notify_count && !is_too_long; i++) {
+        const char *secret = config->notify[i].signing_secret;
+        if (secret && slack_press_is_signed(str_from(secret), timestamp, signature,
+                                            http_body(request->exchange), clock_now_ms()))
+            return secret;
+    }
+    return NULL;
+}
+
+/* An endpoint of this app in the workspace of the press. */
+static enum slack_origin find_origin(struct pressed *pressed, const struct request *request)
+{
+    const struct config *config = request->snapshot->config;
+    enum slack_origin best = SLACK_ORIGIN_FOREIGN;
+    for (size_t i = 0; i < config->notify_count; i++) {
+        const struct config_notify *notify = &config->notify[i];
+        if (!notify->signing_secret || strcmp(notify->signing_secret, pressed->secret) != 0)
+            continue;
+        enum slack_origin origin = slack_origin_of(request->admin->slack, notify, &pressed->press);
+        if (origin == SLACK_ORIGIN_OWN) {
+            pressed->notify = notify;
+            return origin;
+        }
+        if (origin == SLACK_ORIGIN_UNKNOWN)
+            best = origin;
+    }
+    return best;
+}
+
+/* Answers a press that can be no vote; `pressed` stays the caller's. */
+static bool is_out(struct pressed *pressed, const struct request *request)
+{
+    enum slack_origin origin = find_origin(pressed, request);
+    if (origin == SLACK_ORIGIN_UNKNOWN) {
+        reply_error(request->exchange, REPLY_UNAVAILABLE,
+                    "Slack has not told yet what the token is of", NULL);
+    } else if (origin == SLACK_ORIGIN_FOREIGN) {
+        log_warn("A press in Slack is of another workspace or another app",
+                 LOG_TEXT("team", pressed->press.team), LOG_TEXT("app", pressed->press.app));
+        answer_done(request->exchange);
+    } else if (!request->who) {
+        log_info("A press in Slack is of nobody whom the configuration knows",
+                 LOG_TEXT("user", pressed->press.user));
+        slack_tell(request->admin->slack, pressed->notify, &pressed->press,
+                   "You are not known here as somebody who votes.");
+        answer_done(request->exchange);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void begin(struct pressed *pressed, const struct request *request)
+{
+    struct admin *admin = request->admin;
+    pressed->pending = pending_reply_create(request);
+    pressed->pending->decision = slack_votes_decision(pressed->press.verb);
+    pressed->pending->reason = pressed->press.reason;
+    pressed->press.reason = NULL;
+    store_outbox_messages_of(admin->store, str_from(pressed->press.task_id),
+                             (struct store_call){admin->loop, on_messages, pressed});
+}
+
+void slack_interactions_take(const struct request *request)
+{
+    struct error error = {""};
+    struct slack_press press;
+    const char *secret = find_secret(request);
+    if (!secret) {
+        reply_error(request->exchange, REPLY_UNAUTHORIZED,
+                    "this needs Slack's signature, of no more than five minutes ago", NULL);
+        return;
+    }
+    if (!slack_press_read(&press, http_body(request->exchange), &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        return;
+    }
+    if (press.kind == SLACK_PRESS_OTHER) {
+        slack_press_finish(&press);
+        answer_done(request->exchange);
+        return;
+    }
+    struct request own = *request;
+    struct pressed *pressed = memory_alloc(sizeof *pressed);
+    MAGIC_SET(pressed, PRESSED_MAGIC);
+    pressed->press = press;
+    pressed->secret = secret;
+    own.who = operator_of_slack(request->snapshot->config, press.user);
+    if (is_out(pressed, &own)) {
+        slack_press_finish(&pressed->press);
+        MAGIC_CLEAR(pressed);
+        free(pressed);
+    } else {
+        begin(pressed, &own);
+    }
+    operator_unref(own.who);
+}

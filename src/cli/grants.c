@@ -1,0 +1,217 @@
+/* taskgate grants: list, revoke, over the admin endpoint. */
+#include <stdlib.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+#include "admin_client.h"
+#include "options.h"
+#include "subcommands.h"
+#include "tasks.h"
+#include "terminal.h"
+
+/* ---- as text ---- */
+
+static void append_word(struct buffer *out, const char *label, struct str grant, const char *name)
+{
+    buffer_append_format(out, "  %-9s ", label);
+    tasks_append_member(out, grant, name);
+    buffer_append_char(out, '\n');
+}
+
+static void append_grant(struct buffer *out, struct str grant)
+{
+    bool has_ended = json_type(json_member(grant, "endedAt")) == JSON_STRING;
+    tasks_append_member(out, grant, "id");
+    buffer_append_text(out, "\n");
+    append_word(out, "tool", grant, "tool");
+    append_word(out, "server", grant, "source");
+    append_word(out, "caller", grant, "principal");
+    append_word(out, "workflow", grant, "workflow");
+    buffer_append_format(out, "  %-9s ", "arguments");
+    terminal_append_json(out, json_member(grant, "arguments"));
+    buffer_append_text(out, "\n  may vary  ");
+    terminal_append_json(out, json_member(grant, "vary"));
+    buffer_append_text(out, "\n  given by  ");
+    terminal_append_json(out, json_member(grant, "givers"));
+    buffer_append_format(out, "\n  used      %.*s of %.*s\n", STR_ARGS(json_member(grant, "used")),
+                         STR_ARGS(json_member(grant, "calls")));
+    append_word(out, "until", grant, "until");
+    if (!has_ended)
+        return;
+    append_word(out, "ended", grant, "endedAt");
+    append_word(out, "because", grant, "endCause");
+}
+
+static void append_list(struct buffer *out, struct str list)
+{
+    struct str grant;
+    size_t position = 0;
+    bool is_empty = true;
+    while (json_next_element(json_member(list, "grants"), &position, &grant)) {
+        append_grant(out, grant);
+        is_empty = false;
+    }
+    if (is_empty)
+        buffer_append_text(out, "No grants.\n");
+    if (json_type(json_member(list, "nextCursor")) == JSON_STRING) {
+        buffer_append_text(out, "More: --cursor ");
+        tasks_append_member(out, list, "nextCursor");
+        buffer_append_char(out, '\n');
+    }
+}
+
+/* ---- the subcommands ---- */
+
+static int ask(const struct admin_request *request, bool json,
+               void (*append)(struct buffer *out, struct str answer))
+{
+    struct buffer body, text;
+    struct admin_client *client = admin_client_create();
+    if (!client)
+        return CLI_USAGE;
+    buffer_init(&body);
+    buffer_init(&text);
+    int code = admin_client_send(client, request, &body);
+    if (code == CLI_DONE && json) {
+        terminal_append_json(&text, buffer_str(&body));
+        buffer_append_char(&text, '\n');
+    } else if (code == CLI_DONE) {
+        append(&text, buffer_str(&body));
+    }
+    if (code == CLI_DONE && !terminal_write(&text))
+        code = CLI_FAILURE;
+    buffer_finish(&text);
+    buffer_finish(&body);
+    admin_client_destroy(client);
+    return code;
+}
+
+static int wrong(enum options_outcome outcome)
+{
+    return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+}
+
+static int run_list(int argc, char **argv)
+{
+    bool json = false, all = false;
+    const char *cursor = NULL;
+    const struct option options[] = {
+        {"all", NULL, "those that have ended, too", NULL, &all},
+        {"cursor", "CURSOR", "continue the last list", &cursor, NULL},
+        {"json", NULL, "print JSON", NULL, &json},
+    };
+    const struct command command = {
+        .usage = "taskgate grants list [--all] [--cursor CURSOR] [--json]",
+        .synopsis = "Lists grants: calls that run again without a question.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return wrong(outcome);
+    for (const char *c = cursor; c && *c; c++) {
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9')))
+            return options_complain("--cursor wants what a list has ended with");
+    }
+    char *path = memory_format("/api/v1/grants?limit=100%s%s%s", all ? "" : "&state=active",
+                               cursor ? "&cursor=" : "", cursor ? cursor : "");
+    const struct admin_request request = {.method = "GET", .path = path};
+    int code = ask(&request, json, append_list);
+    free(path);
+    return code;
+}
+
+static int revoke(const char *id, const char *reason, bool json)
+{
+    struct buffer body;
+    struct admin_client *client = admin_client_create();
+    if (!client)
+        return CLI_USAGE;
+    char *encoded = admin_client_encode(client, id);
+    char *path = memory_format("/api/v1/grants/%s/revoke", encoded);
+    admin_client_destroy(client);
+    buffer_init(&body);
+    buffer_append_char(&body, '{');
+    if (reason)
+        json_add_text(&body, "reason", reason);
+    buffer_append_char(&body, '}');
+    const struct admin_request request = {
+        .method = "POST", .path = path, .body = buffer_str(&body)};
+    int code = ask(&request, json, append_grant);
+    buffer_finish(&body);
+    free(path);
+    free(encoded);
+    return code;
+}
+
+static int run_revoke(int argc, char **argv)
+{
+    bool json = false;
+    const char *reason = NULL, *id = NULL;
+    const struct option options[] = {
+        {"reason", "TEXT", "stored with the grant", &reason, NULL},
+        {"json", NULL, "print JSON", NULL, &json},
+    };
+    const struct command command = {
+        .usage = "taskgate grants revoke ID [--reason TEXT] [--json]",
+        .synopsis = "Ends a grant at once.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_name = "ID",
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, &id);
+    if (outcome != OPTIONS_READ)
+        return wrong(outcome);
+    if (!*id)
+        return options_complain("the grant's ID is empty");
+    return revoke(id, reason, json);
+}
+
+/* ---- choosing ---- */
+
+static const struct {
+    const char *name, *operands, *help;
+    int (*run)(int argc, char **argv);
+} subcommands[] = {
+    {"list", "[--all]", "list grants in force", run_list},
+    {"revoke", "ID [--reason TEXT]", "end one at once", run_revoke},
+};
+#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
+
+static const char *name_of(size_t index)
+{
+    return subcommands[index].name;
+}
+
+static const char *help_of(size_t index)
+{
+    return subcommands[index].help;
+}
+
+static void write_usage(FILE *out)
+{
+    fputs("Usage: taskgate grants SUBCOMMAND [OPTIONS]\n\n"
+          "Lists and revokes grants, over the admin endpoint of a running gateway. An\n"
+          "approval gives them: taskgate tasks approve ID --grant-for 1h --grant-calls 20\n\n",
+          out);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        fprintf(out, "  %-7s %-19s %s\n", subcommands[i].name, subcommands[i].operands,
+                subcommands[i].help);
+    fputs("\nEach has --json. The variables are those of taskgate tasks.\n", out);
+}
+
+int cli_grants(int argc, char **argv)
+{
+    static const struct subcommands set = {"grants", SUBCOMMAND_COUNT, name_of, help_of,
+                                           write_usage};
+    size_t chosen;
+    int code;
+    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
+        return code;
+    return subcommands[chosen].run(argc - 1, argv + 1);
+}

@@ -1,0 +1,365 @@
+/*
+ * Rounds. Each asks the store for the messages of pending tasks, then Slack for the reactions to
+ * them, and ends when all were looked at, or when there were too many for one round.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reactions.h"
+#include "slack_internal.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/notify/slack_posted.h"
+
+#define MOST_MESSAGES 1000 /* of one channel, in one round; the newest */
+#define MOST_CALLS 60      /* of reactions.get, in one round */
+#define MOST_PAGES 5       /* of a channel's history, in one round */
+#define PAGE_MESSAGES 200  /* as Slack recommends */
+#define BUSY_MS 100        /* while votes of the round before are on their way */
+#define REFUSED_MS 60000   /* before Slack is asked again for what it has refused */
+
+static void begin(struct slack_account *account);
+static void read_next(struct slack_account *account);
+static void read_history(struct slack_account *account);
+
+static void end_round(struct slack_account *account)
+{
+    int64_t left_ms = account->round_ms + account->config->slack.poll_ms - clock_monotonic_ms();
+    account_clear_messages(account);
+    account_end_round(account);
+    account_step_in(account, left_ms > 0 ? left_ms : 0, begin);
+}
+
+/* ---- what Slack does not let the token do ---- */
+
+static bool is_refusal(const struct slack_answer *answer)
+{
+    static const char *const words[] = {"missing_scope", "unknown_method", "no_permission",
+                                        "not_allowed_token_type", "HTTP 404"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(answer->problem, words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_pause(const struct slack_answer *answer)
+{
+    return strcmp(answer->problem, "ratelimited") == 0;
+}
+
+/* ---- one message after the other ---- */
+
+static void settle(struct slack_account *account, struct slack_message *message,
+                   struct str reactions, bool is_last_word)
+{
+    struct ballot_names marks = {NULL, 0};
+    bool is_all = reactions_read(&marks, reactions, account->config);
+    message->is_read = is_all || is_last_word;
+    if (message->is_read)
+        change_settle(account, message, &marks);
+    ballot_names_finish(&marks);
+}
+
+static struct slack_message *unread(struct slack_account *account)
+{
+    for (; account->at < account->message_count; account->at++) {
+        size_t index = (account->turn + account->at) % account->message_count;
+        if (!account->messages[index].is_read)
+            return &account->messages[index];
+    }
+    return NULL;
+}
+
+static void on_reactions(struct slack_account *account, const struct slack_answer *answer)
+{
+    struct slack_message *message = unread(account);
+    if (is_pause(answer)) {
+        account_step_in(account, 0, read_next);
+        return;
+    }
+    if (answer->is_ok)
+        settle(account, message, json_path(answer->body, "message", "reactions"), true);
+    if (is_refusal(answer)) {
+        account->has_reactions = false;
+        account->at = 0;
+        account_step_in(account, 0, account->has_history ? read_history : end_round);
+        return;
+    }
+    /* A message that was deleted has no reactions any more, and no vote is undone. */
+    account->at++;
+    account->calls++;
+    account_step_in(account, 0, read_next);
+}
+
+static void read_next(struct slack_account *account)
+{
+    struct slack_message *message = account->has_reactions ? unread(account) : NULL;
+    if (!message || account->calls >= MOST_CALLS) {
+        account->turn += account->at;
+        end_round(account);
+        return;
+    }
+    char *query =
+        memory_format("channel=%s&timestamp=%s&full=true", message->channel_id, message->ts);
+    account_ask(account, "reactions.get", str_from(query), on_reactions);
+    free(query);
+}
+
+/* ---- the history of each channel ---- */
+
+/* The channel that is read: that of the first message behind `at` that was not read. */
+static const char *channel_at(const struct slack_account *account)
+{
+    return account->messages[account->at].channel_id;
+}
+
+static const char *oldest_of(const struct slack_account *account, const char *channel)
+{
+    const char *oldest = NULL;
+    for (size_t i = 0; i < account->message_count; i++) {
+        const struct slack_message *message = &account->messages[i];
+        if (message->is_read || strcmp(message->channel_id, channel) != 0)
+            continue;
+        if (!oldest || strcmp(message->ts, oldest) < 0) /* of one length until the year 2286 */
+            oldest = message->ts;
+    }
+    return oldest;
+}
+
+static void read_page(struct slack_account *account, struct str messages)
+{
+    const char *channel = channel_at(account);
+    size_t position = 0;
+    struct str item;
+    while (json_type(messages) == JSON_ARRAY && json_next_element(messages, &position, &item)) {
+        struct str ts = json_member(item, "ts");
+        for (size_t i = 0; i < account->message_count; i++) {
+            struct slack_message *message = &account->messages[i];
+            if (!message->is_read && strcmp(message->channel_id, channel) == 0 &&
+                json_string_equals(ts, str_from(message->ts)))
+                settle(account, message, json_member(item, "reactions"), false);
+        }
+    }
+}
+
+/* Behind all messages of the channel. */
+static void leave_channel(struct slack_account *account)
+{
+    char *channel = memory_copy_text(channel_at(account));
+    free(account->cursor);
+    account->cursor = NULL;
+    account->pages = 0;
+    while (account->at < account->message_count && strcmp(channel_at(account), channel) == 0)
+        account->at++;
+    free(channel);
+}
+
+static void on_history(struct slack_account *account, const struct slack_answer *answer)
+{
+    if (is_pause(answer)) {
+        account_step_in(account, 0, read_history);
+        return;
+    }
+    free(account->cursor);
+    account->cursor = NULL;
+    if (answer->is_ok) {
+        read_page(account, json_member(answer->body, "messages"));
+        account->cursor =
+            json_string_text(json_path(answer->body, "response_metadata", "next_cursor"), NULL);
+    }
+    account->has_history = account->has_history && !is_refusal(answer);
+    bool has_more = account->cursor && *account->cursor && ++account->pages < MOST_PAGES;
+    if (!has_more)
+        leave_channel(account);
+    account_step_in(account, 0, read_history);
+}
+
+static void write_encoded(struct buffer *out, const char *text)
+{
+    for (; *text; text++) {
+        bool is_plain = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
+                        (*text >= 'a' && *text <= 'z');
+        buffer_append_format(out, is_plain ? "%c" : "%%%02X",
+                             is_plain ? *text : (unsigned char)*text);
+    }
+}
+
+static void read_history(struct slack_account *account)
+{
+    const char *oldest = NULL;
+    while (account->has_history && account->at < account->message_count &&
+           !(oldest = oldest_of(account, channel_at(account))))
+        leave_channel(account);
+    if (!oldest) {
+        account->at = 0;
+        read_next(account);
+        return;
+    }
+    struct buffer query;
+    buffer_init(&query);
+    buffer_append_format(&query, "channel=%s&oldest=%s&inclusive=true&limit=%d",
+                         channel_at(account), oldest, PAGE_MESSAGES);
+    if (account->cursor) {
+        buffer_append_text(&query, "&cursor=");
+        write_encoded(&query, account->cursor);
+    }
+    account_ask(account, "conversations.history", buffer_str(&query), on_history);
+    buffer_finish(&query);
+}
+
+/* ---- the messages ---- */
+
+static bool is_plain(struct str text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '.'))
+            return false;
+    }
+    return text.length > 0;
+}
+
+static void add_message(struct slack_account *account, const struct store_message *told)
+{
+    struct str channel, ts;
+    /* What stands in an address is what Slack's ids are made of. */
+    if (!slack_posted_read(told->reference, &channel, &ts, NULL) || !is_plain(channel) ||
+        !is_plain(ts))
+        return;
+    account->messages =
+        memory_grow_array(account->messages, account->message_count + 1, sizeof *account->messages);
+    account->messages[account->message_count++] = (struct slack_message){
+        .channel = &account->channels[account->asked],
+        .task_id = memory_copy_text(told->task_id),
+        .channel_id = memory_copy_str(channel),
+        .ts = memory_copy_str(ts),
+        .seen = memory_copy_text(told->seen),
+    };
+}
+
+static void begin_reading(struct slack_account *account)
+{
+    const struct config_slack *slack = &account->config->slack;
+    size_t few = (size_t)(slack->poll_ms * slack->requests_per_second / 1000);
+    bool are_many = account->message_count > few;
+    account->at = account->calls = account->pages = 0;
+    if (account->message_count == 0)
+        end_round(account);
+    else if (account->has_history && (are_many || !account->has_reactions))
+        account_step_in(account, 0, read_history);
+    else
+        account_step_in(account, 0, read_next);
+}
+
+static void ask_store(struct slack_account *account);
+
+static void on_messages(void *context, const struct store_reply *reply)
+{
+    struct slack_account *account = account_from(context);
+    if (!account_settle(account))
+        return;
+    for (size_t i = 0; reply->status == STORE_OK && i < reply->message_count; i++)
+        add_message(account, &reply->messages[i]);
+    if (++account->asked < account->channel_count)
+        ask_store(account);
+    else
+        begin_reading(account);
+}
+
+static void ask_store(struct slack_account *account)
+{
+    const struct slack *slack = account->slack;
+    account->pending++;
+    store_outbox_messages(slack->store, str_from(account->channels[account->asked].key),
+                          MOST_MESSAGES, (struct store_call){slack->loop, on_messages, account});
+}
+
+/* ---- rounds ---- */
+
+static bool has_voters(const struct config *config)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        if (config->people[i].slack)
+            return true;
+    }
+    return false;
+}
+
+/* Slack has refused both: somebody may give the token the scope meanwhile. */
+static bool is_refused(struct slack_account *account)
+{
+    if (account->has_reactions || account->has_history)
+        return false;
+    log_warn("Slack does not tell reactions, so none is a vote: the bot needs the scope "
+             "reactions:read, and must be in the channel");
+    account->has_reactions = account->has_history = true;
+    account_step_in(account, REFUSED_MS, begin);
+    return true;
+}
+
+static void start_round(struct slack_account *account)
+{
+    account->round_ms = clock_monotonic_ms();
+    account_clear_messages(account);
+    account->asked = 0;
+    if (account->pending > 0) {
+        account_step_in(account, BUSY_MS, begin);
+    } else if (!is_refused(account)) {
+        if (store_pending_count(account->slack->store) > 0 && has_voters(account->config))
+            ask_store(account);
+        else
+            end_round(account);
+    }
+}
+
+static void keep(char **text, struct str value)
+{
+    free(*text);
+    *text = json_string_text(value, NULL);
+}
+
+static void on_bot(struct slack_account *account, const struct slack_answer *answer)
+{
+    if (answer->is_ok)
+        keep(&account->app, json_path(answer->body, "bot", "app_id"));
+    account_step_in(account, 0, begin);
+}
+
+static void ask_bot(struct slack_account *account)
+{
+    char *query = memory_format("bot=%s", account->bot);
+    account_ask(account, "bots.info", str_from(query), on_bot);
+    free(query);
+}
+
+static void on_origin(struct slack_account *account, const struct slack_answer *answer)
+{
+    if (!answer->is_ok) { /* presses need it, reactions do not */
+        account_step_in(account, 0, start_round);
+        return;
+    }
+    keep(&account->team, json_member(answer->body, "team_id"));
+    keep(&account->app, json_member(answer->body, "app_id"));
+    keep(&account->bot, json_member(answer->body, "bot_id"));
+    log_info("Slack knows the token", LOG_TEXT("team", account->team),
+             LOG_TEXT("bot", account->bot));
+    bool may_ask = account->bot && is_plain(str_from(account->bot));
+    account_step_in(account, 0, !account->app && may_ask ? ask_bot : begin);
+}
+
+static void begin(struct slack_account *account)
+{
+    if (account->team)
+        start_round(account);
+    else
+        account_ask_origin(account, on_origin);
+}
+
+void poll_start(struct slack_account *account)
+{
+    account_step_in(account, 0, begin);
+}

@@ -1,0 +1,203 @@
+/* From a signed form to a press. */
+#include "taskgate/slack/press.h"
+
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialog.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/notify/slack_posted.h"
+
+#define WINDOW_S 300
+#define SIGNATURE_BYTES 32
+
+/* ---- the signature ---- */
+
+static bool compute(struct str secret, struct str timestamp, struct str body, char hex[68])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char sum[SIGNATURE_BYTES];
+    size_t length = 0;
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "v0:%.*s:", STR_ARGS(timestamp));
+    buffer_append(&text, body);
+    bool done =
+        EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, secret.bytes, secret.length,
+                  (const unsigned char *)text.bytes, text.length, sum, sizeof sum, &length) != NULL;
+    buffer_finish(&text);
+    memcpy(hex, "v0=", 4);
+    for (size_t i = 0; done && i < sizeof sum; i++) {
+        hex[3 + 2 * i] = digits[sum[i] >> 4];
+        hex[4 + 2 * i] = digits[sum[i] & 15];
+    }
+    hex[67] = '\0';
+    return done && length == sizeof sum;
+}
+
+bool slack_press_is_signed(struct str secret, struct str timestamp, struct str signature,
+                           struct str body, int64_t now_ms)
+{
+    char expected[68];
+    uint64_t seconds;
+    if (!str_to_u64(timestamp, &seconds) || seconds > INT64_MAX / 1000)
+        return false;
+    int64_t age_s = now_ms / 1000 - (int64_t)seconds;
+    if (age_s > WINDOW_S || age_s < -WINDOW_S || !compute(secret, timestamp, body, expected))
+        return false;
+    return str_equal_constant_time(signature, str_from(expected));
+}
+
+/* ---- the form ---- */
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+static bool decode(struct str text, struct buffer *out)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (c == '%') {
+            int high = i + 2 < text.length ? hex_of(text.bytes[i + 1]) : -1;
+            int low = high >= 0 ? hex_of(text.bytes[i + 2]) : -1;
+            if (low < 0)
+                return false;
+            c = (char)(high * 16 + low);
+            i += 2;
+        } else if (c == '+') {
+            c = ' ';
+        }
+        buffer_append_char(out, c);
+    }
+    return true;
+}
+
+/* The only field that Slack sends. */
+static bool find_payload(struct str form, struct buffer *payload)
+{
+    struct str field, name, value;
+    while (form.length > 0) {
+        str_cut(form, '&', &field, &form);
+        str_cut(field, '=', &name, &value);
+        if (str_equal(name, STR("payload")))
+            return decode(value, payload);
+    }
+    return false;
+}
+
+/* ---- the payload ---- */
+
+/* NULL also for a text with a NUL in it, which could be taken for a shorter one. */
+static char *text_of(struct str value)
+{
+    size_t length;
+    char *text = json_string_text(value, &length);
+    if (text && strlen(text) == length)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void read_verb(struct slack_press *press, struct str value, const char *approve,
+                      const char *reject)
+{
+    if (json_string_equals(value, str_from(approve)))
+        press->verb = BALLOT_APPROVE;
+    else if (json_string_equals(value, str_from(reject)))
+        press->verb = BALLOT_REJECT;
+    else
+        press->kind = SLACK_PRESS_OTHER;
+}
+
+static void read_button(struct slack_press *press, struct str payload)
+{
+    size_t position = 0;
+    struct str action;
+    if (!json_next_element(json_member(payload, "actions"), &position, &action))
+        return;
+    press->kind = SLACK_PRESS_BUTTON;
+    press->channel = text_of(json_path(payload, "container", "channel_id"));
+    press->ts = text_of(json_path(payload, "container", "message_ts"));
+    press->bot = text_of(json_path(payload, "message", "bot_id"));
+    press->task_id = text_of(json_member(action, "value"));
+    press->trigger = text_of(json_member(payload, "trigger_id"));
+    read_verb(press, json_member(action, "action_id"), SLACK_ACTION_APPROVE, SLACK_ACTION_REJECT);
+}
+
+/* What the dialog was opened with comes back as it was, under Slack's signature. */
+static void read_dialog(struct slack_press *press, struct str payload)
+{
+    struct str view = json_member(payload, "view");
+    char *kept = text_of(json_member(view, "private_metadata"));
+    struct str context = str_from(kept);
+    if (json_string_equals(json_member(view, "callback_id"), STR(DIALOG_CALLBACK)) &&
+        json_check(context, NULL)) {
+        press->kind = SLACK_PRESS_DIALOG;
+        press->channel = text_of(json_member(context, "channel"));
+        press->ts = text_of(json_member(context, "ts"));
+        press->task_id = text_of(json_member(context, "task"));
+        press->reason =
+            text_of(json_path(view, "state", "values", DIALOG_REASON, DIALOG_REASON, "value"));
+        read_verb(press, json_member(context, "verb"), "approve", "reject");
+    }
+    free(kept);
+}
+
+static bool is_whole(const struct slack_press *press)
+{
+    return press->kind == SLACK_PRESS_OTHER ||
+           (press->team && press->user && press->channel && press->ts && press->task_id);
+}
+
+bool slack_press_read(struct slack_press *press, struct str form, struct error *error)
+{
+    struct buffer text;
+    struct error cause = {""};
+    bool is_good = false;
+    *press = (struct slack_press){.kind = SLACK_PRESS_OTHER};
+    buffer_init(&text);
+    bool is_form = find_payload(form, &text);
+    struct str payload = buffer_str(&text);
+    if (!is_form) {
+        error_set(error, "the body must be a form with the field payload");
+    } else if (!json_check(payload, &cause)) {
+        error_set(error, "the payload is not JSON: %s", cause.message);
+    } else {
+        struct str type = json_member(payload, "type");
+        press->team = text_of(json_path(payload, "team", "id"));
+        press->user = text_of(json_path(payload, "user", "id"));
+        press->app = text_of(json_member(payload, "api_app_id"));
+        if (json_string_equals(type, STR("block_actions")))
+            read_button(press, payload);
+        else if (json_string_equals(type, STR("view_submission")))
+            read_dialog(press, payload);
+        is_good = is_whole(press) || error_set(error, "the payload lacks a member");
+    }
+    if (!is_good)
+        slack_press_finish(press);
+    buffer_finish(&text);
+    return is_good;
+}
+
+void slack_press_finish(struct slack_press *press)
+{
+    free(press->team);
+    free(press->app);
+    free(press->user);
+    free(press->bot);
+    free(press->channel);
+    free(press->ts);
+    free(press->task_id);
+    free(press->trigger);
+    free(press->reason);
+    *press = (struct slack_press){.kind = SLACK_PRESS_OTHER};
+}

@@ -1,0 +1,405 @@
+/* Giving, using and ending grants. Each is part of one transaction with the task that it is about,
+ * so a grant is never used oftener than it says. */
+#include "grants.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit.h"
+#include "grant_rows.h"
+#include "task_operations.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/random.h"
+#include "taskgate/json/members.h"
+
+#define END_LIMIT 64
+/* How long an ended grant can be listed; the audit trail has it for longer. */
+#define RETENTION_MS INT64_C(604800000)
+#define SHOWN_BYTES_MAX 65536
+
+/* ---- telling ---- */
+
+static bool measure(struct batch *batch)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_COUNT);
+    bool read = sqlite3_step(row) == SQLITE_ROW;
+    if (read)
+        metrics_set(METRIC_GRANTS_ACTIVE, (double)sqlite3_column_int64(row, 0), NULL);
+    database_release(row);
+    return read;
+}
+
+/* The facts of the grant that a task keeps. `use`: which one the task is; 0: it is the call that
+ * was approved with the grant. */
+static bool keep_facts(struct batch *batch, struct task *task, const struct store_grant *grant,
+                       int64_t use)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_char(&text, '{');
+    json_add_text(&text, "id", grant->id);
+    buffer_append_format(&text, ",\"calls\":%" PRId64, grant->calls);
+    if (use > 0)
+        buffer_append_format(&text, ",\"use\":%" PRId64, use);
+    else
+        buffer_append_text(&text, ",\"use\":null");
+    json_add_time(&text, "until", grant->until_ms);
+    buffer_append_char(&text, '}');
+    task_set_text(&task->grant, buffer_str(&text));
+    buffer_finish(&text);
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_TASK_SET_GRANT);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->grant);
+    return database_run(row);
+}
+
+/* ---- ending ---- */
+
+/* The entry names the call that the grant was given with. */
+static bool record_end(struct batch *batch, const struct store_grant *grant, const char *cause,
+                       const char *person, const char *reason)
+{
+    char *text = memory_format("%s: %s; %" PRId64 " of %" PRId64 " calls used%s%s", grant->id,
+                               cause, grant->used, grant->calls, reason && *reason ? "; " : "",
+                               reason ? reason : "");
+    const struct audit_actor actor = {person ? "operator" : "gateway",
+                                      person ? person : "taskgate"};
+    const struct audit_grant_entry entry = {
+        .grant = grant,
+        .event = person ? "grant_revoked" : "grant_ended",
+        .actor = actor,
+        .reason = text,
+    };
+    bool done = audit_append_grant(batch, &entry);
+    log_info("Grant ended", LOG_TEXT("grant", grant->id), LOG_TEXT("cause", cause),
+             LOG_TEXT("tool", grant->tool), LOG_NUMBER("used", grant->used),
+             LOG_NUMBER("calls", grant->calls));
+    free(text);
+    return done;
+}
+
+static bool end(struct batch *batch, const struct store_grant *grant, const char *cause,
+                const char *person, const char *reason)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_END);
+    database_bind_text(row, 1, grant->id);
+    sqlite3_bind_int64(row, 2, batch->now_ms);
+    database_bind_text(row, 3, cause);
+    database_bind_text(row, 4, person ? person : "");
+    database_bind_text(row, 5, reason ? reason : "");
+    return database_run(row) && record_end(batch, grant, cause, person, reason) && measure(batch);
+}
+
+static bool end_by_itself(struct batch *batch, const struct store_grant *grant, const char *cause)
+{
+    return end(batch, grant, cause, NULL, NULL);
+}
+
+/* ---- whether one is still good ---- */
+
+/* Contract "Votes": it ends when its giver may no longer vote there. Without a configuration nobody
+ * may. */
+static bool givers_may(const struct store_electorate *electorate, const struct store_grant *grant)
+{
+    struct ballot ballot;
+    ballot_read(&ballot, str_from(grant->terms), str_from(grant->votes));
+    bool may = electorate->renew && ballot.votes.count > 0;
+    for (size_t i = 0; may && i < ballot.votes.count; i++) {
+        struct ballot_vote *vote = &ballot.votes.items[i];
+        electorate->renew(electorate->context, vote);
+        may = vote->stands && ballot_may_grant(&ballot.terms, &vote->person);
+    }
+    ballot_finish(&ballot);
+    return may;
+}
+
+/* Why the grant is not good for any call any more, as this one shows; NULL: it is good. */
+static const char *cause_of_end(const struct batch *batch, const struct store_grant *grant,
+                                const struct task *task)
+{
+    bool is_same_workflow = strcmp(grant->workflow, task->workflow) == 0;
+    if (grant->until_ms <= batch->now_ms)
+        return "time";
+    if (*task->definition_digest && strcmp(grant->definition_digest, task->definition_digest) != 0)
+        return "tool_changed";
+    bool is_same_rule = !*task->rule_digest || strcmp(grant->rule_digest, task->rule_digest) == 0;
+    if (!is_same_rule || (is_same_workflow && strcmp(grant->terms, task->terms) != 0))
+        return "rule_changed";
+    return givers_may(batch->electorate, grant) ? NULL : "giver_left";
+}
+
+bool grants_fit(const struct task *task)
+{
+    return *task->definition_digest && *task->bound_digest && *task->rule_digest &&
+           strcmp(task->owner, "anonymous") != 0;
+}
+
+static bool covers(const struct store_grant *grant, const struct task *task)
+{
+    return grants_fit(task) && strcmp(grant->workflow, task->workflow) == 0 &&
+           strcmp(grant->definition_digest, task->definition_digest) == 0 &&
+           strcmp(grant->bound_digest, task->bound_digest) == 0;
+}
+
+/* ---- using ---- */
+
+static bool approve(struct batch *batch, struct task *task, const struct store_grant *grant)
+{
+    const struct store_electorate *electorate = batch->electorate;
+    char *by = memory_format("grant:%s", grant->id);
+    struct task_change change = {.to = TASK_APPROVED, .by = by};
+    if (electorate->valid_for_ms)
+        change.execute_by_ms =
+            batch->now_ms + electorate->valid_for_ms(electorate->context, task->workflow);
+    bool done = task_operations_decide_new(batch, task, &change, (struct audit_actor){"grant", by});
+    free(by);
+    return done;
+}
+
+static bool use(struct batch *batch, struct task *task, struct store_grant *grant)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_USE);
+    database_bind_text(row, 1, grant->id);
+    if (!database_run(row) || sqlite3_changes(batch->database->handle) != 1)
+        return false; /* it was read in this very transaction */
+    grant->used++;
+    char *text =
+        memory_format("%s: call %" PRId64 " of %" PRId64, grant->id, grant->used, grant->calls);
+    const struct audit_actor actor = {"gateway", "taskgate"};
+    bool done = keep_facts(batch, task, grant, grant->used) && approve(batch, task, grant) &&
+                audit_append(batch, task, "grant_used", task_state_name(task->state), actor, text);
+    free(text);
+    return done && (grant->used < grant->calls || end_by_itself(batch, grant, "calls"));
+}
+
+bool grants_apply(struct batch *batch, struct task *task, bool *is_granted)
+{
+    struct grant_list list;
+    *is_granted = false;
+    if (task->state != TASK_PENDING || !batch->electorate->renew)
+        return true;
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_OF_TOOL);
+    database_bind_text(row, 1, task->owner);
+    database_bind_text(row, 2, task->source);
+    database_bind_text(row, 3, task->tool);
+    bool done = grant_rows_read(row, &list);
+    for (size_t i = 0; done && i < list.count && !*is_granted; i++) {
+        const char *cause = cause_of_end(batch, &list.items[i], task);
+        if (cause)
+            done = end_by_itself(batch, &list.items[i], cause);
+        else if (covers(&list.items[i], task))
+            *is_granted = done = use(batch, task, &list.items[i]);
+    }
+    grant_list_finish(&list);
+    return done;
+}
+
+/* ---- giving ---- */
+
+/* The votes of those who give it. */
+static char *givers_of(const struct ballot *ballot)
+{
+    struct ballot_votes givers = {NULL, 0};
+    struct buffer text;
+    for (size_t i = 0; i < ballot->votes.count; i++) {
+        const struct ballot_vote *vote = &ballot->votes.items[i];
+        if (vote->verb == BALLOT_APPROVE && vote->stands &&
+            ballot_may_grant(&ballot->terms, &vote->person)) {
+            struct ballot_vote *giver = ballot_votes_add(&givers, &vote->person, vote->verb);
+            giver->at_ms = vote->at_ms;
+            giver->grant = vote->grant;
+        }
+    }
+    buffer_init(&text);
+    ballot_votes_write(&text, &givers);
+    ballot_votes_finish(&givers);
+    return buffer_take(&text, NULL);
+}
+
+/* Long ones are left out: the task has them. */
+static char *shown_arguments(const struct batch *batch, const struct task *task)
+{
+    struct buffer text;
+    if (strlen(task->arguments) > SHOWN_BYTES_MAX)
+        return memory_copy_text("");
+    if (!batch->redaction->write)
+        return memory_copy_text(task->arguments);
+    buffer_init(&text);
+    batch->redaction->write(batch->redaction->context, &text, str_from(task->arguments),
+                            task->workflow);
+    return buffer_take(&text, NULL);
+}
+
+static bool insert(struct batch *batch, struct task *task, struct store_grant *grant,
+                   const char *person)
+{
+    const struct audit_actor actor = {"operator", person};
+    char until[CLOCK_TEXT_BYTES];
+    clock_format(grant->until_ms, until);
+    char *text =
+        memory_format("%s: %" PRId64 " more calls, until %s", grant->id, grant->calls, until);
+    bool done =
+        grant_rows_insert(batch->database, grant) && keep_facts(batch, task, grant, 0) &&
+        audit_append(batch, task, "grant_given", task_state_name(task->state), actor, text) &&
+        measure(batch);
+    log_info("Grant given", LOG_TEXT("grant", grant->id), LOG_TEXT("task", task->id),
+             LOG_TEXT("by", person), LOG_TEXT("tool", task->tool),
+             LOG_NUMBER("calls", grant->calls));
+    free(text);
+    return done;
+}
+
+bool grants_give(struct batch *batch, struct task *task, const struct ballot *ballot,
+                 const struct store_vote *vote)
+{
+    struct ballot_wish wish;
+    char id[STORE_GRANT_ID_BYTES], uuid[RANDOM_UUID_BYTES];
+    if (vote->is_emergency || !ballot_grant(ballot, &wish) || !grants_fit(task))
+        return true;
+    random_uuid(uuid);
+    snprintf(id, sizeof id, "gr_%s", uuid);
+    struct store_grant grant = {
+        .id = id,
+        .task_id = task->id,
+        .owner = task->owner,
+        .principal = task->principal,
+        .source = task->source,
+        .tool = task->tool,
+        .workflow = task->workflow,
+        .rule = task->rule,
+        .rule_digest = task->rule_digest,
+        .definition_digest = task->definition_digest,
+        .bound_digest = task->bound_digest,
+        .terms = task->terms,
+        .arguments = shown_arguments(batch, task),
+        .votes = givers_of(ballot),
+        .reason = (char *)(vote->reason ? vote->reason : ""),
+        .calls = wish.calls,
+        .for_ms = wish.for_ms,
+        .created_ms = batch->now_ms,
+        .until_ms = batch->now_ms + wish.for_ms,
+    };
+    bool done = insert(batch, task, &grant, vote->voter.name);
+    free(grant.arguments);
+    free(grant.votes);
+    return done;
+}
+
+/* ---- by themselves ---- */
+
+static bool end_due(struct batch *batch)
+{
+    struct grant_list list;
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_DUE);
+    sqlite3_bind_int64(row, 1, batch->now_ms);
+    sqlite3_bind_int64(row, 2, END_LIMIT);
+    bool done = grant_rows_read(row, &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = end_by_itself(batch, &list.items[i], "time");
+    grant_list_finish(&list);
+    return done;
+}
+
+bool grants_sweep(struct batch *batch)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_PURGE);
+    sqlite3_bind_int64(row, 1, batch->now_ms - RETENTION_MS);
+    return database_run(row) && end_due(batch) && measure(batch);
+}
+
+bool grants_next_end(struct batch *batch, int64_t *at_ms)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_NEXT_END);
+    bool read = sqlite3_step(row) == SQLITE_ROW;
+    *at_ms = INT64_MAX;
+    if (read && sqlite3_column_type(row, 0) != SQLITE_NULL)
+        *at_ms = sqlite3_column_int64(row, 0);
+    database_release(row);
+    return read;
+}
+
+/* ---- operations ---- */
+
+/* What the terms of the grant's workflow are now, and whether its givers may still vote. */
+static const char *cause_by_configuration(const struct store_electorate *electorate,
+                                          const struct store_grant *grant)
+{
+    const char *terms =
+        electorate->terms ? electorate->terms(electorate->context, grant->workflow) : grant->terms;
+    if (!terms || strcmp(terms, grant->terms) != 0)
+        return "rule_changed";
+    return givers_may(electorate, grant) ? NULL : "giver_left";
+}
+
+/* The configuration counts from now on, also if the database fails. */
+static bool run_configure(struct batch *batch, struct operation *operation)
+{
+    struct store_electorate before = *batch->electorate;
+    struct grant_list list;
+    *batch->electorate = operation->electorate;
+    operation->electorate = before; /* released with the operation */
+    bool done = grant_rows_read(database_statement(batch->database, STATEMENT_GRANT_ACTIVE), &list);
+    for (size_t i = 0; done && i < list.count; i++) {
+        const char *cause = cause_by_configuration(batch->electorate, &list.items[i]);
+        done = !cause || end_by_itself(batch, &list.items[i], cause);
+    }
+    grant_list_finish(&list);
+    return done && measure(batch);
+}
+
+/* A grant that is over by time and was not swept yet has ended, too. */
+static bool run_list(struct batch *batch, struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    struct grant_list list;
+    if (!end_due(batch))
+        return false;
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_PAGE);
+    sqlite3_bind_int(row, 1, operation->in_force_only);
+    sqlite3_bind_int64(row, 2, operation->sequence);
+    sqlite3_bind_int64(row, 3, (int64_t)operation->limit + 1);
+    bool done = grant_rows_read(row, &list);
+    reply->has_more = list.count > operation->limit;
+    if (reply->has_more)
+        grant_finish(&list.items[--list.count]);
+    reply->last_sequence = list.count > 0 ? list.items[list.count - 1].sequence : 0;
+    reply->grants = list.items;
+    reply->grant_count = list.count;
+    return done;
+}
+
+/* Reads the grant into the reply. */
+static bool load(struct batch *batch, struct operation *operation)
+{
+    struct grant_list list;
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_GRANT_GET);
+    database_bind_text(row, 1, operation->id);
+    bool done = grant_rows_read(row, &list);
+    operation->reply.grants = list.items;
+    operation->reply.grant_count = list.count;
+    return done;
+}
+
+static bool run_revoke(struct batch *batch, struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    if (!end_due(batch) || !load(batch, operation))
+        return false;
+    if (reply->grant_count == 0 || reply->grants[0].ended_ms > 0) {
+        reply->status = reply->grant_count == 0 ? STORE_NOT_FOUND : STORE_CONFLICT;
+        return true;
+    }
+    if (!end(batch, &reply->grants[0], "revoked", operation->actor_name, operation->reason))
+        return false;
+    operation_clear_reply(operation);
+    return load(batch, operation);
+}
+
+const struct operation_kind operation_grants_configure = {"grants configure", true, run_configure};
+const struct operation_kind operation_grant_list = {"grant list", true, run_list};
+const struct operation_kind operation_grant_revoke = {"grant revoke", true, run_revoke};

@@ -1,0 +1,80 @@
+/* Reminders and escalations that are due. */
+#include <stdlib.h>
+
+#include "audit.h"
+#include "outbox.h"
+#include "reminders.h"
+#include "task_operations.h"
+#include "taskgate/config/config.h"
+
+static const struct {
+    unsigned event;
+    const char *name; /* in the audit trail */
+} kinds[] = {{NOTIFY_REMINDED, "remind"}, {NOTIFY_ESCALATED, "escalate"}};
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+
+static void sweep_no_later_than(struct batch *batch, int64_t at_ms)
+{
+    if (at_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = at_ms;
+}
+
+static bool tell(struct batch *batch, struct task *task, size_t kind)
+{
+    int64_t updated_ms = task->updated_ms;
+    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
+    bool done = audit_append(batch, task, kinds[kind].name, task_state_name(task->state),
+                             AUDIT_GATEWAY, "");
+    task->updated_ms = updated_ms;
+    return done && outbox_note_waiting(batch, task, kinds[kind].event);
+}
+
+static bool send(struct batch *batch, const char *id, size_t kind)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(id), &task);
+    bool done = result != ROW_FAILED;
+    if (result == ROW_FOUND && task->state == TASK_PENDING)
+        done = tell(batch, task, kind);
+    task_unref(task);
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_REMINDER_DELETE);
+    database_bind_text(row, 1, id);
+    sqlite3_bind_int64(row, 2, kinds[kind].event);
+    return database_run(row) && done;
+}
+
+static bool plan(struct batch *batch, size_t kind)
+{
+    sqlite3_stmt *row = database_statement(batch->database, STATEMENT_REMINDER_NEXT);
+    sqlite3_bind_int64(row, 1, kinds[kind].event);
+    sqlite3_bind_int64(row, 2, batch->now_ms);
+    bool read = sqlite3_step(row) == SQLITE_ROW;
+    if (read && sqlite3_column_type(row, 0) != SQLITE_NULL)
+        sweep_no_later_than(batch, sqlite3_column_int64(row, 0));
+    database_release(row);
+    return read;
+}
+
+static bool send_kind(struct batch *batch, size_t limit, size_t kind)
+{
+    sqlite3_stmt *statement = database_statement(batch->database, STATEMENT_REMINDER_DUE);
+    sqlite3_bind_int64(statement, 1, kinds[kind].event);
+    sqlite3_bind_int64(statement, 2, batch->now_ms);
+    sqlite3_bind_int64(statement, 3, (int64_t)limit);
+    struct id_list list;
+    bool done = task_operations_ids(statement, &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = send(batch, list.ids[i], kind);
+    if (list.count == limit)
+        sweep_no_later_than(batch, batch->now_ms);
+    free(list.ids);
+    return done && plan(batch, kind);
+}
+
+bool reminders_send(struct batch *batch, size_t limit)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < KIND_COUNT; i++)
+        done = send_kind(batch, limit, i);
+    return done;
+}

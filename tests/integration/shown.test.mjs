@@ -1,0 +1,137 @@
+// What the people who decide are told of a call: the words of the rule, the server's word of the tool, and lists in the order of the time that is left.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { run } from './lib/child.mjs';
+import { ADMIN_TOKEN, BINARY, workflow } from './lib/gateway.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+
+const show = { summary: 'Drops {schema}.{table} with {options}, for {who.name}{missing}', highlight: ['table', 'options.force'], risk: 'high' };
+const rules = [
+  { match: 'drop_*', action: 'approve', description: 'Tables hold what customers wrote.', show },
+  ['*', 'approve'],
+];
+const annotations = { destructiveHint: true, title: 'Drop\n it' };
+const drop = tool('drop_table', { description: 'Drops a table for good.', annotations });
+const stage = (t, more = {}) => scene(t, { rules, approval: workflow('10m', { redact_fields: ['who.name', 'password'] }), upstream: { tools: [drop, tool('read', { description: undefined })] }, ...more });
+const call = { schema: 'public', table: 'users', options: { force: true, limit: 1.5 }, who: { name: 'Ada Lovelace' } };
+const told = ({ rule, ruleDescription, summary, highlight, risk, toolDescription, toolAnnotations, listed }) => ({ rule, ruleDescription, summary, highlight, risk, toolDescription, toolAnnotations, listed });
+const expected = {
+  rule: 'drop_*',
+  ruleDescription: 'Tables hold what customers wrote.',
+  summary: 'Drops public.users with {"force":true,"limit":1.5}, for [REDACTED]',
+  highlight: ['table', 'options.force'],
+  risk: 'high',
+  toolDescription: 'Drops a table for good.',
+  toolAnnotations: annotations,
+  listed: true,
+};
+
+test('a task tells the words of its rule and of its tool, on the API, in events and on the command line', async (t) => {
+  const { admin, connect, gateway } = await stage(t);
+  const events = await admin.events();
+  const { taskId } = await (await connect()).createTask('drop_table', call);
+  const task = await admin.task(taskId);
+  assert.deepEqual(told(task), expected);
+  assert.deepEqual(told((await admin.list()).tasks[0]), expected);
+  const event = await events.next((e) => e.event === 'task');
+  assert.deepEqual(told(JSON.parse(event.data)), expected);
+  const shown = await run(BINARY, ['tasks', 'show', taskId], { env: { THOUGHTGATE_ADMIN_URL: gateway.admin.url, TASKGATE_TOKEN: ADMIN_TOKEN } });
+  assert.equal(shown.code, 0, shown.stderr);
+  for (const line of [/^Summary +Drops public\.users with .*, for \[REDACTED\]$/m, /^Risk +high$/m, /^Tool says +Drops a table for good\.$/m, /^Rule +drop_\*$/m, /^Rule says +Tables hold/m, /^Look at +table, options\.force$/m, /"destructiveHint": true/]) assert.match(shown.stdout, line);
+  assert.ok(!shown.stdout.includes('Ada'), 'a hidden value is in no sentence');
+  assert.equal((await admin.list({ q: 'drops PUBLIC.users' })).tasks.length, 1, 'the sentence is searched');
+  assert.equal((await admin.list({ q: 'Lovelace' })).tasks.length, 0);
+});
+
+test('a rule and a tool that say nothing: null, and nothing is marked', async (t) => {
+  const { admin, connect } = await stage(t);
+  const { taskId } = await (await connect()).createTask('read');
+  assert.deepEqual(told(await admin.task(taskId)), { rule: '*', ruleDescription: null, summary: null, highlight: [], risk: null, toolDescription: null, toolAnnotations: null, listed: true });
+});
+
+test('what was told outlives a reload, a restart by kill -9 and the end of the task; what is hidden then is hidden in the sentence', async (t) => {
+  const { admin, connect, gateway } = await stage(t);
+  const { taskId } = await (await connect()).createTask('drop_table', call);
+  const text = fs.readFileSync(gateway.configPath, 'utf8');
+  fs.writeFileSync(gateway.configPath, text.replaceAll('Drops {schema}', 'Reads {schema}').replaceAll('who.name', 'schema').replaceAll('password', 'who'));
+  await gateway.kill9();
+  await gateway.launch();
+  const hidden = { ...expected, summary: 'Drops [REDACTED].users with {"force":true,"limit":1.5}, for ' };
+  assert.deepEqual(told(await gateway.admin.task(taskId)), hidden);
+  await gateway.admin.reject(taskId);
+  assert.deepEqual(told(await gateway.admin.task(taskId)), hidden);
+});
+
+test('the tool is described by its own caller\'s list, never by that of a stranger', async (t) => {
+  const lists = { 'Bearer a': [drop], 'Bearer b': [tool('drop_table', { description: 'Reads a table.', annotations: { readOnlyHint: true } })], 'Bearer c': [tool('read')] };
+  const handlers = { 'tools/list': ({ recorded, reply }) => reply.result({ tools: lists[recorded.headers.authorization] ?? [drop] }) };
+  const { admin, connect } = await stage(t, { upstream: { tools: [drop], handlers } });
+  const words = {};
+  for (const name of ['a', 'b', 'c']) {
+    const client = await connect({ token: name });
+    await client.result('tools/list');
+    const { taskId } = await client.createTask('drop_table', call);
+    const { toolDescription, toolAnnotations, listed } = await admin.task(taskId);
+    words[name] = [toolDescription, toolAnnotations, listed];
+  }
+  assert.deepEqual(words, {
+    a: ['Drops a table for good.', annotations, true],
+    b: ['Reads a table.', { readOnlyHint: true }, true],
+    c: [null, null, false],
+  });
+});
+
+test('a long description is cut between two characters; annotations that are no object are none', async (t) => {
+  const long = tool('drop_table', { description: `a${'é'.repeat(4000)}`, annotations: 'destructive' });
+  const { admin, connect } = await stage(t, { upstream: { tools: [long] } });
+  const { taskId } = await (await connect()).createTask('drop_table', { table: 'x'.repeat(5000) });
+  const task = await admin.task(taskId);
+  assert.equal(task.toolDescription, `a${'é'.repeat(1999)}…`);
+  assert.equal(task.toolAnnotations, null);
+  assert.equal(task.summary, `Drops .${'x'.repeat(1000)}… with , for `);
+});
+
+test('sort=decideBy: the nearest deadline first, page by page, while tasks come and go', async (t) => {
+  const { admin, connect } = await stage(t, { approval: { slow: { timeout: '30m' }, fast: { timeout: '1m' }, middle: { timeout: '10m' } }, rules: ['slow', 'fast', 'middle'].map((name) => ({ match: `${name}*`, action: 'approve', approval: name })), upstream: { tools: [tool('slow'), tool('fast'), tool('middle')] } });
+  const client = await connect();
+  const ids = {};
+  for (const name of ['slow', 'fast', 'middle', 'fast', 'slow', 'middle']) (ids[name] ??= []).push((await client.createTask(name, {}, {})).taskId);
+  const order = [...ids.fast, ...ids.middle, ...ids.slow];
+  const all = await admin.list({ sort: 'decideBy' });
+  assert.deepEqual(all.tasks.map(({ id }) => id), order);
+  assert.deepEqual((await admin.list({ sort: 'created' })).tasks.map(({ id }) => id), (await admin.list()).tasks.map(({ id }) => id));
+  const seen = [];
+  let page = await admin.list({ sort: 'decideBy', state: 'pending', limit: 2 });
+  seen.push(...page.tasks);
+  await admin.reject(order[0]); // of the page before
+  await admin.reject(order[3]); // not yet shown
+  const { taskId: late } = await client.createTask('fast', {}, {}); // belongs right behind the cursor
+  while (page.nextCursor) {
+    page = await admin.list({ sort: 'decideBy', state: 'pending', limit: 2, cursor: page.nextCursor });
+    seen.push(...page.tasks);
+  }
+  assert.deepEqual(seen.map(({ id }) => id), [...order.slice(0, 2), late, order[2], ...order.slice(4)]);
+});
+
+test('an unknown sort, and a cursor of another order or made up, are 400', async (t) => {
+  const { admin, connect } = await stage(t);
+  const client = await connect();
+  for (let i = 0; i < 2; i++) await client.createTask('read');
+  const { nextCursor } = await admin.list({ limit: 1, sort: 'decideBy' });
+  const refused = [
+    ['sort=newest', /sort must be created or decideBy/],
+    [`cursor=${nextCursor}`, /another order/],
+    [`sort=decideBy&cursor=${(await admin.list({ limit: 1 })).nextCursor}`, /another order/],
+    ['sort=decideBy&cursor=d1', /does not come from a list/],
+    ['sort=decideBy&cursor=d.1', /does not come from a list/],
+    ['sort=decideBy&cursor=d01.1', /does not come from a list/],
+    ['sort=decideBy&cursor=dffffffffffffffff.1', /does not come from a list/],
+  ];
+  for (const [query, reason] of refused) {
+    const answer = await admin.get(`/api/v1/tasks?${query}`);
+    assert.deepEqual([answer.status, answer.json.error.code], [400, 'invalid_request'], query);
+    assert.match(answer.json.error.message, reason);
+  }
+});

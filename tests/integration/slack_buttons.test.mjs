@@ -1,0 +1,130 @@
+// Buttons in Slack: whose presses are votes, and which are none.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { report } from './lib/slack.mjs';
+import { slackScene, withButtons } from './lib/slack_scene.mjs';
+import { until } from './lib/wait.mjs';
+
+/** A scene with buttons; `press` reports one as Slack does, once the gateway knows what its token is of. */
+async function stage(t, options = {}) {
+  const all = await slackScene(t, { notify: (slack) => [withButtons(slack)], ...options });
+  await all.gateway.logged(/^Slack knows the token$/);
+  await until(() => all.slack.requests.some(({ method }) => method === 'bots.info'), 'the app is asked for');
+  const press = (message, action, user, more = {}, sign = {}) => report(all.gateway.adminUrl, { ...all.slack.pressOf(message, action, user), ...more }, sign);
+  return { ...all, press };
+}
+
+const auditOf = async (admin, taskId) => (await admin.get('/api/v1/audit?limit=1000')).json.entries.filter((row) => row.taskId === taskId);
+
+test('a press approves: the call runs, the audit names person and Slack, the message loses its buttons', async (t) => {
+  const { admin, slack, asked, press, upstream } = await stage(t);
+  const { taskId, message } = await asked({ path: '/x' });
+  assert.deepEqual(message.blocks.map((block) => block.type), ['section', 'section', 'section', 'actions']);
+  assert.equal(message.blocks[2].text.text, 'React with :+1: to approve, or with :-1: to reject.');
+  assert.deepEqual(await press(message, 'approve', 'U0ALICE'), { status: 200, text: '' });
+  await admin.inState(taskId, 'completed');
+  assert.equal(upstream.calls.length, 1);
+  const task = await admin.task(taskId);
+  assert.deepEqual([task.decidedBy, task.votes.map(({ person, verb }) => [person, verb])], ['alice', [['alice', 'approve']]]);
+  const row = (await auditOf(admin, taskId)).find(({ event }) => event === 'approve');
+  assert.deepEqual([row.person, row.via], ['alice', 'slack']);
+  await until(() => message.text === 'Done: write' && message.blocks.length === 2, () => `the end; the message is ${JSON.stringify(message)}`);
+  assert.ok(message.blocks[1].text.text.includes('Decided by: alice'));
+});
+
+test('a press under a message of before a restart counts; two people fill a quorum; the second press of one is told so', async (t) => {
+  const { gateway, admin, slack, asked, press } = await stage(t, { keys: { quorum: { dba: 1, security: 1 } } });
+  const { taskId, message } = await asked();
+  assert.equal((await press(message, 'approve', 'U0ALICE')).status, 200);
+  assert.deepEqual((await admin.task(taskId)).missing, { security: 1 });
+  await gateway.restart();
+  await until(async () => (await press(message, 'approve', 'U0ALICE')).status === 200, 'Slack knows the token again');
+  await until(() => slack.whispers.length > 0, 'a line for alice');
+  assert.deepEqual(slack.whispers[0], { channel: 'C0APPROVALS', user: 'U0ALICE', text: 'You have voted already. Take that vote back first.' });
+  assert.equal((await gateway.admin.task(taskId)).votes.length, 1);
+  assert.equal((await press(message, 'approve', 'U0BOB')).status, 200);
+  assert.equal((await gateway.admin.task(taskId)).votes.length, 2);
+  assert.notEqual((await gateway.admin.task(taskId)).state, 'pending');
+});
+
+test('a required reason is asked for by a dialog, and comes with the vote', async (t) => {
+  const { gateway, admin, slack, asked, press } = await stage(t, { keys: { reasons: { reject: 'required', approve: 'required' } } });
+  const { taskId, message } = await asked();
+  assert.equal(message.blocks[2].text.text, 'A decision needs a reason, so no reaction counts.');
+  assert.equal((await press(message, 'reject', 'U0BOB')).status, 200);
+  const view = await until(() => slack.views[0], 'the dialog');
+  assert.deepEqual([view.title.text, view.blocks[0].label.text], ['Reject', 'Reason']);
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  const send = (reason, user) => report(gateway.adminUrl, slack.submissionOf(view, reason, user));
+  const refused = await send('because', 'U0EVE');
+  assert.deepEqual([refused.status, (await admin.task(taskId)).state], [200, 'pending']);
+  const empty = await send('', 'U0BOB');
+  assert.deepEqual(JSON.parse(empty.text), { response_action: 'errors', errors: { reason: 'This vote needs a reason.' } });
+  assert.deepEqual(await send('not <before> the backup', 'U0BOB'), { status: 200, text: '' });
+  const task = await admin.task(taskId);
+  assert.deepEqual([task.state, task.decidedBy, task.reason], ['rejected', 'bob', 'not <before> the backup']);
+  const late = await send('again', 'U0ALICE');
+  assert.match(JSON.parse(late.text).errors.reason, /does not wait for a decision any more|not, or no longer, that of a call/);
+});
+
+test('nobody decides their own call, and nobody votes whom the workflow does not ask', async (t) => {
+  const { gateway, admin, slack, asked, press } = await stage(t, { keys: { approvers: { groups: ['security'] } } });
+  const own = await admin.as('token-of-alice-0123456789').post('/api/v1/calls', { source: 'up', tool: 'write', arguments: {} });
+  const ownId = own.json.id;
+  await press(await slack.messageOf(ownId), 'approve', 'U0ALICE');
+  await until(() => slack.whispers.at(-1)?.text === 'This call is your own. Somebody else must decide it.', 'the refusal');
+  const { taskId, message } = await asked();
+  await press(message, 'approve', 'U0ALICE');
+  await until(() => slack.whispers.at(-1)?.text === 'You may not vote in this workflow.', 'the other refusal');
+  for (const id of [ownId, taskId]) assert.deepEqual([(await admin.task(id)).state, (await admin.task(id)).votes], ['pending', []]);
+  assert.ok(!gateway.child.stderr.includes('xoxb-') && !gateway.child.stderr.includes('8f742231b10e'));
+});
+
+test('what Slack has not signed, or signed long ago, is 401; what is of no vote is 200 and changes nothing', async (t) => {
+  const { gateway, admin, slack, asked, press } = await stage(t);
+  const { taskId, message } = await asked();
+  slack.tellsApp = false;
+  const other = (await asked({ n: 2 })).message;
+  const status = async (...press_) => (await press(...press_)).status;
+  const unsigned = [{ secret: 'another secret' }, { age: 301 }, { age: -302 }, { signature: 'v0=00' }, { signature: '' }];
+  for (const sign of unsigned) assert.equal(await status(message, 'approve', 'U0ALICE', {}, sign), 401, JSON.stringify(sign));
+  assert.equal((await fetch(`${gateway.adminUrl}/slack/interactions`, { method: 'POST', body: 'payload={}' })).status, 401);
+  assert.equal((await fetch(`${gateway.adminUrl}/slack/interactions`)).status, 405);
+  const container = slack.pressOf(other, 'approve', 'U0ALICE').container;
+  const votes = [
+    [message, 'approve', 'U0STRANGER'],
+    [message, 'approve', 'U0EVE'],
+    [message, 'approve', 'U0ALICE', { team: { id: 'T0OTHER', domain: 'other' } }],
+    [message, 'approve', 'U0ALICE', { api_app_id: 'A0OTHER' }],
+    [other, 'approve', 'U0ALICE', { api_app_id: 'A0OTHER' }],
+    [message, 'approve', 'U0ALICE', { message: { bot_id: 'B0OTHER' } }],
+    [message, 'approve', 'U0ALICE', { container }],
+    [message, 'approve', 'U0ALICE', { container: { ...container, message_ts: '1.2' } }],
+    [message, 'approve', 'U0ALICE', { container: { ...slack.pressOf(message, 'approve', 'U').container, channel_id: 'C0NIGHT' } }],
+    [message, 'approve', 'U0ALICE', { actions: [{ action_id: 'taskgate_approve', value: 'tg_none', type: 'button' }] }],
+    [message, 'approve', 'U0ALICE', { actions: [{ action_id: 'something', value: taskId, type: 'button' }] }],
+    [message, 'approve', 'U0ALICE', { type: 'shortcut' }],
+  ];
+  for (const vote of votes) assert.equal(await status(...vote), 200, JSON.stringify(vote.slice(2)));
+  for (const body of ['', 'payload=', 'payload=%7B', 'payload=%zz', 'x=1']) assert.equal((await report(gateway.adminUrl, {}, { body })).status, 400, body);
+  const { tasks } = await admin.list({ state: 'pending' });
+  assert.deepEqual(tasks.map(({ votes }) => votes), [[], []]);
+  assert.equal(await status(message, 'approve', 'U0ALICE', {}, { age: 290 }), 200);
+  await admin.inState(taskId, 'completed');
+});
+
+test('as long as Slack has not told what the token is of, no press counts', async (t) => {
+  const { gateway, admin, slack, asked } = await slackScene(t, { notify: (slack) => [withButtons(slack)], prepare: (slack) => (slack.faults['auth.test'] = [200, { ok: false, error: 'internal_error' }]) });
+  await gateway.logged((line) => line.msg === 'Slack does not answer as it should, and is asked again' && line.method === 'auth.test');
+  const { taskId, message } = await asked();
+  const press = () => report(gateway.adminUrl, slack.pressOf(message, 'approve', 'U0ALICE'));
+  assert.equal((await press()).status, 503);
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  const second = await asked({ n: 2 });
+  slack.react(second.message.ts, '+1', 'U0ALICE');
+  await admin.inState(second.taskId, 'completed'); // a reaction needs no more than the token
+  delete slack.faults['auth.test'];
+  await gateway.logged(/^Slack knows the token$/);
+  assert.equal((await press()).status, 200);
+  await admin.inState(taskId, 'completed');
+});
