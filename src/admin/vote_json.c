@@ -89,7 +89,7 @@ static void add_offer(struct buffer *out, const struct ballot_grants *grants)
     buffer_append_char(out, '}');
 }
 
-/* What the ballot would say to a vote with a reason. */
+/* The ballot's answer to a vote with a reason. */
 static enum ballot_refusal judge(const struct ballot *ballot, const struct task *task,
                                  const struct voter *voter, enum ballot_verb verb,
                                  bool is_emergency)

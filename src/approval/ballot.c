@@ -1,4 +1,4 @@
-/* Who may vote, and what their votes come to. */
+/* The right to vote, and the outcome of votes. */
 #include "taskgate/approval/ballot.h"
 
 #include <inttypes.h>

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
 import { noBrowser, openPage } from '../lib/browser.mjs';
-import { ADMIN_TOKEN, unknownKey, workflow } from '../lib/gateway.mjs';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 
 const APPROVAL = workflow('10m', { allow_edit: ['count', 'to.zone'] });
-const skip = noBrowser || unknownKey({ approval: APPROVAL });
+const skip = noBrowser;
 const SCHEMA = { type: 'object', properties: { count: { type: 'integer', maximum: 9007199254740993 }, to: { type: 'object' }, name: { type: 'string' } } };
 
-/** Nothing where this gateway only knows the key, and changes no arguments yet. */
+/** A call that waits, with the editor open. */
 async function stage(t) {
   const all = await scene(t, { rules: [['*', 'approve']], approval: APPROVAL, upstream: { tools: [tool('move', { inputSchema: SCHEMA })] } });
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
@@ -20,7 +20,6 @@ async function stage(t) {
   const client = await all.connect();
   await client.result('tools/list');
   const { taskId } = await client.createTask('move', { name: 'db-1', count: 5, to: { zone: 'a' } });
-  if (!('allowEdit' in (await all.admin.task(taskId)))) return t.skip('this gateway changes no arguments');
   const box = page.locator(`[data-task-id="${taskId}"]`);
   await box.locator('.edit-begin').click();
   return { ...all, page, box, taskId };
@@ -28,7 +27,6 @@ async function stage(t) {
 
 test('changed and approved: what differs is shown before and after, and runs', { skip }, async (t) => {
   const staged = await stage(t);
-  if (!staged) return;
   const { admin, page, box, taskId } = staged;
   await box.getByText('You may change count, to.zone.').waitFor();
   const area = box.locator('.edited');
@@ -52,7 +50,6 @@ test('changed and approved: what differs is shown before and after, and runs', {
 
 test('what the workflow does not allow is refused with its reason; dropped, the call runs as it came', { skip }, async (t) => {
   const staged = await stage(t);
-  if (!staged) return;
   const { admin, box, taskId } = staged;
   await box.locator('.edited').fill('{"name": "db-2", "count": 5, "to": {"zone": "a"}}');
   await box.locator('button.approve').click();
