@@ -10,6 +10,7 @@
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/edit.h"
 
 #include "decision_body.h"
 #include "pending_reply.h"
@@ -80,6 +81,9 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
         message = say_no_grant(pending, reply->task);
     else if (reply->refusal == BALLOT_GRANT_TOO_LARGE)
         message = say_too_large(reply->task);
+    else if (reply->refusal == BALLOT_EDIT_NOT_ALLOWED)
+        message = memory_format("arguments are changed by an approval of one person alone, without "
+                                "a grant and without an emergency, where the workflow allows it");
     else
         message = memory_format("%s has no vote here to take back", person);
     reply_error(exchange, vote_error(reply->refusal), message, NULL);
@@ -103,25 +107,70 @@ static void answer(void *context, const struct store_reply *reply)
     pending_reply_destroy(pending);
 }
 
+/* ---- other arguments ---- */
+
+static void refuse_edit(struct pending_reply *pending, const struct store_reply *read,
+                        enum reply_error error, const char *message)
+{
+    struct http_exchange *exchange = pending_reply_take(pending);
+    /* Whoever may not vote hears that first. */
+    const struct store_reply refused = {
+        .status = STORE_REFUSED, .task = read->task, .refusal = vote_judge(pending, read->task)};
+    const struct store_reply conflict = {.status = STORE_CONFLICT, .task = read->task};
+    if (exchange && refused.refusal == BALLOT_NOT_PENDING)
+        pending_reply_with_task(exchange, &conflict, pending);
+    else if (exchange && refused.refusal != BALLOT_ACCEPTED)
+        refuse(exchange, &refused, pending);
+    else if (exchange)
+        reply_error(exchange, error, message, NULL);
+    pending_reply_destroy(pending);
+}
+
+/* The store takes them only for the request that was read here. */
+static void on_read(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = pending_reply_from(context);
+    struct admin *admin = pending->admin;
+    const struct store_reply failed = {.status = STORE_FAILED};
+    struct error error = {""};
+    struct store_edit edit;
+    if (reply->status != STORE_OK || !admin->worker || admin->closed) {
+        answer(pending, reply->status == STORE_OK ? &failed : reply);
+        return;
+    }
+    enum edit_status status = edit_make(admin->worker, pending->snapshot, reply->task,
+                                        str_from(pending->arguments), &edit, &error);
+    if (status == EDIT_NOT_ALLOWED || status == EDIT_CHANGES_ROUTE) {
+        refuse_edit(pending, reply,
+                    status == EDIT_NOT_ALLOWED ? REPLY_EDIT_NOT_ALLOWED : REPLY_EDIT_CHANGES_ROUTE,
+                    error.message);
+        return;
+    }
+    pending->edit = status == EDIT_MADE ? &edit : NULL;
+    vote_cast(pending, str_from(reply->task->id),
+              (struct store_call){admin->loop, answer, pending});
+    pending->edit = NULL;
+    free(edit.arguments);
+    free(edit.request);
+}
+
 static void decide(const struct request *request, const struct decision *decision)
 {
     struct decision_body body;
     bool is_approval = decision->verb == BALLOT_APPROVE && !decision->withdraws;
     if (!decision_body_read(request, is_approval, &body))
         return;
-    if (body.arguments) {
-        reply_error(request->exchange, REPLY_EDIT_NOT_ALLOWED,
-                    "the arguments of this call cannot be changed", NULL);
-        free(body.reason);
-        free(body.arguments);
-        return;
-    }
     struct pending_reply *pending = pending_reply_create(request);
     pending->decision = decision;
     pending->reason = body.reason;
     pending->is_emergency = body.is_emergency;
     pending->grant = body.grant;
-    vote_cast(pending, request->id, (struct store_call){request->admin->loop, answer, pending});
+    pending->arguments = body.arguments;
+    if (pending->arguments)
+        store_task_get(request->admin->store, request->id,
+                       (struct store_call){request->admin->loop, on_read, pending});
+    else
+        vote_cast(pending, request->id, (struct store_call){request->admin->loop, answer, pending});
 }
 
 void decisions_approve(const struct request *request)

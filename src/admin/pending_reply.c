@@ -32,6 +32,7 @@ void pending_reply_destroy(struct pending_reply *pending)
     operator_unref(pending->who);
     free(pending->reason);
     free(pending->reaction);
+    free(pending->arguments);
     MAGIC_CLEAR(pending);
     free(pending);
 }

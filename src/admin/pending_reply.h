@@ -22,6 +22,8 @@ struct pending_reply {
     char *reaction;                  /* of slack_votes.c, or NULL */
     bool with_arguments;             /* of audit.c */
     bool is_emergency;               /* the decision is */
+    char *arguments;                 /* that the decision puts in place of the client's, or NULL */
+    const struct store_edit *edit;   /* what they come to, while the vote is cast; or NULL */
     struct ballot_wish grant;        /* what the decision asks for beside */
 };
 #define PENDING_REPLY_MAGIC 0x70e4d9a1

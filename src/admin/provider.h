@@ -16,14 +16,14 @@ enum provider_result {
     PROVIDER_UNAVAILABLE, /* it does not answer, or not as a provider */
 };
 
-/* Where things are at the provider; NULL where it has none of it. */
+/* The provider's endpoints; NULL for those that it does not have. */
 struct provider_endpoints {
     const char *authorization, *end_session;
     bool names_itself; /* its answers carry `iss` (RFC 9207) */
 };
 
 struct provider *provider_create(struct loop *loop);
-/* What is under way is answered PROVIDER_UNAVAILABLE. Before the loop is destroyed. NULL is
+/* Requests under way are answered PROVIDER_UNAVAILABLE. Before the loop is destroyed. NULL is
  * allowed. */
 void provider_destroy(struct provider *provider);
 
@@ -44,7 +44,8 @@ struct provider_answer {
     const char *detail; /* what the provider said of it, or NULL */
 };
 typedef void (*provider_told)(void *context, const struct provider_answer *answer);
-/* Whose token of this issuer it is: an ID token or an access token for the gateway's client. */
+/* The identity that a token of this issuer names: an ID token or an access token for the gateway's
+ * client. */
 void provider_check_token(struct provider *provider, struct snapshot *snapshot, struct str token,
                           provider_told callback, void *context);
 /* Trades a code for the identity of the person who has signed in. */

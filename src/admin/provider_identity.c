@@ -40,7 +40,7 @@ static struct identity_shape shape_of(const struct config_oidc *oidc)
                                    .name_claim = oidc->name_claim};
 }
 
-/* What the ID token says counts before what userinfo does. */
+/* Claims of the ID token count before those of userinfo. */
 static void add_userinfo(struct inquiry *inquiry, const struct identity *more)
 {
     const struct identity *token = inquiry->identity;

@@ -1,4 +1,4 @@
-/* What the two halves of the provider share: one question to it, from its beginning to its answer.
+/* Shared by the two halves of the provider: one question to it, from its beginning to its answer.
  */
 #pragma once
 

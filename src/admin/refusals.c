@@ -9,7 +9,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
-/* Anybody who reaches the port can be refused: that must not fill the log. */
+/* Strangers who reach the port are refused too: that must not fill the log. */
 #define TELL_EVERY_MS 10000
 /* Nor the store, whose trail is kept for long. */
 #define RECORD_EVERY_MS 60000

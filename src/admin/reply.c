@@ -29,6 +29,7 @@ static const struct {
     [REPLY_GRANT_NOT_ALLOWED] = {422, "grant_not_allowed"},
     [REPLY_GRANT_TOO_LARGE] = {422, "grant_too_large"},
     [REPLY_EDIT_NOT_ALLOWED] = {422, "edit_not_allowed"},
+    [REPLY_EDIT_CHANGES_ROUTE] = {422, "edit_changes_route"},
     [REPLY_REASON_REQUIRED] = {422, "reason_required"},
     [REPLY_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported_media_type"},
     [REPLY_LIMITED] = {429, "rate_limited"},

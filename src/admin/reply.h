@@ -23,6 +23,7 @@ enum reply_error {
     REPLY_GRANT_NOT_ALLOWED,
     REPLY_GRANT_TOO_LARGE,
     REPLY_EDIT_NOT_ALLOWED,
+    REPLY_EDIT_CHANGES_ROUTE,
     REPLY_REASON_REQUIRED,
     REPLY_UNSUPPORTED_MEDIA_TYPE,
     REPLY_LIMITED,
@@ -43,7 +44,7 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
 /* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
                  const char *state);
-/* What stands for this error in an answer. */
+/* The word for this error in an answer. */
 int reply_error_status(enum reply_error error);
 const char *reply_error_code(enum reply_error error);
 /* As reply_error(), for a refusal of the gateway: `details` is the code that a client of the proxy

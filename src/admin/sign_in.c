@@ -289,7 +289,7 @@ static bool read_parameter(const struct request *request, const char *name, stru
     return query_read(value, http_query(request->exchange), name);
 }
 
-/* What is wrong with the return, or NULL; `error` is what the provider says has failed. */
+/* The fault of the return, or NULL; `error` is what the provider says has failed. */
 static const struct failure *read_return(const struct request *request, struct step *step,
                                          struct buffer *error)
 {

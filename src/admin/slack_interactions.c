@@ -80,7 +80,8 @@ static const char *line_of(enum ballot_refusal refusal)
         [BALLOT_REASON_REQUIRED] = "This vote needs a reason.",
         [BALLOT_ALREADY_VOTED] = "You have voted already. Take that vote back first.",
     };
-    return lines[refusal];
+    bool is_known = refusal < sizeof lines / sizeof *lines && lines[refusal];
+    return is_known ? lines[refusal] : "This vote is not possible here.";
 }
 
 /* ---- the vote ---- */

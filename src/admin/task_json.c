@@ -64,6 +64,18 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
     buffer_append_char(out, ']');
 }
 
+/* What the client asked for, where an approver has changed it. */
+static void add_original(struct buffer *out, const struct task *task, const struct config *config)
+{
+    if (*task->original_arguments) {
+        add_redacted(out, "originalArguments", task->original_arguments, task, config);
+    } else {
+        json_add_key(out, "originalArguments");
+        buffer_append_text(out, "null");
+    }
+    json_add_text_or_null(out, "originalArgumentsDigest", task->original_digest);
+}
+
 static void add_group(struct buffer *out, const struct task *task)
 {
     char digest[TASK_FILTER_DIGEST_BYTES];
@@ -88,6 +100,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     add_redacted(out, "otherParams", task->other_params, task, config);
     add_redact_fields(out, task, config);
     json_add_text(out, "argumentsDigest", task->arguments_digest);
+    add_original(out, task, config);
     json_add_text_or_null(out, "requestDigest", task->request_digest);
     json_add_text(out, "principal", task->principal);
     json_add_text(out, "principalBy", witness(task));

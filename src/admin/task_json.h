@@ -10,7 +10,7 @@
 
 #include "operator.h"
 
-/* Who looks, and under which configuration; both borrowed. */
+/* The operator who looks, and the configuration; both borrowed. */
 struct task_view {
     struct config *config;
     const struct operator_identity *who;

@@ -9,6 +9,26 @@
 const struct decision vote_approve = {BALLOT_APPROVE, false, "Task approved"};
 const struct decision vote_reject = {BALLOT_REJECT, false, "Task rejected"};
 const struct decision vote_withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
+enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct task *task)
+{
+    struct voter voter;
+    struct ballot ballot;
+    voter_init(&voter, pending->who);
+    voter_read_ballot(pending->snapshot->config, task, &ballot);
+    const struct ballot_question question = {
+        .voter = &voter.person,
+        .is_own = ballot_is_own(&voter.person, &voter.owners, task->owner, task->owner_email),
+        .is_pending = task->state == TASK_PENDING,
+        .verb = pending->decision->verb,
+        .has_reason = pending->reason && *pending->reason,
+        .is_emergency = pending->is_emergency,
+        .grant = pending->grant,
+    };
+    enum ballot_refusal refusal = ballot_judge(&ballot, &question);
+    ballot_finish(&ballot);
+    voter_finish(&voter);
+    return refusal;
+}
 
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
 {
@@ -21,6 +41,7 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
         .reason = pending->reason,
         .is_emergency = pending->is_emergency,
         .grant = pending->grant,
+        .edit = pending->edit,
         .withdraws = pending->decision->withdraws,
         .reaction = pending->reaction,
         .electorate = voter_electorate(pending->snapshot->config),
@@ -61,6 +82,7 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_NO_VOTE] = REPLY_NO_VOTE,
         [BALLOT_NOT_A_GRANTER] = REPLY_NOT_A_GRANTER,
         [BALLOT_GRANT_NOT_ALLOWED] = REPLY_GRANT_NOT_ALLOWED,
+        [BALLOT_EDIT_NOT_ALLOWED] = REPLY_EDIT_NOT_ALLOWED,
         [BALLOT_GRANT_TOO_LARGE] = REPLY_GRANT_TOO_LARGE,
     };
     return errors[refusal];

@@ -89,7 +89,7 @@ static void add_offer(struct buffer *out, const struct ballot_grants *grants)
     buffer_append_char(out, '}');
 }
 
-/* What the ballot would say to a vote with a reason. */
+/* The ballot's answer to a vote with a reason. */
 static enum ballot_refusal judge(const struct ballot *ballot, const struct task *task,
                                  const struct voter *voter, enum ballot_verb verb,
                                  bool is_emergency)
@@ -124,6 +124,9 @@ static void add_rights(struct buffer *out, const struct ballot *ballot, const st
     add_flag(out, "grant",
              has_role && approve == BALLOT_ACCEPTED &&
                  ballot_may_grant(&ballot->terms, &voter.person));
+    add_flag(out, "edit",
+             has_role && approve == BALLOT_ACCEPTED && ballot->terms.allow_edit.count > 0 &&
+                 ballot_terms_persons(&ballot->terms) == 1);
     add_flag(out, "withdraw", has_role && own && task->state == TASK_PENDING);
     json_add_text_or_null(out, "code", has_role ? ballot_refusal_code(approve) : "forbidden");
     buffer_append_char(out, '}');
@@ -147,6 +150,8 @@ void vote_json_add(struct buffer *out, const struct task *task, const struct tas
     add_missing(out, &ballot, task->state == TASK_PENDING);
     add_terms(out, &ballot.terms);
     add_offer(out, &ballot.terms.grants);
+    json_add_key(out, "allowEdit");
+    ballot_names_write(out, &ballot.terms.allow_edit);
     add_flag(out, "emergency", was_emergency(&ballot.votes));
     add_rights(out, &ballot, task, view->who);
     ballot_finish(&ballot);

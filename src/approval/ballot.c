@@ -1,4 +1,4 @@
-/* Who may vote, and what their votes come to. */
+/* The right to vote, and the outcome of votes. */
 #include "taskgate/approval/ballot.h"
 
 #include <inttypes.h>
@@ -35,6 +35,7 @@ const char *ballot_refusal_code(enum ballot_refusal refusal)
         [BALLOT_NO_VOTE] = "no_vote",
         [BALLOT_NOT_A_GRANTER] = "not_a_granter",
         [BALLOT_GRANT_NOT_ALLOWED] = "grant_not_allowed",
+        [BALLOT_EDIT_NOT_ALLOWED] = "edit_not_allowed",
         [BALLOT_GRANT_TOO_LARGE] = "grant_too_large",
     };
     return codes[refusal];

@@ -32,7 +32,7 @@ struct admin_request {
  * `body` for a 2xx, else the code for the answer, after a line on stderr. */
 int admin_client_send(struct admin_client *client, const struct admin_request *request,
                       struct buffer *body);
-/* Where the endpoint is, without a slash at its end. */
+/* The endpoint's url, without a slash at its end. */
 const char *admin_client_url(const struct admin_client *client);
 /* From now on this token is sent. */
 void admin_client_use_token(struct admin_client *client, const char *token);

@@ -72,7 +72,7 @@ static void append_csv(struct buffer *out, const struct str values[COLUMN_COUNT]
 
 /* ---- CEF ---- */
 
-/* What a SIEM does first with: a decision stands above what the gateway does by itself. */
+/* The severity for a SIEM: a decision stands above what the gateway does by itself. */
 static int severity_of(struct str event)
 {
     static const struct {

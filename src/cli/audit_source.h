@@ -10,7 +10,7 @@
 #include "taskgate/core/str.h"
 #include "taskgate/store/chain.h"
 
-/* Where the rows come from; at most one is set. Without any: a running gateway when TASKGATE_TOKEN
+/* The source of the rows; at most one is set. Without any: a running gateway when TASKGATE_TOKEN
  * is set, else the store that the usual configuration names. */
 struct audit_place {
     const char *config, *store, *file;

@@ -1,4 +1,4 @@
-/* Who decides the calls of a workflow, and who of them is in the file, as `explain` tells it. */
+/* The approvers of a workflow, and those of them in the file, as `explain` tells it. */
 #pragma once
 
 #include "taskgate/config/config.h"

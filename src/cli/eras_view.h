@@ -1,4 +1,4 @@
-/* What clients of both eras of the protocol see of a tool, as `explain` tells it. A table says it
+/* A tool as clients of either era of the protocol see it, for `explain`. A table says it
  * of each action; how a client is known to be one without tasks is in docs/clients.md. */
 #pragma once
 

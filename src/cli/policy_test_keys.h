@@ -5,7 +5,7 @@
 
 #include "policy_test.h"
 
-/* Where the reader is. */
+/* The reader's place. */
 struct reading {
     struct report report;
     struct test_file *file;

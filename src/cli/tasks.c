@@ -3,6 +3,7 @@
 #include "tasks.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
 
 #include "options.h"
 #include "subcommands.h"
@@ -18,12 +20,15 @@
 #include "tasks_pages.h"
 #include "terminal.h"
 
+#define ARGUMENTS_MAX_BYTES ((size_t)4 * 1024 * 1024) /* as the endpoint takes at most */
+
 /* The options of all subcommands, once read. */
 struct arguments {
     const char *id;
     const char *state, *source, *tool, *limit, *cursor;
     const char *reason, *wait;
     const char *grant_for, *grant_calls;
+    const char *file; /* with other arguments for the call */
     bool emergency;
     bool json;
 };
@@ -47,6 +52,42 @@ static int run_list(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments);
 static int run_show(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments);
+static bool read_file(const char *path, struct buffer *text, struct error *error)
+{
+    FILE *file = fopen(path, "re");
+    char part[4096];
+    size_t count = 0;
+    while (file && text->length <= ARGUMENTS_MAX_BYTES &&
+           (count = fread(part, 1, sizeof part, file)) > 0)
+        buffer_append(text, str_slice(part, count));
+    bool is_good = file && !ferror(file) && text->length <= ARGUMENTS_MAX_BYTES;
+    if (!is_good)
+        error_set(error, "%s",
+                  text->length > ARGUMENTS_MAX_BYTES ? "is larger than 4 MiB" : strerror(errno));
+    if (file)
+        fclose(file);
+    return is_good;
+}
+
+/* The endpoint judges the content; what is no JSON at all would make a body that is none. */
+static bool append_file(struct buffer *decision, const char *path)
+{
+    struct buffer text;
+    struct error error = {""};
+    if (!path)
+        return true;
+    buffer_init(&text);
+    bool is_good = read_file(path, &text, &error) && json_check(buffer_str(&text), &error);
+    if (is_good) {
+        json_add_key(decision, "arguments");
+        buffer_append(decision, str_trim(buffer_str(&text)));
+    } else {
+        options_complain("--arguments %s: %s", path, error.message);
+    }
+    buffer_finish(&text);
+    return is_good;
+}
+
 static int run_decision(struct admin_client *client, const struct subcommand *self,
                         const struct arguments *arguments);
 static int run_watch(struct admin_client *client, const struct subcommand *self,
@@ -167,7 +208,7 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
         json_add_key(&decision, "emergency");
         buffer_append_text(&decision, "true");
     }
-    if (!append_grant(&decision, arguments)) {
+    if (!append_grant(&decision, arguments) || !append_file(&decision, arguments->file)) {
         buffer_finish(&decision);
         return CLI_USAGE;
     }
@@ -251,6 +292,37 @@ static int run_with_id(struct admin_client *client, const struct subcommand *sel
     return code;
 }
 
+static int read_and_run(const struct subcommand *self, int argc, char **argv,
+                        struct arguments *arguments, const struct option *options,
+                        size_t option_count)
+{
+    bool has_id = self->with > WITH_FILTERS;
+    char *usage =
+        memory_format("taskgate tasks %s %s%s%s", self->name, self->operands,
+                      *self->operands ? " " : "", self->with == WITH_NO_OPTION ? "" : "[--json]");
+    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
+    const struct command command = {
+        .usage = usage,
+        .synopsis = synopsis,
+        .options = options,
+        .option_count = option_count,
+        .operands_min = has_id,
+        .operands_max = has_id,
+        .operand_name = "ID",
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, &arguments->id);
+    free(synopsis);
+    free(usage);
+    if (outcome != OPTIONS_READ)
+        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+    if (has_id && !*arguments->id)
+        return options_complain("the task's ID is empty");
+    struct admin_client *client = admin_client_create();
+    int code = client ? run_with_id(client, self, arguments) : CLI_USAGE;
+    admin_client_destroy(client);
+    return code;
+}
+
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {0};
@@ -272,6 +344,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
          &arguments.grant_for, NULL},
         {"grant-calls", "N", "and so often", &arguments.grant_calls, NULL},
+        {"arguments", "FILE", "run the call with the arguments in this file, a JSON object",
+         &arguments.file, NULL},
         json,
     };
     const struct option wait[] = {
@@ -288,31 +362,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         [WITH_APPROVAL] = {approval, sizeof approval / sizeof *approval},
         [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
     };
-    bool has_id = self->with > WITH_FILTERS;
-    char *usage =
-        memory_format("taskgate tasks %s %s%s%s", self->name, self->operands,
-                      *self->operands ? " " : "", self->with == WITH_NO_OPTION ? "" : "[--json]");
-    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
-    const struct command command = {
-        .usage = usage,
-        .synopsis = synopsis,
-        .options = sets[self->with].options,
-        .option_count = sets[self->with].count,
-        .operands_min = has_id,
-        .operands_max = has_id,
-        .operand_name = "ID",
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, &arguments.id);
-    free(synopsis);
-    free(usage);
-    if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
-    if (has_id && !*arguments.id)
-        return options_complain("the task's ID is empty");
-    struct admin_client *client = admin_client_create();
-    int code = client ? run_with_id(client, self, &arguments) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
+    return read_and_run(self, argc, argv, &arguments, sets[self->with].options,
+                        sets[self->with].count);
 }
 
 int cli_tasks(int argc, char **argv)

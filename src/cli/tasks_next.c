@@ -137,7 +137,7 @@ static void show(struct str task, size_t waiting)
     buffer_finish(&text);
 }
 
-/* What a key does. */
+/* The action of a key. */
 static const struct choice {
     const char *verb; /* NULL: none */
     char key;

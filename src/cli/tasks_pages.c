@@ -14,7 +14,7 @@
 #define PAGE 100
 /* A shorter beginning of an id is more likely a mistake. */
 #define BEGINNING_MIN 4
-/* Nobody looks through more of them for one. */
+/* A person does not look through more of them for one. */
 #define SEARCHED_MAX 10000
 #define WHOLE_ID 39   /* "tg_" and a UUID */
 #define WHOLE_ULID 26 /* of a promoted call */

@@ -285,7 +285,11 @@ void tasks_append_details(struct buffer *out, struct str task)
     append_votes(out, task);
     append_hints(out, task);
     append_json(out, "Arguments", task, "arguments");
-    /* Most calls have neither. */
+    /* Most calls have none of these. */
+    if (json_type(json_member(task, "originalArguments")) == JSON_OBJECT)
+        append_json(out, "Original", task, "originalArguments");
+    if (json_type(json_member(task, "grant")) == JSON_OBJECT)
+        append_json(out, "Grant", task, "grant");
     if (json_count(json_member(task, "meta")) > 0)
         append_json(out, "Meta", task, "meta");
     if (json_count(json_member(task, "otherParams")) > 0)

@@ -206,7 +206,7 @@ static size_t width_of(const struct buffer *cell)
     return width;
 }
 
-/* Where a column stands, and how wide it is. */
+/* The place and width of a column. */
 struct place {
     size_t line, start, width;
 };
@@ -253,7 +253,8 @@ static struct place *lay_out(const struct table *table)
     return places;
 }
 
-/* What of a cell fits into so many columns; with "…" for the rest. Returns the columns it takes. */
+/* The part of a cell that fits into so many columns; "…" stands for the rest. Returns the columns
+ * it takes. */
 static size_t append_cell(struct buffer *out, const struct buffer *cell, size_t room)
 {
     size_t width = width_of(cell), length = cell->length;

@@ -1,4 +1,4 @@
-/* What single values must look like: one function per kind, each with its sentence. */
+/* The forms of single values: one function per kind, each with its sentence. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,11 +32,11 @@ bool check_header_name(struct str text, struct error *error);
 bool check_header_value(struct str text, struct error *error);
 bool check_sha256(struct str text, struct error *error);
 bool check_dot_path(struct str text, struct error *error);
-/* What a tool's name may begin with, so that every client accepts the whole. */
+/* The first characters that a tool's name may have, so that every client accepts the whole. */
 bool check_tool_prefix(struct str text, struct error *error);
 /* https, or plain http to a loopback address; no credentials, query or fragment. */
 bool check_base_url(struct str text, struct error *error);
-/* What people and groups are called: no white space at the ends, no control character. */
+/* The names of people and groups: no white space at the ends, no control character. */
 bool check_name(struct str text, struct error *error);
 /* U…, W… or S…: of a person or a group in Slack. */
 bool check_slack_id(struct str text, struct error *error);

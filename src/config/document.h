@@ -34,7 +34,7 @@ void node_destroy(struct node *node); /* NULL is allowed */
 
 /* The value of `key`, or NULL; also NULL when `mapping` is no mapping or is NULL. */
 const struct node *node_get(const struct node *mapping, const char *key);
-/* Nothing, or YAML's null: an optional key that is written but left empty. */
+/* No value, or YAML's null: an optional key that is written but left empty. */
 bool node_is_null(const struct node *node);
 
 /* The key whose single value holds the character `index` of the replaced text, as in

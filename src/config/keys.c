@@ -61,7 +61,7 @@ CHOICES(tls_versions, "a version of TLS that is offered", {"1.2", TLS_VERSION_1_
 CHOICES(protocols, "a protocol", {"http/protobuf", 0}, {"grpc", 1});
 CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 
-/* Where a value goes: `type.member` of the mapping's own struct. */
+/* The member that a value goes to: `type.member` of the mapping's own struct. */
 #define AT(type, member)                                                                           \
     .offset = offsetof(struct type, member), .size = sizeof(((struct type *)NULL)->member)
 #define FLAG(type, member) .has_flag = true, .flag = offsetof(struct type, member)

@@ -9,7 +9,7 @@
 
 #include "taskgate/config/config.h"
 
-/* Where a finding stands; line 0 when there is no place in a file. */
+/* The place of a finding; line 0 when it has none in a file. */
 struct place {
     const char *file; /* or the variable's name; NULL when neither */
     int line, column;

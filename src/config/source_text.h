@@ -40,7 +40,7 @@ void source_text_init(struct source_text *source, struct str original, const cha
                       config_getenv environment);
 void source_text_finish(struct source_text *source);
 
-/* Where the character `index` of the replaced text comes from. */
+/* The origin of the character `index` of the replaced text. */
 struct place source_text_place(const struct source_text *source, size_t index);
 /* Whether any of [start, end) is of that kind: a value may be a secret. */
 bool source_text_holds(const struct source_text *source, size_t start, size_t end,

@@ -33,7 +33,7 @@ void validate_workflows(const struct draft *draft);
 void validate_cedar(const struct draft *draft);
 void validate_rules(const struct draft *draft);
 void validate_operators(const struct draft *draft);
-/* Who decides in each workflow; after the operators. */
+/* The approvers of each workflow; after the operators. */
 void validate_ballots(const struct draft *draft);
 /* Reads certificates and keys; after the variables have been applied. */
 void validate_tls(const struct draft *draft);

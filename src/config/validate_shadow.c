@@ -12,7 +12,7 @@ static void add_files(struct config *config, const struct config_file *files, si
         config_add_file(config, files[i].path, &files[i]);
 }
 
-/* Where the shadow has no source of that name, nothing is permitted. */
+/* A source that the shadow does not have permits nothing. */
 static void compare_sources(const struct draft *draft, const struct node *node)
 {
     const struct config *config = draft->config;

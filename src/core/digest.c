@@ -57,7 +57,7 @@ void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES])
     write_hex(sum, hex);
 }
 
-/* Where OpenSSL needs no context: that costs more than the sum of a short text. */
+/* A call of OpenSSL without a context, which would cost more than the sum of a short text. */
 #define TOGETHER_MAX 4096
 
 static bool sum_up_together(const struct str *parts, size_t count,

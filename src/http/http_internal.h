@@ -20,7 +20,7 @@
 #include "taskgate/http/server.h"
 #include "taskgate/tls/server.h"
 
-/* What the log has been told of handshakes that failed. */
+/* The failed handshakes that the log has counted. */
 struct handshake_log {
     int64_t told_ms;  /* monotonic; 0: never */
     int64_t left_out; /* of those since */

@@ -88,7 +88,7 @@ static void drop(struct connection *connection)
     log_warn("Dropped the request whose body came slowest: too many bodies are under way",
              LOG_STR("client", connection_peer(connection)));
     metrics_count(METRIC_LIMITS_REACHED, STR("bodies_bytes"));
-    /* What the kernel does not take at once is not sent. */
+    /* Bytes that the kernel does not take at once are not sent. */
     h2o_iovec_t bytes = h2o_iovec_init(answer, sizeof(answer) - 1);
     if (!h2o_socket_is_writing(socket)) /* "100 Continue" */
         h2o_socket_write(socket, &bytes, 1, on_nothing);

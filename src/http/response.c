@@ -149,7 +149,7 @@ static void send_finished(void *context)
         struct http_exchange *exchange =
             LIST_ENTRY(server->finished.next, struct http_exchange, finished);
         list_remove(&exchange->finished);
-        /* What ends the connection may have come after the end was asked for. */
+        /* The cause that ends the connection may have come after the end was asked for. */
         if (server->drained != NULL || exchange->connection->is_retired)
             exchange->request->http1_is_persistent = 0;
         send_waiting(exchange, H2O_SEND_STATE_FINAL);

@@ -1,4 +1,4 @@
-/* What the claims of a token must say. */
+/* The checks of a token's claims. */
 #include "claims.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Who somebody is: read from claims, kept by reference. */
+/* A caller's identity: read from claims, kept by reference. */
 #include "taskgate/identity/identity.h"
 
 #include <stdlib.h>

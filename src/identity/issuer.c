@@ -1,4 +1,4 @@
-/* What is known of an issuer, and when more is fetched. */
+/* The known metadata and keys of an issuer, and when they are fetched anew. */
 #include "taskgate/identity/issuer.h"
 
 #include <stdlib.h>

@@ -45,7 +45,7 @@ static inline struct issuer *issuer_from(void *context)
 /* ---- refresh.c ---- */
 /* On the fetcher's thread, posted. `is_fetching` is set before. */
 void issuer_refresh_begin(void *context);
-/* Nobody holds the issuer any more: it is freed. */
+/* The last reference is gone: the issuer is freed. */
 void issuer_refresh_end(void *context);
 
 /* How long keys are kept whose answer had this max-age (see struct fetch_answer). */

@@ -52,7 +52,7 @@ static void fail(struct issuer *issuer, const char *problem)
     settle(issuer, problem);
 }
 
-/* What an answer of anything but 200 comes to. */
+/* The outcome of an answer other than 200. */
 static bool is_good(const struct fetch_answer *answer, struct error *problem)
 {
     if (answer->status == 200)

@@ -81,7 +81,7 @@ struct identity *token_cache_find(struct token_cache *cache, uint64_t rules,
     return NULL;
 }
 
-/* What may go first: a free slot, then one that has ended, then the one used longest ago. */
+/* The slot to fill: a free one, then one whose token has ended, then the one used longest ago. */
 static uint64_t worth(const struct slot *slot, int64_t now_ms)
 {
     if (!slot->identity)

@@ -390,7 +390,7 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
         status = judge(envelope, document, error);
     else if (verdict == SCAN_UNREADABLE)
         status = ENVELOPE_PARSE_ERROR;
-    /* Nothing of a refused message is left for a caller to act on. */
+    /* A caller finds no part of a refused message to act on. */
     if (status == ENVELOPE_PARSE_ERROR || status == ENVELOPE_INVALID_REQUEST)
         forget(envelope, verdict == SCAN_ACCEPTED ? envelope->id : STR_EMPTY);
     return status;

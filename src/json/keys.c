@@ -250,7 +250,7 @@ static size_t find_in_part(uint64_t *slots, unsigned slot_bits, const uint64_t *
     return none;
 }
 
-/* What is there before is lost. */
+/* Earlier contents are lost. */
 static uint64_t *take_room(struct words *room, size_t count)
 {
     if (count > room->count) {

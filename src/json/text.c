@@ -87,7 +87,7 @@ enum json_type json_type(struct str value)
     }
 }
 
-/* Where the next member or element starts, or NULL behind the last one. */
+/* The start of the next member or element, or NULL behind the last one. */
 static const char *next_item(struct str container, char opening, size_t position)
 {
     if (container.length == 0)

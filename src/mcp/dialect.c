@@ -79,7 +79,7 @@ static void write_modern_own_result(struct buffer *out, struct str id, struct st
     buffer_finish(&marked);
 }
 
-/* Nothing in its shape is for the model. */
+/* Its shape tells the model nothing. */
 static void write_modern_create_result(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str immediate)
 {

@@ -13,7 +13,7 @@
 #define UNDECIDED_POLL_MS 5000
 #define UNDECIDED_AFTER_MS 60000
 
-/* What a status brings with it. */
+/* The members that a status brings with it. */
 enum extra { EXTRA_NONE, EXTRA_REQUESTS, EXTRA_RESULT, EXTRA_ERROR };
 struct face {
     const char *status;

@@ -116,7 +116,7 @@ static struct policy_hints read_hints(const struct str values[HINT_COUNT])
     return hints;
 }
 
-/* What is read of a tool: its members, and those of the first two of them. */
+/* The members of a tool that are read, and the members of the first two of them. */
 enum { TOOL_ANNOTATIONS, TOOL_EXECUTION, TOOL_NAME, TOOL_OUTPUT_SCHEMA, TOOL_MEMBERS };
 static const char *const tool_keys[] = {"annotations", "execution", "name", "outputSchema"};
 static const char task_support[] = "taskSupport";
@@ -137,7 +137,7 @@ struct tool_walk {
     struct buffer name; /* one that had escapes */
 };
 
-/* What stands in the members that have been found. */
+/* The values of the members that have been found. */
 static void find_inside(struct tool_text *text)
 {
     const char *keys[HINT_COUNT + 1] = {task_support};

@@ -95,6 +95,15 @@ void dialect_status_message(const struct task *task, struct buffer *out)
         buffer_append_text(&text, task->status_message);
     else
         append_default(&text, task);
+    if (*task->original_digest) { /* whoever decided, the agent must know what was run */
+        struct buffer whole;
+        buffer_init(&whole);
+        buffer_append_format(&whole, "An approver has changed the arguments of this call.%s",
+                             text.length > 0 ? " " : "");
+        buffer_append(&whole, buffer_str(&text));
+        buffer_finish(&text);
+        text = whole;
+    }
     buffer_append(out, mcp_text_cut(buffer_str(&text)));
     buffer_finish(&text);
 }

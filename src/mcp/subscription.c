@@ -1,4 +1,4 @@
-/* What a listen asks of the gateway, and what of the server. */
+/* A listen's requests to the gateway, and those to the server. */
 #include "taskgate/mcp/subscription.h"
 
 #include "taskgate/json/text.h"

@@ -44,7 +44,7 @@ static struct cedar_value record_of(struct cedar_heap *heap, const struct member
     return good ? record : cedar_bool(false);
 }
 
-/* Where the owner's name comes from; seen in its form. */
+/* The origin of the owner's name, by its form. */
 static struct str identity_of(struct str owner, const struct policy_verified *verified)
 {
     static const struct {

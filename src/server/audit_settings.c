@@ -1,4 +1,4 @@
-/* What the configuration says of the audit trail, for the store. */
+/* The configuration's settings of the audit trail, for the store. */
 #include "audit_settings.h"
 
 void audit_settings_apply(struct store *store, const struct config *config)

@@ -111,7 +111,8 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
         return false;
     bool is_operator = strcmp(actor.kind, "operator") == 0;
     bool is_vote = is_operator && tells_votes(event);
-    bool keeps = is_creation(event) && batch->audit->keep_arguments_ms > 0;
+    bool has_arguments = is_creation(event) || strcmp(event, AUDIT_EDIT) == 0;
+    bool keeps = has_arguments && batch->audit->keep_arguments_ms > 0;
     struct made_texts made = {.kept_digest = ""};
     buffer_init(&made.decision);
     buffer_init(&made.votes);

@@ -10,6 +10,9 @@ struct audit_actor {
 
 #define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate", NULL})
 
+/* An approver has changed the arguments: the entry keeps the new ones, as that of the creation. */
+#define AUDIT_EDIT "arguments_changed"
+
 /* Adds an entry about `task`, which is already in its new state. `from` is "" at creation. */
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
                   struct audit_actor actor, const char *reason);

@@ -47,6 +47,9 @@ struct task_rows {
      * arguments, meta and other params anew. `is_redacted`: these are no longer what the client
      * sent. */
     bool (*end_request)(struct database *database, struct task *task, bool is_redacted);
+    /* Writes the request of a task whose arguments an approver has changed, with its digests, and
+     * what they were before. */
+    bool (*edit)(struct database *database, const struct task *task);
     /* Writes its votes, and when it was changed. */
     bool (*set_votes)(struct database *database, const struct task *task);
     bool (*set_grant)(struct database *database, const struct task *task);

@@ -121,8 +121,8 @@ void operation_destroy(struct operation *operation)
 size_t operation_task_bytes(const struct task *task)
 {
     return task->request_length + task->outcome_length + strlen(task->arguments) +
-           strlen(task->meta) + strlen(task->other_params) + strlen(task->tool) +
-           strlen(task->progress_token) + strlen(task->mirrored_headers);
+           strlen(task->original_arguments) + strlen(task->meta) + strlen(task->other_params) +
+           strlen(task->tool) + strlen(task->progress_token) + strlen(task->mirrored_headers);
 }
 
 void operation_set_change(struct operation *operation, const struct task_change *change)
@@ -193,6 +193,13 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
+    if (vote->edit) {
+        struct store_edit *edit = memory_alloc(sizeof *edit);
+        *edit = *vote->edit;
+        edit->arguments = memory_copy_text(vote->edit->arguments);
+        edit->request = memory_copy_str(str_slice(vote->edit->request, vote->edit->request_length));
+        copy->edit = edit;
+    }
     return copy;
 }
 
@@ -206,6 +213,11 @@ void vote_destroy(struct store_vote *vote)
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
     free((char *)vote->reaction);
+    if (vote->edit) {
+        free(vote->edit->arguments);
+        free(vote->edit->request);
+        free((void *)vote->edit);
+    }
     free(vote);
 }
 

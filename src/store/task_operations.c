@@ -1,4 +1,4 @@
-/* Creating, reading and changing single tasks. */
+/* Reading and changing single tasks. */
 #include "task_operations.h"
 
 #include <stdlib.h>
@@ -27,10 +27,13 @@ static bool redact(const struct store_redaction *redaction, char **value, const 
 /* Contract "limits.store_bytes": an ended task keeps digest, result and redacted arguments. */
 static bool end_request(struct batch *batch, struct task *task)
 {
-    char **const values[] = {&task->arguments, &task->meta, &task->other_params};
+    char **const values[] = {&task->arguments, &task->meta, &task->other_params,
+                             &task->original_arguments};
     bool is_redacted = false;
-    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++)
-        is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++) {
+        if (**values[i])
+            is_redacted |= redact(batch->redaction, values[i], task->workflow);
+    }
     return batch->backend->tasks->end_request(batch->database, task, is_redacted);
 }
 

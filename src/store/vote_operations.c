@@ -72,6 +72,37 @@ static bool note(struct batch *batch, struct task *task, const struct store_vote
     return true;
 }
 
+/* Contract "Edit": alone under a quorum of 1, and of the very request that was looked at. */
+static bool may_edit(const struct ballot *ballot, const struct store_vote *vote,
+                     const struct task *task)
+{
+    bool is_plain = vote->verb == BALLOT_APPROVE && !vote->is_emergency && !vote->withdraws &&
+                    vote->grant.calls == 0;
+    return is_plain && ballot->terms.allow_edit.count > 0 &&
+           ballot_terms_persons(&ballot->terms) == 1 && *task->request_digest &&
+           strcmp(task->request_digest, vote->edit->before_digest) == 0;
+}
+
+/* The task is still pending. Its rows and the trail have both digests from here on. */
+static bool edit(struct batch *batch, struct task *task, const struct store_vote *vote)
+{
+    const struct store_edit *made = vote->edit;
+    const struct audit_actor actor = {"operator", vote->voter.name};
+    task_set_text(&task->original_arguments, str_from(task->arguments));
+    memcpy(task->original_digest, task->arguments_digest, sizeof task->original_digest);
+    memcpy(task->original_request_digest, task->request_digest,
+           sizeof task->original_request_digest);
+    task_set_text(&task->arguments, str_from(made->arguments));
+    task_set_request(task, str_slice(made->request, made->request_length));
+    memcpy(task->arguments_digest, made->arguments_digest, sizeof task->arguments_digest);
+    memcpy(task->request_digest, made->request_digest, sizeof task->request_digest);
+    char *reason = memory_format("the arguments were those of digest %s", task->original_digest);
+    bool done = batch->backend->tasks->edit(batch->database, task) &&
+                audit_append(batch, task, AUDIT_EDIT, task_state_name(task->state), actor, reason);
+    free(reason);
+    return done;
+}
+
 static void add_vote(const struct task *task, struct ballot *ballot, const struct store_vote *vote)
 {
     struct ballot_vote *added = ballot_votes_add(&ballot->votes, &vote->voter, vote->verb);
@@ -101,6 +132,8 @@ static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
         return false;
     if (!is_decided)
         return note(batch, task, vote);
+    if (vote->edit && !edit(batch, task, vote))
+        return false;
     return decide(batch, task, vote) &&
            (task->state != TASK_APPROVED || grants_give(batch, task, ballot, vote));
 }
@@ -121,6 +154,8 @@ static bool run_vote(struct batch *batch, struct operation *operation)
     reply->refusal = judge(&ballot, vote, reply->task);
     if (reply->refusal == BALLOT_ACCEPTED && vote->grant.calls > 0 && !grants_fit(reply->task))
         reply->refusal = BALLOT_GRANT_NOT_ALLOWED;
+    if (reply->refusal == BALLOT_ACCEPTED && vote->edit && !may_edit(&ballot, vote, reply->task))
+        reply->refusal = BALLOT_EDIT_NOT_ALLOWED;
     bool done = true;
     if (reply->refusal == BALLOT_NOT_PENDING)
         reply->status = STORE_CONFLICT;

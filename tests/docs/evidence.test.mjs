@@ -31,7 +31,7 @@ test('each state of a task', () => {
 });
 
 test('each member of a task, and each member of a row of the trail', () => {
-  const [task] = [...read('docs/approving.md').matchAll(/^```json\n(\{\n {2}"id"[^]*?)^```/gm)].map(([, text]) => JSON.parse(text));
+  const [task] = [...read('docs/approving.md').matchAll(/^```json\n(\{\n {2}"id": "tg_[^]*?)^```/gm)].map(([, text]) => JSON.parse(text));
   const members = Object.keys(task);
   assert.ok(members.length > 25, `${members.length}`);
   const columns = [...read('src/store/audit_columns.h').matchAll(/^AUDIT_COLUMN\(\w+, "?(\w+)"?,/gm)].map(([, key]) => key);

@@ -182,8 +182,8 @@ test('events tell of each vote, and what whoever reads them may do', async (t) =
   await vote(as.alice, 'approve', id);
   const heard = async (events) => JSON.parse((await events.next((event) => event.event === 'task' && JSON.parse(event.data).votes.length === 1)).data);
   const [hers, his] = [await heard(alices), await heard(bobs)];
-  assert.deepEqual(hers.you, { approve: false, reject: false, emergency: false, withdraw: true, code: 'already_voted' });
-  assert.deepEqual(his.you, { approve: true, reject: true, emergency: false, withdraw: false, code: null });
+  assert.deepEqual(hers.you, { approve: false, reject: false, emergency: false, grant: false, edit: false, withdraw: true, code: 'already_voted' });
+  assert.deepEqual(his.you, { approve: true, reject: true, emergency: false, grant: false, edit: false, withdraw: false, code: null });
 });
 
 test('audit: each vote with its person and reason; the decision with all of them', async (t) => {

@@ -43,6 +43,7 @@ test('without the database: 503 unavailable, and nothing is decided', async (t) 
 test('redactFields names what is hidden, so that the same text of an agent is told apart', async (t) => {
   const { admin, connect } = await stage(t);
   const { taskId } = await (await connect()).createTask('delete_user', { secret: 'x', note: '[REDACTED]' });
-  const { arguments: args, redactFields } = await admin.task(taskId);
+  const { arguments: args, redactFields, principal, principalBy } = await admin.task(taskId);
+  assert.deepEqual([principal.startsWith('raw-client '), principalBy], [true, 'client'], 'its own word');
   assert.deepEqual([args, redactFields], [{ secret: '[REDACTED]', note: '[REDACTED]' }, ['secret', 'card.number']]);
 });

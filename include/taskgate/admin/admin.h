@@ -43,7 +43,7 @@ struct admin_options {
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error);
 uint16_t admin_port(const struct admin *admin);
-/* Whose endpoints /ready tells of; it outlives what is served. Before the loop runs. */
+/* The notifier whose endpoints /ready names; it outlives what is served. Before the loop runs. */
 void admin_set_notifier(struct admin *admin, const struct notifier *notifier);
 /* Slack's channels and people from now on. On the loop, or before it runs. */
 void admin_set_slack(struct admin *admin, struct config *config);

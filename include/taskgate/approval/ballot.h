@@ -30,6 +30,7 @@ enum ballot_refusal {
     BALLOT_NO_VOTE,           /* there is none to withdraw */
     BALLOT_NOT_A_GRANTER,     /* the voter may approve, but give no grants */
     BALLOT_GRANT_NOT_ALLOWED, /* calls of this kind get none */
+    BALLOT_EDIT_NOT_ALLOWED,  /* not this one, or not here */
     BALLOT_GRANT_TOO_LARGE,   /* longer or oftener than the terms say */
 };
 /* "own_call", "not_an_approver" …; NULL for BALLOT_ACCEPTED. */
@@ -40,7 +41,7 @@ const char *ballot_refusal_code(enum ballot_refusal refusal);
 bool ballot_is_own(const struct ballot_person *person, const struct ballot_names *owners,
                    const char *owner, const char *owner_email);
 
-/* What somebody wants, and the call that it is about. */
+/* A vote that a person asks for, and the call that it is about. */
 struct ballot_question {
     const struct ballot_person *voter;
     bool is_own;     /* the voter made the call */
@@ -61,10 +62,10 @@ bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct ball
 
 /* The approvals that count: they stand, and the terms let their persons vote. */
 int64_t ballot_approvals(const struct ballot *ballot);
-/* What is missing for an approval, as many needs as the terms have, at least one; each may be 0.
- * The caller frees the array; the groups are those of the terms. The fewest are missing that any
- * way of giving out the places leaves; where several ways do, groups that stand first are filled
- * first. */
+/* The votes that are missing for an approval, as many needs as the terms have, at least one; each
+ * may be 0. The caller frees the array; the groups are those of the terms. The fewest are missing
+ * that any way of giving out the places leaves; where several ways do, groups that stand first are
+ * filled first. */
 struct ballot_need *ballot_missing(const struct ballot *ballot, size_t *count);
 /* Whether nothing is missing. */
 bool ballot_is_filled(const struct ballot *ballot);

@@ -31,7 +31,7 @@ void ballot_names_write(struct buffer *out, const struct ballot_names *names);
 /* Adds the texts of a JSON array that json_check() has accepted. */
 void ballot_names_read(struct ballot_names *names, struct str array);
 
-/* So many persons of a group; `group` is NULL where any group will do. */
+/* A number of persons of a group; `group` is NULL where any group will do. */
 struct ballot_need {
     char *group;
     int64_t count;

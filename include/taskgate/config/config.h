@@ -72,10 +72,10 @@ struct config_tls {
     struct tls_server *server; /* what they come to; NULL: plain HTTP */
 };
 
-/* What becomes of a client's verified token on the way up. */
+/* The fate of a client's verified token on the way up. */
 enum config_auth_upstream { AUTH_UPSTREAM_DROP, AUTH_UPSTREAM_PASS, AUTH_UPSTREAM_EXCHANGE };
 
-/* Where a client's token is traded for one of the server's (RFC 8693). */
+/* The endpoint that trades a client's token for one of the server's (RFC 8693). */
 struct config_exchange {
     char *token_url, *client_id;
     char *client_secret;    /* or NULL: a public client */
@@ -155,7 +155,7 @@ struct config_workflow {
     struct config_strings redact_fields; /* dot paths into the arguments */
     bool admin_only;                     /* destination {type: admin} or none */
     enum config_confirm confirm;
-    /* Who decides, as it is written: */
+    /* The approvers, as they are written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;
     struct config_strings allow_edit; /* dot paths into the arguments */

@@ -36,7 +36,7 @@ void metrics_observe(enum metric metric, double value, const struct str *labels)
 void metrics_reset(enum metric metric);
 #define metrics_count(metric, ...) metrics_add(metric, 1, METRIC_LABELS(__VA_ARGS__))
 
-/* Where one thread counts one metric with labels that never change: the series is looked up at
+/* One thread's cell of one metric with labels that never change: the series is looked up at
  * the first use alone. Zeroed memory of that thread's own; nothing to free. */
 struct metrics_cell;
 struct metrics_handle {

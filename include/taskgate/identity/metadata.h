@@ -28,7 +28,8 @@ struct issuer_metadata *issuer_metadata_parse(struct str document, const char *i
 struct issuer_metadata *issuer_metadata_ref(struct issuer_metadata *metadata);
 void issuer_metadata_unref(struct issuer_metadata *metadata); /* NULL is allowed */
 
-/* Where the metadata may be: RFC 8414 first, then OpenID as RFC 8414 would have it, then OpenID. */
+/* The addresses at which metadata may be: RFC 8414 first, then OpenID as RFC 8414 would have it,
+ * then OpenID. */
 #define ISSUER_METADATA_PLACES 3
 /* The URL of a place, which the caller frees; NULL for one that is the same as that before. */
 char *issuer_metadata_url(const char *issuer, unsigned place);

@@ -49,7 +49,7 @@ enum token_kind {
     TOKEN_EITHER, /* as TOKEN_ACCESS */
 };
 
-/* What a token must be. Borrowed while token_verify() runs. */
+/* The terms that a token must meet. Borrowed while token_verify() runs. */
 struct token_rules {
     enum token_kind kind;
     const char *issuer;    /* `iss`, byte for byte */

@@ -24,8 +24,8 @@ struct token_digest token_digest(struct str token);
 /* For so many tokens, rounded up. */
 struct token_cache *token_cache_create(size_t capacity);
 void token_cache_destroy(struct token_cache *cache); /* NULL is allowed */
-/* Whose token it is, borrowed until the next token_cache_add(); NULL when it is not known, or when
- * it has ended by `now_ms` (wall clock). */
+/* The identity of a token, borrowed until the next token_cache_add(); NULL when it is not known, or
+ * when it has ended by `now_ms` (wall clock). */
 struct identity *token_cache_find(struct token_cache *cache, uint64_t rules,
                                   const struct token_digest *digest, int64_t now_ms);
 /* Takes a reference of its own. */

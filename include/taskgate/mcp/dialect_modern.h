@@ -17,7 +17,7 @@
 #define MODERN_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 /* The whole result of tasks/update and tasks/cancel. */
 #define MODERN_ACKNOWLEDGEMENT STR("{\"resultType\":\"complete\"}")
-/* What -32021 requires of a request that does not declare the extension. */
+/* The data of -32021 for a request that does not declare the extension. */
 #define MODERN_REQUIRES_TASKS STR("{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}")
 
 /* "working", "input_required", "completed", "failed" or "cancelled". A result with isError is

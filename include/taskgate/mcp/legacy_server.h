@@ -25,7 +25,7 @@ void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
 void legacy_server_write_request(struct buffer *out, const struct envelope *envelope,
                                  struct str id);
 
-/* What a server may ask its client. */
+/* The requests that a server may send its client. */
 enum legacy_question {
     LEGACY_QUESTION_FORM,
     LEGACY_QUESTION_URL,
@@ -33,7 +33,7 @@ enum legacy_question {
     LEGACY_QUESTION_ROOTS,
     LEGACY_QUESTION_NONE /* another request */
 };
-/* What a request (a whole message) of the server's asks. */
+/* The kind of a request (a whole message) of the server's. */
 enum legacy_question legacy_server_question(struct str message);
 /* Whether a client with these capabilities can be asked it. */
 bool legacy_server_may_ask(struct str capabilities, enum legacy_question question);

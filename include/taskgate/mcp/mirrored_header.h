@@ -29,7 +29,7 @@ enum mirrored_verdict {
 /* A sentence for errors and logs, without the values: "differs from the body". */
 const char *mirrored_verdict_text(enum mirrored_verdict verdict);
 
-/* What a request has under one header name. Zeroed: none. */
+/* A request's values under one header name. Zeroed: none. */
 struct mirrored_header {
     struct str value; /* of the first one */
     size_t count;

@@ -167,7 +167,7 @@ struct cedar_entities;
 
 struct cedar_entities *cedar_entities_create(void);
 void cedar_entities_destroy(struct cedar_entities *entities);
-/* Where the values of its entities may live. */
+/* The arena of its entities' values. */
 struct cedar_heap *cedar_entities_heap(struct cedar_entities *entities);
 /* `attributes` and `tags` are records, or NULL for none; the uids are copied. The same entity
  * may be added again only with the same content. */

@@ -32,7 +32,7 @@ size_t policy_count(const struct policy *policy);
 struct cedar_policies;
 const struct cedar_policies *policy_cedar(const struct policy *policy);
 struct cedar_policy;
-/* What people call it: its @id, else "policy0" … by place. */
+/* Its name for people: its @id, else "policy0" … by place. */
 struct str policy_name_of(const struct cedar_policy *policy);
 
 /* A caller whose token was verified, in the words of the issuer. Borrowed. */

@@ -148,14 +148,23 @@ struct store_electorate {
     void (*release)(void *context); /* once, when nobody asks any more */
     void *context;
 };
+/* The arguments that an approver gives a call. */
+struct store_edit {
+    char *arguments; /* JSON text */
+    char *request;   /* the whole request with them */
+    size_t request_length;
+    char arguments_digest[65], request_digest[65];
+    char before_digest[65]; /* of the request that they were made of, which must be the task's */
+};
 struct store_vote {
     struct ballot_person voter;
     struct ballot_names owners; /* what stands as the owner of a call of theirs */
     enum ballot_verb verb;
-    const char *reason;       /* or NULL */
-    bool is_emergency;        /* an approval by one alone */
-    struct ballot_wish grant; /* the same again, if the other approvals ask for it, too */
-    bool withdraws;           /* takes their vote back; the three above do not matter */
+    const char *reason;            /* or NULL */
+    bool is_emergency;             /* an approval by one alone */
+    struct ballot_wish grant;      /* the same again, if the other approvals ask for it, too */
+    const struct store_edit *edit; /* of an approval that decides alone; NULL: none. Copied */
+    bool withdraws;                /* takes their vote back; the three above do not matter */
     const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
                              no other vote than its own */
     struct store_electorate electorate; /* taken over */

@@ -68,9 +68,10 @@ struct task {
     char *arguments;    /* JSON text of params.arguments, "{}" when absent */
     char *meta;         /* JSON text of params._meta without progressToken, "{}" when absent */
     char *other_params; /* JSON object: the members of params beside name, arguments and task */
-    char *original_arguments;   /* JSON text of those of before an approver's edit; "" without */
-    char original_digest[65];   /* of these, as below; "" without */
-    char arguments_digest[65];  /* canonical SHA-256 */
+    char *original_arguments; /* JSON text of those of before an approver's edit; "" without */
+    char original_digest[65]; /* of these, as below; "" without */
+    char original_request_digest[65]; /* and of the request of before; "" without */
+    char arguments_digest[65];        /* canonical SHA-256 */
     char request_digest[65];    /* of name, arguments, meta and other_params, all that an approval
                                    covers; "" of a task that an older version has stored */
     char definition_digest[65]; /* of the tool's cached definition; "" when unknown */

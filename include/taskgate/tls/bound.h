@@ -13,7 +13,7 @@
 /* Seven certificates, or ten times what a ClientHello has. */
 #define TLS_BOUND_BYTES 16384
 
-/* What a client has said so far; zeroed before. */
+/* The bytes of a client so far; zeroed before. */
 struct tls_bound {
     unsigned char record[5], message[4]; /* heads, as far as they are there */
     size_t record_have, message_have;

@@ -262,13 +262,19 @@ static bool may_join(const struct plain_call *plain, const struct task *task)
            strcmp(id, join.id) == 0 && is_undelivered;
 }
 
+/* Of the request as its client made it. */
+static const char *asked_digest(const struct task *task)
+{
+    return *task->original_request_digest ? task->original_request_digest : task->request_digest;
+}
+
 static void join_task(struct call *call, struct task *task)
 {
     struct plain_call *plain = plain_call_of(call);
     plain->is_late = task->state != TASK_PENDING;
     plain_call_set_task(plain, task);
     if (plain->has_state) /* the call that made it was the same but for the state */
-        repeated_call_digest(task->definition_digest, task->request_digest, plain->digest);
+        repeated_call_digest(task->definition_digest, asked_digest(task), plain->digest);
     if (task_state_is_terminal(task->state)) {
         on_ended(call, task);
         return;
@@ -316,7 +322,7 @@ static bool is_same(const struct call *call, const struct plain_call *plain,
                     const struct task *task)
 {
     char digest[DIGEST_HEX_BYTES];
-    repeated_call_digest(task->definition_digest, task->request_digest, digest);
+    repeated_call_digest(task->definition_digest, asked_digest(task), digest);
     return strcmp(task->session, call->session) == 0 && call_owns(call, task) &&
            strcmp(digest, plain->digest) == 0;
 }

@@ -15,7 +15,8 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
  * (request_state_open()): it waits for the task of the earlier one. */
 struct request_state;
 void plain_call_go_on(struct call *call, const struct request_state *state);
-/* What the server of a running task asks has changed: held calls of it are answered with that. */
+/* The questions of a running task's server have changed: held calls of it are answered with them.
+ */
 void plain_call_note_requests(struct gateway_worker *worker, const struct task *task);
 /* Whether the client has left the same forwarded call before. If it has, the call is answered, now
  * or later: by the task that the earlier call has become, or by `forward` if it cannot join that

@@ -1,5 +1,6 @@
-/* What the server asks while it runs a held call. Its client has no task to look at: the held call
- * is answered with the requests, and repeated with the answers (MCP 2026-07-28, patterns/mrtr). */
+/* Questions of the server while it runs a held call. Its client has no task to look at: the held
+ * call is answered with the requests, and repeated with the answers (MCP 2026-07-28,
+ * patterns/mrtr). */
 #include <string.h>
 
 #include "plain_call.h"

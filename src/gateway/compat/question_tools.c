@@ -74,7 +74,7 @@ static void begin_structured(struct buffer *structured, const struct answering *
     buffer_append_format(structured, ",\"outcome\":\"%s\"", outcome);
 }
 
-/* What is done, in words and as {requestId, outcome}. */
+/* The outcome, in words and as {requestId, outcome}. */
 static void answer_done(const struct answering *answering)
 {
     struct buffer text = {0}, structured = {0};

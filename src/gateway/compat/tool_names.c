@@ -21,7 +21,7 @@ static struct str rest_after(struct str text, size_t length)
     return str_slice(text.bytes + length, text.length - length);
 }
 
-/* Where `mark` stands, or the end of `text`. */
+/* The place of `mark`, or the end of `text`. */
 static size_t find(struct str text, const char *mark)
 {
     const char *at = memmem(text.bytes, text.length, mark, strlen(mark));

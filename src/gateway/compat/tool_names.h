@@ -23,7 +23,7 @@ static inline bool tool_names_offer(const struct tool_names *names, enum config_
     return (names->offered & 1U << tool) != 0;
 }
 
-/* Nothing for a tool that is not offered; false then. */
+/* False, and no text, for a tool that is not offered. */
 bool tool_names_write(const struct tool_names *names, enum config_pseudo_tool tool,
                       struct buffer *out);
 void tool_names_fill(const struct tool_names *names, struct str text, struct buffer *out);

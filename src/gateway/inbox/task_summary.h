@@ -19,7 +19,7 @@ void task_summary_write(struct buffer *out, const struct task *task);
 void task_summary_write_proxy(struct buffer *out, const struct task *task);
 /* {taskId, toolName, status} */
 void task_summary_write_working(struct buffer *out, const struct task *task);
-/* What went wrong, in words; nothing for a task that has not failed. Appended raw. */
+/* The cause of a failure, in words; no text for a task that has not failed. Appended raw. */
 void task_summary_write_error(struct buffer *out, const struct task *task);
 
 /* The tasks of this client in these states, the newest first, at most TASK_SUMMARY_MOST_LISTED. */

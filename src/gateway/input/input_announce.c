@@ -1,4 +1,4 @@
-/* What clients learn of inputs: each worker offers them to its clients, and takes them back. */
+/* Inputs on the way to clients: each worker offers them to its clients, and takes them back. */
 #include "inbox/inbox.h"
 #include "input_events.h"
 #include "input_internal.h"

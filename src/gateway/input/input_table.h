@@ -79,7 +79,7 @@ struct input_match {
 struct input_table;
 
 struct input_table *input_table_create(void);
-/* Nothing may be in it. NULL is allowed. */
+/* The table must be empty. NULL is allowed. */
 void input_table_destroy(struct input_table *table);
 /* Of all clients, closed inputs included; needs no lock. */
 size_t input_table_count(const struct input_table *table);

@@ -1,4 +1,4 @@
-/* What a bridged client asks of its legacy server, which is the gateway. */
+/* Requests of a bridged client to its legacy server, which is the gateway. */
 #include "bridged.h"
 
 #include "bridge/bridge_call.h"

@@ -37,7 +37,7 @@ static void drop(struct call *call, void *object)
 
 static const struct call_part_kind discovery_kind = CALL_PART_KIND(struct discovery, drop);
 
-/* What the session declares from now on. False when it is more than is kept. */
+/* Keeps the capabilities that the session declares. False when they are larger than is kept. */
 static bool read_client(struct call *call)
 {
     struct str params = call->envelope.params, info = json_member(params, "clientInfo");

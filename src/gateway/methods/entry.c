@@ -1,4 +1,4 @@
-/* Where a request on the proxy port goes: source, verb, envelope, then the method's file. */
+/* The way of a request on the proxy port: source, verb, envelope, then the method's file. */
 #include "entry.h"
 
 #include <stdlib.h>
@@ -99,8 +99,8 @@ static bool is_clear(struct http_exchange *exchange, const struct config_source 
 {
     const char *repeated = header_check_repeated_header(exchange);
     bool is_message = str_equal(http_method(exchange), STR("POST"));
-    /* What is said of a version that is there twice depends on the body. Several tokens are refused
-     * as a bad one is, where tokens are verified. */
+    /* The error for a repeated version depends on the body. Repeated tokens are refused as a bad
+     * one is, where tokens are verified. */
     if (!repeated ||
         (source && source->auth.issuer &&
          http_header_repeated(exchange) == HTTP_NAME_AUTHORIZATION) ||
@@ -270,7 +270,7 @@ static void refuse_session(struct call *call)
     buffer_finish(&text);
 }
 
-/* Nobody can tell whose session it is. */
+/* The owner of the session is unknown. */
 static void answer_no_store(struct call *call)
 {
     const struct jsonrpc_error_data data = {.details = STR("the session cannot be looked up"),
@@ -416,7 +416,7 @@ static void handle_metadata(struct call *call)
     }
 }
 
-/* What needs no look at who asks. */
+/* The checks that do not need the caller's identity. */
 static bool passes_door(struct gateway *gateway, struct http_exchange *exchange,
                         const struct config *config, const struct config_source *source)
 {

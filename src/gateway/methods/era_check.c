@@ -11,7 +11,7 @@
 /* The revisions that a legacy server may negotiate, newest first. */
 #define LEGACY_VERSIONS "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]"
 
-/* What the source's server speaks as far as is known. */
+/* The eras that the source's server is known to speak. */
 static unsigned served_by(const struct call *call)
 {
     unsigned served;
@@ -88,7 +88,7 @@ static bool passes_legacy(struct call *call)
         refuse_repeated_version(call);
         return false;
     }
-    /* Nobody has compared them with the body, and a load balancer might go by them. */
+    /* They were not compared with the body, and a load balancer might go by them. */
     http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
     return true;
 }

@@ -7,7 +7,7 @@
 void listen_tell_of_tools(struct gateway_worker *worker);
 /* The task has changed: tells those of its owner's streams that listen to it. */
 void listen_note_task(struct gateway_worker *worker, struct task *task);
-/* What the server of a running task asks its client has changed. */
+/* The server of a running task has put or withdrawn a question to its client. */
 void listen_note_requests(struct gateway_worker *worker, const struct task *task);
 /* The process ends: each gets its result, and its stream ends. */
 void listen_end_all(struct gateway_worker *worker);

@@ -1,4 +1,4 @@
-/* What the lists of tools, resources and prompts share. */
+/* Shared by the lists of tools, resources and prompts. */
 #pragma once
 
 #include "relay/relay.h"

@@ -23,7 +23,7 @@ struct reply_parts {
  * each message of the same parts. */
 bool reply_parts_find(struct reply_parts *parts, struct str message, struct str id);
 
-/* What the rewritten text depends on, but for the names of our tools. */
+/* All that the rewritten text depends on, but for the names of our tools. */
 struct rewritten_key {
     struct reply_parts reply;
     struct str source;
@@ -69,5 +69,5 @@ void rewritten_list_write(const struct rewritten_list *list, struct str id, stru
 /* Takes the reference over. Bounded in number and bytes: the longest unused go, and a very long one
  * is not kept at all. */
 void rewritten_lists_put(struct rewritten_lists *lists, struct rewritten_list *list);
-/* What they take in memory, nearly. */
+/* Their memory, nearly. */
 size_t rewritten_lists_bytes(struct rewritten_lists *lists);

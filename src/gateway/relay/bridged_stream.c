@@ -83,7 +83,7 @@ static void try_later(struct bridged_stream *stream)
     stream->pause_ms = stream->pause_ms * 2 < PAUSE_MOST_MS ? stream->pause_ms * 2 : PAUSE_MOST_MS;
 }
 
-/* What happened while nobody listened is not known. */
+/* Changes while no stream was open are unknown. */
 static void tell_of_gap(struct bridged_stream *stream, struct str honoured)
 {
     static const struct {

@@ -317,7 +317,7 @@ static void take_events(struct relay *relay, struct str bytes)
     }
 }
 
-/* What is whole already goes down with its end. */
+/* A message that is whole already goes down with its end. */
 static void look_at(struct relay *relay, struct str bytes)
 {
     size_t so_far = relay->kept.length + bytes.length;

@@ -144,8 +144,7 @@ static bool is_plain(struct str method)
     return method.length > 0;
 }
 
-/* What the modern era has not, the server cannot be asked. The tasks that there are, are the
- * gateway's own. */
+/* A modern server is not asked for what its era lacks. All tasks here are the gateway's own. */
 static bool can_be_asked(struct call *call)
 {
     struct str method = call->envelope.method;

@@ -1,4 +1,4 @@
-/* What the client gets when the server's response does not come, or breaks off. */
+/* The answer to the client when the server's response does not come, or breaks off. */
 #include "relay_internal.h"
 #include "taskgate/mcp/sse.h"
 

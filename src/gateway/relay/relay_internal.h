@@ -13,7 +13,7 @@
 /* A kept reply gets at most so much room by its announced length, which may be a lie. */
 #define WHOLE_RESERVED INT64_C(1048576)
 
-/* So many bytes at both ends of what went down last are kept, to see whether it was the answer. */
+/* Bytes kept of either end of the last event that went down, to see whether it was the answer. */
 #define GLIMPSE_BYTES 256
 
 enum relay_mode {
@@ -78,9 +78,9 @@ void relay_ask_if_reachable(const struct call *call);
 void relay_take_events(struct relay *relay, struct str bytes);
 /* The response has ended, and with it an event without an empty line. */
 void relay_end_events(struct relay *relay);
-/* Whether what went down last was the answer to this call. The id of a message is near its
- * beginning or its end, so nothing is parsed on the way down. false when in doubt: clients ignore a
- * second answer, but wait for a missing one. */
+/* Whether the last event that went down was the answer to this call. The id of a message is near
+ * its beginning or its end, so nothing is parsed on the way down. false when in doubt: clients
+ * ignore a second answer, but wait for a missing one. */
 bool relay_is_answered(const struct relay *relay);
 /* The `id` of the last event that went down, or an earlier one's. The server then repeats events,
  * which does no harm. */

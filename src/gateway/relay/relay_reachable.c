@@ -1,4 +1,4 @@
-/* What a relay learns of its server: whether it can be reached. */
+/* A relay notes whether its server can be reached. */
 #include "mcp_client/rpc_call.h"
 #include "relay_internal.h"
 #include "state/server_status.h"

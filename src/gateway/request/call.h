@@ -27,7 +27,7 @@ struct call;
 struct identity;
 typedef void (*call_step)(struct call *call);
 
-/* What the requests of a bridged call say of the session that they go up in. */
+/* The headers of a bridged call that name the session it goes up in. */
 struct upstream_session {
     struct str id; /* empty: the server gave out none */
     struct str version;
@@ -87,9 +87,9 @@ void call_unref(struct call *call);
 void call_identify(struct call *call);
 /* The digest of a session id of the call's client. */
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES]);
-/* Who calls, for rules and policies; NULL where the source has no auth. */
+/* The caller, for rules and policies; NULL where the source has no auth. */
 const struct policy_verified *call_verified(const struct call *call);
-/* What its owner was told of a tool. Identifies the call. */
+/* A tool as its owner was told of it. Identifies the call. */
 void call_find_tool(struct call *call, struct str name, struct catalog_tool *tool);
 /* Loads what is known of the request's session (memory, else store), then goes on; not at
  * all if the client has gone meanwhile. */

@@ -42,7 +42,7 @@ void headers_drop(struct headers *headers, unsigned flags);
 /* Whether Content-Type is text/event-stream, whatever its parameters. */
 bool headers_name_event_stream(const struct headers *headers);
 
-/* What goes up: the client's headers but the hop-by-hop ones, those that Connection names
+/* The headers that go up: the client's but the hop-by-hop ones, those that Connection names
  * (never who asks, or what the body is), and Accept-Encoding (contract "Proxy"); then the
  * source's static credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
@@ -51,16 +51,16 @@ void headers_from_request(struct headers *headers, const struct http_exchange *e
  * is not open yet. */
 struct upstream_session;
 void headers_set_session(struct headers *headers, const struct upstream_session *session);
-/* What goes up for a call: the same, with the token that the client's was exchanged for. Those of a
- * legacy client's that is bridged are of a modern request, whose method and name are still to be
- * set; those of a modern client's are of the session that it is bridged to. */
+/* The headers that go up for a call: the same, with the token that the client's was exchanged for.
+ * Those of a legacy client's that is bridged are of a modern request, whose method and name are
+ * still to be set; those of a modern client's are of the session that it is bridged to. */
 struct call;
 void headers_from_call(struct headers *headers, const struct call *call);
 /* The same without the source's credentials: only what the client has sent. */
 void headers_from_client(struct headers *headers, const struct http_exchange *exchange);
 /* Adds all of `from`, which are of the same owner. */
 void headers_add_all(struct headers *headers, const struct headers *from);
-/* Whose connections to the source a request with these headers uses (contract "Hardening, second
+/* The owner of the connections that a request with these headers uses (contract "Hardening, second
  * round", `sources[].connections`); empty: everybody's. Borrowed from the headers. */
 struct str headers_connection_owner(const struct headers *headers,
                                     const struct config_source *source);

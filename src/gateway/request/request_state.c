@@ -31,7 +31,7 @@ static void write_bound(const struct call *call, struct buffer *bound)
     buffer_append(bound, call->envelope.method);
 }
 
-/* Who calls, what, with which arguments: a digest of each. */
+/* Digests of the caller, the method and its arguments. */
 struct binding {
     char owner[DIGEST_HEX_BYTES], name[DIGEST_HEX_BYTES], arguments[DIGEST_HEX_BYTES];
 };

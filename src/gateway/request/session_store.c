@@ -1,4 +1,4 @@
-/* What is needed of a session after a restart. */
+/* The facts of a session that outlive a restart. */
 #include "session_store.h"
 
 #include <stdlib.h>

@@ -18,8 +18,9 @@ static void end_with(struct call *call, int status, const struct http_header *he
     http_respond(exchange, status, headers, count, body);
 }
 
-/* Where the client has found the gateway: the authority that it asked for. The scheme is that of
- * the audience, since a proxy in front may have ended TLS; on this machine it is plain http. */
+/* The address at which the client has found the gateway: the authority that it asked for. The
+ * scheme is that of the audience, since a proxy in front may have ended TLS; on this machine it is
+ * plain http. */
 static void write_base(const struct call *call, struct buffer *out)
 {
     bool is_local = http_guard_is_loopback_name(http_authority(call->exchange));

@@ -1,4 +1,4 @@
-/* Whose a request is, by its access token. */
+/* The owner of a request, by its access token. */
 #include "token_check.h"
 
 #include <pthread.h>

@@ -15,9 +15,9 @@
 void token_check_then(struct call *call, call_step next);
 /* Ends the call: the refusal is logged, counted and answered. */
 void token_check_refuse(struct call *call, enum token_error error);
-/* What calls issuers; NULL when its thread does not start. */
+/* The client toward issuers; NULL when its thread does not start. */
 struct fetcher *token_check_fetcher(struct gateway_worker *worker);
-/* What the issuer of a source says of itself: a new reference, or NULL while nothing is known. */
+/* The metadata of a source's issuer: a new reference, or NULL while none is known. */
 struct issuer_metadata *token_check_metadata(struct gateway_worker *worker,
                                              const struct snapshot *snapshot,
                                              const struct config_source *source);

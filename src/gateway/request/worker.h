@@ -68,7 +68,7 @@ struct gateway {
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */
-    /* What the server of a modern task asks has changed. On each worker; never NULL. */
+    /* The questions of a modern task's server have changed. On each worker; never NULL. */
     void (*task_asks)(struct gateway_worker *worker, const struct task *task);
     struct gateway_worker **workers;
     size_t worker_count;

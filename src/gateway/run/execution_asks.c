@@ -1,5 +1,5 @@
-/* What a legacy server asks in the call of a modern client that was approved. The client is told as
- * of a modern server's questions: in its task, or in answer to its held call. Its answers go up as
+/* Questions of a legacy server in an approved call of a modern client. The client hears of them as
+ * of a modern server's: in its task, or in answer to its held call. Its answers go up as
  * responses. */
 #include <stdio.h>
 #include <stdlib.h>

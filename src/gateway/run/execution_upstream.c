@@ -1,4 +1,4 @@
-/* What an approved call sends to the server, and what the server says while it works. */
+/* The messages of an approved call to the server, and the server's while it works. */
 #include <inttypes.h>
 #include <string.h>
 

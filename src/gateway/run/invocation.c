@@ -143,6 +143,8 @@ static void store_outcome(struct invocation *invocation)
 
 void invocation_store(struct invocation *invocation)
 {
+    if (invocation->task && *invocation->task->original_digest)
+        outcome_mark_edited(&invocation->outcome);
     loop_timer_stop(&invocation->timer);
     loop_timer_init(&invocation->timer, invocation->worker->loop, on_retry, invocation);
     store_outcome(invocation);

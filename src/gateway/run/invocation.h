@@ -68,9 +68,9 @@ void invocation_ref(struct invocation *invocation);
 void invocation_unref(struct invocation *invocation);
 /* Takes a reference to the task, in place of an earlier one. NULL: the call is no task. */
 void invocation_set_task(struct invocation *invocation, struct task *task);
-/* What each message to the server has in common. */
+/* The options that all messages to the server share. */
 struct rpc_call_options invocation_rpc_options(const struct invocation *invocation);
-/* Where a message of the server's comes from; its key, task and number are the caller's to set. */
+/* The origin of a message of the server's. The caller sets its key, task and number. */
 struct server_message_origin invocation_origin(struct invocation *invocation);
 /* The outcome that the server's reply makes. */
 void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply);

@@ -94,6 +94,21 @@ void outcome_of_no_answer(struct outcome *outcome, struct str tool,
                            "the reply is no JSON-RPC response");
 }
 
+void outcome_mark_edited(struct outcome *outcome)
+{
+    struct buffer meta, result;
+    if (outcome->change.outcome != TASK_OUTCOME_RESULT)
+        return;
+    buffer_init(&meta);
+    buffer_init(&result);
+    json_write_with_member(&meta, json_member(buffer_str(&outcome->text), "_meta"),
+                           "taskgate/arguments-changed", STR("true"));
+    json_write_with_member(&result, buffer_str(&outcome->text), "_meta", buffer_str(&meta));
+    buffer_finish(&outcome->text);
+    outcome->text = result;
+    buffer_finish(&meta);
+}
+
 const struct task_change *outcome_change(struct outcome *outcome)
 {
     outcome->change.outcome_text = buffer_str(&outcome->text);

@@ -25,3 +25,5 @@ void outcome_of_no_answer(struct outcome *outcome, struct str tool,
                           const struct rpc_call_reply *reply);
 /* Ready for the store; valid as long as the outcome. */
 const struct task_change *outcome_change(struct outcome *outcome);
+/* Tells the client by the result's _meta that an approver has changed the arguments. */
+void outcome_mark_edited(struct outcome *outcome);

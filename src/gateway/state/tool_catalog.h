@@ -67,6 +67,10 @@ struct catalog_asked {
 #define CATALOG_DESCRIPTION_BYTES 4000
 bool catalog_describe_tool(struct catalog *catalog, const struct catalog_asked *asked,
                            const char *digest, struct buffer *out);
+/* The inputSchema of the tool's definition of this digest, as its owner or the gateway's own
+ * session was told of it. The caller frees it; NULL when it is not known. */
+char *catalog_copy_input_schema(struct catalog *catalog, struct str source, struct str owner,
+                                struct str name, const char *digest);
 
 /* The arguments of a tool that headers repeat, as its owner was told of the tool. NULL when the
  * owner was not told of it, or it has none. What is not NULL is held until it is released. */

@@ -14,6 +14,7 @@
 #include "taskgate/mcp/parameter_headers.h"
 
 #define KEY_TEXT_BYTES ((size_t)2048) /* the digest of a longer definition is its key */
+#define SCHEMA_BYTES_MAX ((size_t)64 * 1024)
 #define SLOTS_LEAST 8
 
 struct known_tools {
@@ -41,11 +42,16 @@ size_t known_tools_bytes(const struct known_tools *tools)
 
 /* ---- definitions ---- */
 
+static bool has_text_as_key(struct str raw)
+{
+    return raw.length <= KEY_TEXT_BYTES;
+}
+
 void known_tool_write_key(struct buffer *key, const struct mcp_tool *tool)
 {
     buffer_append(key, tool->name);
     buffer_append_char(key, '\0');
-    if (tool->raw.length <= KEY_TEXT_BYTES) {
+    if (has_text_as_key(tool->raw)) {
         buffer_append(key, tool->raw);
     } else {
         char digest[DIGEST_HEX_BYTES];
@@ -111,7 +117,28 @@ static char *describe(struct str definition)
 /* The map has a copy of the key. */
 size_t known_tool_bytes(const struct known_tool *tool)
 {
-    return sizeof *tool + 2 * tool->key_length + strlen(tool->described);
+    return sizeof *tool + 2 * tool->key_length + strlen(tool->described) +
+           tool->input_schema_length;
+}
+
+struct str known_tool_input_schema(const struct known_tool *tool)
+{
+    size_t name = tool->name_length + 1;
+    if (tool->input_schema)
+        return str_slice(tool->input_schema, tool->input_schema_length);
+    if (!tool->has_text)
+        return STR_EMPTY;
+    return json_member(str_slice(tool->key + name, tool->key_length - name), "inputSchema");
+}
+
+static void keep_input_schema(struct known_tool *known, const struct mcp_tool *tool)
+{
+    struct str schema = json_member(tool->raw, "inputSchema");
+    known->has_text = has_text_as_key(tool->raw);
+    if (known->has_text || schema.length == 0 || schema.length > SCHEMA_BYTES_MAX)
+        return;
+    known->input_schema = memory_copy_str(schema);
+    known->input_schema_length = schema.length;
 }
 
 struct known_tool *known_tool_ref(struct known_tool *tool)
@@ -148,6 +175,7 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
     known->parameters = read_parameters(tool);
     known->described = describe(tool->raw);
+    keep_input_schema(known, tool);
     map_put(tools->tools, key, known);
     tools->bytes += known_tool_bytes(known);
     return known;
@@ -163,6 +191,7 @@ void known_tool_unref(struct known_tools *tools, struct known_tool *tool)
         atomic_fetch_sub(&tools_with_parameters, 1);
     parameter_headers_destroy(tool->parameters);
     free(tool->described);
+    free(tool->input_schema);
     free(tool);
 }
 

@@ -18,6 +18,9 @@ struct known_tool {
     struct catalog_tool facts;
     struct parameter_headers *parameters; /* arguments that headers repeat; NULL: none */
     char *described;                      /* as catalog_describe_tool() appends it */
+    bool has_text;                        /* the key has the definition's text */
+    char *input_schema; /* of a long definition; NULL when it is even longer than is kept */
+    size_t input_schema_length;
     size_t name_length, key_length;
     char key[]; /* the name, a NUL, and the definition's text or, of a long one, its digest */
 };
@@ -32,6 +35,8 @@ size_t known_tools_bytes(const struct known_tools *tools);
 void known_tool_write_key(struct buffer *key, const struct mcp_tool *tool);
 struct str known_tool_name(const struct known_tool *tool);
 size_t known_tool_bytes(const struct known_tool *tool);
+/* The JSON text of its inputSchema; empty when there is none, or it is not kept. */
+struct str known_tool_input_schema(const struct known_tool *tool);
 /* With a reference for the caller; NULL when it is not known yet. */
 struct known_tool *known_tool_find(struct known_tools *tools, struct str key);
 /* As known_tool_find(); makes it, with the canonical digest of its definition, if it is not

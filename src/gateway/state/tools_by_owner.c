@@ -350,6 +350,24 @@ bool catalog_describe_tool(struct catalog *catalog, const struct catalog_asked *
     return is_listed;
 }
 
+/* ---- what its arguments must be ---- */
+
+char *catalog_copy_input_schema(struct catalog *catalog, struct str source, struct str owner,
+                                struct str name, const char *digest)
+{
+    const struct str readers[] = {owner, CATALOG_GATEWAY};
+    char *copy = NULL;
+    pthread_mutex_lock(&catalog->lock);
+    for (size_t i = 0; !copy && i < sizeof readers / sizeof *readers; i++) {
+        const struct tool_list_item *item = find_told(catalog, source, readers[i], name);
+        if (item && strcmp(item->tool->facts.digest, digest) == 0 &&
+            known_tool_input_schema(item->tool).length > 0)
+            copy = memory_copy_str(known_tool_input_schema(item->tool));
+    }
+    pthread_mutex_unlock(&catalog->lock);
+    return copy;
+}
+
 /* ---- arguments that headers repeat ---- */
 
 bool catalog_has_parameters(void)

@@ -8,7 +8,7 @@
 
 #include "taskgate/core/memory.h"
 
-/* Nothing here holds a type that needs more. */
+/* No type in an arena needs more. */
 #define UNIT sizeof(uint64_t)
 #define FIRST_BLOCK ((size_t)4096)
 #define LARGEST_STEP ((size_t)256 * 1024)

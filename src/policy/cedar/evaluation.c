@@ -1,4 +1,4 @@
-/* What all operators do: failing, taking steps off the budget, wanting a value of one kind. */
+/* Shared by all operators: failing, taking steps off the budget, wanting a value of one kind. */
 #include "evaluate.h"
 
 bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_failure_code code)

@@ -5,7 +5,7 @@
 
 #include "ast.h"
 
-/* Where and why a literal is wrong. */
+/* The place and fault of a wrong literal. */
 struct literal_error {
     size_t offset; /* from the opening quote */
     const char *message;

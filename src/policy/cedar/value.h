@@ -51,7 +51,7 @@ unsigned value_depth(const struct cedar_value *value);
 /* Turns one hash into an unrelated one. */
 uint64_t value_mix(uint64_t hash);
 
-/* Where `value` with this hash stands among the items, or their count. In a set with slots that
+/* The place of `value` with this hash among the items, or their count. In a set with slots that
  * lacks it, `free_slot` becomes the slot where it would be entered. */
 size_t set_find(const struct cedar_set *set, const struct cedar_value *value, uint64_t hash,
                 size_t *free_slot);

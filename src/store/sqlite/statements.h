@@ -32,8 +32,8 @@ STATEMENT_ROW(REQUEST_INSERT,
 STATEMENT_ROW(OUTCOME_PUT, "INSERT OR REPLACE INTO task_outcome (task, body) VALUES (?1, ?2)")
 STATEMENT_ROW(TASK_GET,
     "SELECT " TASK_COLUMNS ", task_request.arguments, task_request.meta, task_request.other_params,"
-    " task_request.shown, task_request.body, task_outcome.body, task_request.mirrored_headers,"
-    " task_request.original_arguments FROM task"
+    " task_request.original_arguments, task_request.shown, task_request.body, task_outcome.body,"
+    " task_request.mirrored_headers FROM task"
     " JOIN task_request ON task_request.task = task.sequence"
     " LEFT JOIN task_outcome ON task_outcome.task = task.sequence WHERE task.id = ?1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -45,6 +45,12 @@ STATEMENT_ROW(TASK_MOVE,
 STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_VOTES, "UPDATE task SET votes = ?2, updated_ms = ?3 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_GRANT, "UPDATE task SET grant_facts = ?2 WHERE id = ?1")
+STATEMENT_ROW(TASK_EDIT,
+    "UPDATE task SET arguments_digest = ?2, request_digest = ?3, original_digest = ?4,"
+    " original_request_digest = ?5 WHERE id = ?1 AND state = 0")
+STATEMENT_ROW(REQUEST_EDIT,
+    "UPDATE task_request SET arguments = ?2, original_arguments = ?3, body = ?4"
+    " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_DUE,
@@ -71,7 +77,7 @@ STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
 STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")
 STATEMENT_ROW(REQUEST_END,
     "UPDATE task_request SET body = x'', mirrored_headers = '', arguments = ?2, meta = ?3,"
-    " other_params = ?4, redacted = ?5"
+    " other_params = ?4, redacted = ?5, original_arguments = ?6"
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO session (source, id_digest, version, client_name, client_version,"

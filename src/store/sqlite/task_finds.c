@@ -82,6 +82,7 @@ const struct task_rows sqlite_task_rows = {
     .insert = task_rows_insert,
     .move = task_rows_move,
     .end_request = task_rows_end_request,
+    .edit = task_rows_edit,
     .set_votes = task_rows_set_votes,
     .set_grant = task_rows_set_grant,
     .set_upstream = task_rows_set_upstream,

@@ -101,7 +101,8 @@ static void append_bounded(struct buffer *sql, const char *column, size_t most_b
 static void append_query(struct buffer *sql, const struct store_task_query *query)
 {
     const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
-    static const char *const columns[] = {"arguments", "meta", "other_params"};
+    static const char *const columns[] = {"arguments", "meta", "other_params",
+                                          "original_arguments"};
     buffer_append_text(sql, "SELECT " TASK_COLUMNS);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         append_bounded(sql, columns[i], query->most_argument_bytes);

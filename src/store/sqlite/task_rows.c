@@ -70,21 +70,22 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->bound_digest, sizeof task->bound_digest, row, 44);
     take(&task->grant, row, 45);
     copy_fixed(task->original_digest, sizeof task->original_digest, row, 46);
+    copy_fixed(task->original_request_digest, sizeof task->original_request_digest, row, 47);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
-    take(&task->shown, row, TASK_COLUMN_COUNT + 3);
+    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 3);
+    take(&task->shown, row, TASK_COLUMN_COUNT + 4);
     return task;
 }
 
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
-    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 4));
-    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 6);
-    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 7);
+    task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 5));
+    take(&task->mirrored_headers, row, TASK_COLUMN_COUNT + 7);
     if (task->outcome == TASK_OUTCOME_NONE)
         return;
-    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 5);
+    struct str outcome = database_column_bytes(row, TASK_COLUMN_COUNT + 6);
     task->outcome_text = memory_copy_str(outcome);
     task->outcome_length = outcome.length;
 }
@@ -200,8 +201,27 @@ bool task_rows_end_request(struct database *database, struct task *task, bool is
     database_bind_text(row, 3, task->meta);
     database_bind_text(row, 4, task->other_params);
     sqlite3_bind_int(row, 5, is_redacted);
+    database_bind_text(row, 6, task->original_arguments);
     task_set_request(task, STR_EMPTY);
     task_set_text(&task->mirrored_headers, STR_EMPTY);
+    return database_run(row);
+}
+
+bool task_rows_edit(struct database *database, const struct task *task)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_EDIT);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->arguments_digest);
+    database_bind_text(row, 3, task->request_digest);
+    database_bind_text(row, 4, task->original_digest);
+    database_bind_text(row, 5, task->original_request_digest);
+    if (!database_run(row))
+        return false;
+    row = database_statement(database, STATEMENT_REQUEST_EDIT);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->arguments);
+    database_bind_text(row, 3, task->original_arguments);
+    database_bind_bytes(row, 4, str_slice(task->request, task->request_length));
     return database_run(row);
 }
 

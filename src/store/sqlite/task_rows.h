@@ -14,16 +14,18 @@
     " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
     " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
-    " task.bound_digest, task.grant_facts, task.original_digest"
-#define TASK_COLUMN_COUNT 47
+    " task.bound_digest, task.grant_facts, task.original_digest,"                                  \
+    " task.original_request_digest"
+#define TASK_COLUMN_COUNT 48
 
-/* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params and shown, which must
- * follow, as a task without its bulk: no request, no outcome text. */
+/* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params, original_arguments
+ * and shown, which must follow, as a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
 
 /* Members of struct task_rows. */
 enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
 bool task_rows_insert(struct database *database, const struct task *task);
+bool task_rows_edit(struct database *database, const struct task *task);
 enum row_result task_rows_move(struct database *database, const struct task *task,
                                enum task_state from, bool with_outcome);
 bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted);

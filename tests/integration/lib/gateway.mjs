@@ -1,6 +1,5 @@
 // The real gateway binary, started with a generated configuration, watched and stopped.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
@@ -52,16 +51,6 @@ export function configuration({ upstream, store, defaultAction = 'forward', rule
 
 /** One workflow `default` with the given timeout. */
 export const workflow = (timeout, more = {}) => ({ default: { destination: { type: 'admin' }, timeout, ...more } });
-
-/** For the option `skip` of a test: what this gateway says of a configuration with a key that it does not know, or false. */
-export function unknownKey(options) {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-check-'));
-  const file = path.join(folder, 'config.yaml');
-  fs.writeFileSync(file, toYaml(configuration({ upstream: 'http://127.0.0.1:9/mcp', store: path.join(folder, 'taskgate.db'), ...options })));
-  const { status, stderr } = spawnSync(BINARY, ['check', '--config', file], { encoding: 'utf8' });
-  fs.rmSync(folder, { recursive: true });
-  return status === 2 && /unknown key/i.test(stderr) && stderr.trim();
-}
 
 /**
  * Starts the gateway. Options: those of `configuration`, `yaml` (text instead), `env`, `args`, `adminToken` (null for none),

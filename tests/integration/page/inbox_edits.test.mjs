@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
 import { noBrowser, openPage } from '../lib/browser.mjs';
-import { ADMIN_TOKEN, unknownKey, workflow } from '../lib/gateway.mjs';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 
 const APPROVAL = workflow('10m', { allow_edit: ['count', 'to.zone'] });
-const skip = noBrowser || unknownKey({ approval: APPROVAL });
+const skip = noBrowser;
 const SCHEMA = { type: 'object', properties: { count: { type: 'integer', maximum: 9007199254740993 }, to: { type: 'object' }, name: { type: 'string' } } };
 
+/** A call that waits, with the editor open. */
 async function stage(t) {
   const all = await scene(t, { rules: [['*', 'approve']], approval: APPROVAL, upstream: { tools: [tool('move', { inputSchema: SCHEMA })] } });
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
@@ -25,7 +26,8 @@ async function stage(t) {
 }
 
 test('changed and approved: what differs is shown before and after, and runs', { skip }, async (t) => {
-  const { admin, page, box, taskId } = await stage(t);
+  const staged = await stage(t);
+  const { admin, page, box, taskId } = staged;
   await box.getByText('You may change count, to.zone.').waitFor();
   const area = box.locator('.edited');
   await area.fill('{"name": "db-1", "count": 7');
@@ -47,7 +49,8 @@ test('changed and approved: what differs is shown before and after, and runs', {
 });
 
 test('what the workflow does not allow is refused with its reason; dropped, the call runs as it came', { skip }, async (t) => {
-  const { admin, box, taskId } = await stage(t);
+  const staged = await stage(t);
+  const { admin, box, taskId } = staged;
   await box.locator('.edited').fill('{"name": "db-2", "count": 5, "to": {"zone": "a"}}');
   await box.locator('button.approve').click();
   await box.locator('.problem').getByText('Not done:').waitFor();

@@ -72,6 +72,7 @@ void chance_mutate(struct chance *chance, struct buffer *text)
 int main(void)
 {
     SRunner *runner = srunner_create(method_suite());
+    srunner_add_suite(runner, input_schema_suite());
     srunner_add_suite(runner, jsonrpc_suite());
     srunner_add_suite(runner, mirrored_header_suite());
     srunner_add_suite(runner, subscription_suite());

@@ -1,0 +1,468 @@
+/* JSON Schema, keyword by keyword. Each keyword is a row of one table. */
+#include "taskgate/mcp/input_schema.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/canonical.h"
+#include "taskgate/json/text.h"
+
+#include "exact_integer.h"
+
+/* References may go in circles, and a schema of a few lines may ask for endless work: bytes that
+ * are looked at, in all. */
+#define MOST_DEPTH 64
+#define MOST_WORK ((size_t)16 * 1024 * 1024)
+
+struct check {
+    struct str root;
+    struct error *error;
+    int depth;
+    size_t work;
+};
+
+/* A schema beside the value that it is asked about. */
+struct place {
+    struct check *check;
+    struct str schema, value;
+};
+
+typedef enum input_schema_verdict (*keyword_check)(const struct place *place, struct str argument);
+
+static enum input_schema_verdict check_value(struct check *check, struct str schema,
+                                             struct str value);
+
+static enum input_schema_verdict unfit(const struct place *place, const char *why)
+{
+    error_set(place->check->error, "%s", why);
+    return INPUT_SCHEMA_UNFIT;
+}
+
+static enum input_schema_verdict unknown(const struct place *place, struct str keyword)
+{
+    error_set(place->check->error, "the schema's keyword %.*s cannot be checked here",
+              STR_ARGS(keyword));
+    return INPUT_SCHEMA_UNKNOWN;
+}
+
+static enum input_schema_verdict fits_if(const struct place *place, bool fits, const char *why)
+{
+    return fits ? INPUT_SCHEMA_FITS : unfit(place, why);
+}
+
+/* ---- numbers ---- */
+
+static double double_of(struct str text)
+{
+    char *copy = memory_copy_str(text);
+    double number = strtod(copy, NULL);
+    free(copy);
+    return number;
+}
+
+/* As memcmp's sign; integers are compared without rounding. */
+static int compare_numbers(struct str left, struct str right)
+{
+    int64_t a, b;
+    if (exact_integer_read(left, true, &a) && exact_integer_read(right, true, &b))
+        return (a > b) - (a < b);
+    double x = double_of(left), y = double_of(right);
+    return (x > y) - (x < y);
+}
+
+/* A text of digits alone is one, however long; any other is one without a fraction. */
+static bool is_integer(struct str text)
+{
+    int64_t ignored;
+    size_t from = text.length > 0 && text.bytes[0] == '-';
+    for (size_t i = from; i <= text.length; i++) {
+        if (i == text.length)
+            return true;
+        if (text.bytes[i] < '0' || text.bytes[i] > '9')
+            break;
+    }
+    return exact_integer_read(text, true, &ignored);
+}
+
+static bool are_equal(struct str left, struct str right)
+{
+    struct buffer a, b;
+    if (json_type(left) == JSON_NUMBER && json_type(right) == JSON_NUMBER)
+        return compare_numbers(left, right) == 0;
+    buffer_init(&a);
+    buffer_init(&b);
+    canonical_write(left, &a);
+    canonical_write(right, &b);
+    bool equal = str_equal(buffer_str(&a), buffer_str(&b));
+    buffer_finish(&a);
+    buffer_finish(&b);
+    return equal;
+}
+
+/* ---- any value ---- */
+
+static bool has_type(struct str value, struct str name)
+{
+    static const struct {
+        const char *name;
+        enum json_type type, or_type;
+    } types[] = {
+        {"object", JSON_OBJECT, JSON_OBJECT}, {"array", JSON_ARRAY, JSON_ARRAY},
+        {"string", JSON_STRING, JSON_STRING}, {"number", JSON_NUMBER, JSON_NUMBER},
+        {"boolean", JSON_TRUE, JSON_FALSE},   {"null", JSON_NULL, JSON_NULL},
+    };
+    enum json_type type = json_type(value);
+    if (json_string_equals(name, STR("integer")))
+        return type == JSON_NUMBER && is_integer(value);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (json_string_equals(name, str_from(types[i].name)))
+            return type == types[i].type || type == types[i].or_type;
+    }
+    return false;
+}
+
+static enum input_schema_verdict check_type(const struct place *place, struct str argument)
+{
+    size_t position = 0;
+    struct str name;
+    bool fits = json_type(argument) == JSON_STRING && has_type(place->value, argument);
+    while (json_type(argument) == JSON_ARRAY && !fits &&
+           json_next_element(argument, &position, &name))
+        fits = has_type(place->value, name);
+    return fits_if(place, fits, "is of another type than the schema says");
+}
+
+static enum input_schema_verdict check_enum(const struct place *place, struct str argument)
+{
+    size_t position = 0;
+    struct str item;
+    bool fits = false;
+    while (json_type(argument) == JSON_ARRAY && !fits &&
+           json_next_element(argument, &position, &item))
+        fits = are_equal(item, place->value);
+    return fits_if(place, fits, "is none of the values that the schema lists");
+}
+
+static enum input_schema_verdict check_const(const struct place *place, struct str argument)
+{
+    return fits_if(place, are_equal(argument, place->value), "is not the value of the schema");
+}
+
+static enum input_schema_verdict check_bound(const struct place *place, struct str argument,
+                                             int wanted, bool may_equal)
+{
+    if (json_type(place->value) != JSON_NUMBER)
+        return INPUT_SCHEMA_FITS;
+    if (json_type(argument) != JSON_NUMBER)
+        return unknown(place, STR("of a bound that is no number"));
+    int sign = compare_numbers(place->value, argument);
+    return fits_if(place, sign == wanted || (may_equal && sign == 0),
+                   wanted > 0 ? "is too small" : "is too large");
+}
+
+static enum input_schema_verdict check_minimum(const struct place *place, struct str argument)
+{
+    return check_bound(place, argument, 1, true);
+}
+
+static enum input_schema_verdict check_maximum(const struct place *place, struct str argument)
+{
+    return check_bound(place, argument, -1, true);
+}
+
+static enum input_schema_verdict check_above(const struct place *place, struct str argument)
+{
+    return check_bound(place, argument, 1, false);
+}
+
+static enum input_schema_verdict check_below(const struct place *place, struct str argument)
+{
+    return check_bound(place, argument, -1, false);
+}
+
+/* ---- sizes ---- */
+
+static size_t count_characters(struct str value)
+{
+    struct buffer text;
+    size_t count = 0;
+    buffer_init(&text);
+    json_decode_string(value, &text);
+    for (size_t i = 0; i < text.length; i++)
+        count += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
+    buffer_finish(&text);
+    return count;
+}
+
+static enum input_schema_verdict check_size(const struct place *place, struct str argument,
+                                            enum json_type type, bool is_most)
+{
+    int64_t bound;
+    if (json_type(place->value) != type)
+        return INPUT_SCHEMA_FITS;
+    if (!exact_integer_read(argument, true, &bound) || bound < 0)
+        return unknown(place, STR("of a size that is no whole number"));
+    size_t size = type == JSON_STRING ? count_characters(place->value) : json_count(place->value);
+    bool fits = is_most ? size <= (size_t)bound : size >= (size_t)bound;
+    return fits_if(place, fits, is_most ? "is too long" : "is too short");
+}
+
+#define SIZE_CHECK(name, type, is_most)                                                            \
+    static enum input_schema_verdict name(const struct place *place, struct str argument)          \
+    {                                                                                              \
+        return check_size(place, argument, type, is_most);                                         \
+    }
+SIZE_CHECK(check_min_length, JSON_STRING, false)
+SIZE_CHECK(check_max_length, JSON_STRING, true)
+SIZE_CHECK(check_min_items, JSON_ARRAY, false)
+SIZE_CHECK(check_max_items, JSON_ARRAY, true)
+SIZE_CHECK(check_min_properties, JSON_OBJECT, false)
+SIZE_CHECK(check_max_properties, JSON_OBJECT, true)
+
+/* ---- objects and arrays ---- */
+
+/* The member of this raw key, which may be written with escapes. */
+static struct str member_of(struct str object, struct str raw_key)
+{
+    char *name = json_string_text(str_slice(raw_key.bytes - 1, raw_key.length + 2), NULL);
+    struct str value = name ? json_member(object, name) : STR_EMPTY;
+    free(name);
+    return value;
+}
+
+static enum input_schema_verdict check_properties(const struct place *place, struct str argument)
+{
+    size_t position = 0;
+    struct str key, schema;
+    enum input_schema_verdict verdict = INPUT_SCHEMA_FITS;
+    while (verdict == INPUT_SCHEMA_FITS && json_type(place->value) == JSON_OBJECT &&
+           json_next_member(argument, &position, &key, &schema)) {
+        struct str value = member_of(place->value, key);
+        if (value.length == 0)
+            continue;
+        verdict = check_value(place->check, schema, value);
+        if (verdict != INPUT_SCHEMA_FITS) {
+            char *name = memory_copy_str(key);
+            error_prefix(place->check->error, name);
+            free(name);
+        }
+    }
+    return verdict;
+}
+
+static enum input_schema_verdict check_required(const struct place *place, struct str argument)
+{
+    size_t position = 0;
+    struct str item;
+    bool fits = true;
+    while (fits && json_type(place->value) == JSON_OBJECT &&
+           json_next_element(argument, &position, &item)) {
+        char *name = json_string_text(item, NULL);
+        fits = name && json_member(place->value, name).length > 0;
+        free(name);
+    }
+    return fits_if(place, fits, "lacks a member that the schema requires");
+}
+
+/* Beside `properties` in the same schema; patternProperties is not known, so there is none. */
+static enum input_schema_verdict check_additional(const struct place *place, struct str argument)
+{
+    struct str properties = json_member(place->schema, "properties"), key, value;
+    size_t position = 0;
+    enum input_schema_verdict verdict = INPUT_SCHEMA_FITS;
+    while (verdict == INPUT_SCHEMA_FITS && json_type(place->value) == JSON_OBJECT &&
+           json_next_member(place->value, &position, &key, &value)) {
+        if (member_of(properties, key).length > 0)
+            continue;
+        verdict = json_type(argument) == JSON_FALSE
+                      ? unfit(place, "has a member that the schema does not know")
+                      : check_value(place->check, argument, value);
+    }
+    return verdict;
+}
+
+static enum input_schema_verdict check_items(const struct place *place, struct str argument)
+{
+    size_t position = 0;
+    struct str item;
+    enum input_schema_verdict verdict = INPUT_SCHEMA_FITS;
+    while (verdict == INPUT_SCHEMA_FITS && json_type(place->value) == JSON_ARRAY &&
+           json_next_element(place->value, &position, &item))
+        verdict = check_value(place->check, argument, item);
+    return verdict;
+}
+
+/* ---- several schemas ---- */
+
+struct tally {
+    size_t fitting, all;
+    bool is_unknown;
+};
+
+static struct tally tally_of(const struct place *place, struct str schemas)
+{
+    struct tally tally = {0, 0, json_type(schemas) != JSON_ARRAY};
+    size_t position = 0;
+    struct str schema;
+    while (!tally.is_unknown && json_next_element(schemas, &position, &schema)) {
+        enum input_schema_verdict verdict = check_value(place->check, schema, place->value);
+        tally.all++;
+        tally.fitting += verdict == INPUT_SCHEMA_FITS;
+        tally.is_unknown = verdict == INPUT_SCHEMA_UNKNOWN;
+    }
+    return tally;
+}
+
+static enum input_schema_verdict check_all_of(const struct place *place, struct str argument)
+{
+    struct tally tally = tally_of(place, argument);
+    if (tally.is_unknown)
+        return INPUT_SCHEMA_UNKNOWN;
+    return fits_if(place, tally.fitting == tally.all, "does not fit all schemas of allOf");
+}
+
+static enum input_schema_verdict check_any_of(const struct place *place, struct str argument)
+{
+    struct tally tally = tally_of(place, argument);
+    if (tally.is_unknown)
+        return INPUT_SCHEMA_UNKNOWN;
+    return fits_if(place, tally.fitting > 0, "fits no schema of anyOf");
+}
+
+static enum input_schema_verdict check_one_of(const struct place *place, struct str argument)
+{
+    struct tally tally = tally_of(place, argument);
+    if (tally.is_unknown)
+        return INPUT_SCHEMA_UNKNOWN;
+    return fits_if(place, tally.fitting == 1, "does not fit exactly one schema of oneOf");
+}
+
+/* "#/$defs/name": a path into the root, whose steps need no decoding. */
+static enum input_schema_verdict check_ref(const struct place *place, struct str argument)
+{
+    char *reference = json_string_text(argument, NULL);
+    struct str target = place->check->root, step, rest;
+    bool is_local = reference && strncmp(reference, "#/", 2) == 0 && !strpbrk(reference, "~%\\\"");
+    rest = is_local ? str_from(reference + 2) : STR_EMPTY;
+    while (rest.length > 0 && target.length > 0) {
+        str_cut(rest, '/', &step, &rest);
+        char *name = memory_copy_str(step);
+        target = json_member(target, name);
+        free(name);
+    }
+    free(reference);
+    if (!is_local || target.length == 0)
+        return unknown(place, STR("$ref"));
+    return check_value(place->check, target, place->value);
+}
+
+static enum input_schema_verdict check_unique(const struct place *place, struct str argument)
+{
+    bool matters = json_type(argument) != JSON_FALSE && json_type(place->value) == JSON_ARRAY &&
+                   json_count(place->value) > 1;
+    return matters ? unknown(place, STR("uniqueItems")) : INPUT_SCHEMA_FITS;
+}
+
+/* Another base for references. */
+static enum input_schema_verdict check_id(const struct place *place, struct str argument)
+{
+    (void)argument;
+    bool is_root = place->schema.bytes == place->check->root.bytes;
+    return is_root ? INPUT_SCHEMA_FITS : unknown(place, STR("$id"));
+}
+
+/* ---- one schema ---- */
+
+/* NULL: the keyword says nothing of which values are good. */
+static const struct {
+    const char *name;
+    keyword_check check;
+} keywords[] = {
+    {"type", check_type},
+    {"enum", check_enum},
+    {"const", check_const},
+    {"minimum", check_minimum},
+    {"maximum", check_maximum},
+    {"exclusiveMinimum", check_above},
+    {"exclusiveMaximum", check_below},
+    {"minLength", check_min_length},
+    {"maxLength", check_max_length},
+    {"minItems", check_min_items},
+    {"maxItems", check_max_items},
+    {"minProperties", check_min_properties},
+    {"maxProperties", check_max_properties},
+    {"properties", check_properties},
+    {"required", check_required},
+    {"additionalProperties", check_additional},
+    {"items", check_items},
+    {"uniqueItems", check_unique},
+    {"allOf", check_all_of},
+    {"anyOf", check_any_of},
+    {"oneOf", check_one_of},
+    {"$ref", check_ref},
+    {"$id", check_id},
+    {"$schema", NULL},
+    {"$comment", NULL},
+    {"$defs", NULL},
+    {"definitions", NULL},
+    {"title", NULL},
+    {"description", NULL},
+    {"default", NULL},
+    {"example", NULL},
+    {"examples", NULL},
+    {"deprecated", NULL},
+    {"readOnly", NULL},
+    {"writeOnly", NULL},
+    {"format", NULL}, /* an annotation, as the standard has it */
+    {"contentMediaType", NULL},
+    {"contentEncoding", NULL},
+};
+
+static enum input_schema_verdict check_keyword(const struct place *place, struct str key,
+                                               struct str argument)
+{
+    struct str quoted = str_slice(key.bytes - 1, key.length + 2);
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
+        if (json_string_equals(quoted, str_from(keywords[i].name)))
+            return keywords[i].check ? keywords[i].check(place, argument) : INPUT_SCHEMA_FITS;
+    }
+    return str_starts_with(key, STR("x-")) ? INPUT_SCHEMA_FITS : unknown(place, key);
+}
+
+static enum input_schema_verdict check_keywords(struct check *check, struct str schema,
+                                                struct str value)
+{
+    const struct place place = {check, schema, value};
+    size_t position = 0;
+    struct str key, argument;
+    enum input_schema_verdict verdict = INPUT_SCHEMA_FITS;
+    if (json_type(schema) == JSON_FALSE)
+        return unfit(&place, "the schema allows no value here");
+    if (json_type(schema) == JSON_TRUE)
+        return INPUT_SCHEMA_FITS;
+    check->work += schema.length + value.length;
+    if (json_type(schema) != JSON_OBJECT || check->depth > MOST_DEPTH || check->work > MOST_WORK)
+        return unknown(&place, STR("of a schema that is none"));
+    while (verdict == INPUT_SCHEMA_FITS && json_next_member(schema, &position, &key, &argument))
+        verdict = check_keyword(&place, key, argument);
+    return verdict;
+}
+
+static enum input_schema_verdict check_value(struct check *check, struct str schema,
+                                             struct str value)
+{
+    check->depth++;
+    enum input_schema_verdict verdict = check_keywords(check, schema, value);
+    check->depth--;
+    return verdict;
+}
+
+enum input_schema_verdict input_schema_check(struct str schema, struct str value,
+                                             struct error *error)
+{
+    struct check check = {.root = str_trim(schema), .error = error};
+    return check_value(&check, check.root, value);
+}
