@@ -344,7 +344,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
          &arguments.grant_for, NULL},
         {"grant-calls", "N", "and so often", &arguments.grant_calls, NULL},
-        {"arguments", "FILE", "run the call with the arguments in this file, a JSON object",
+        {"arguments", "FILE", "run the call with the JSON object in this file",
          &arguments.file, NULL},
         json,
     };
