@@ -344,8 +344,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
          &arguments.grant_for, NULL},
         {"grant-calls", "N", "and so often", &arguments.grant_calls, NULL},
-        {"arguments", "FILE", "run the call with the JSON object in this file",
-         &arguments.file, NULL},
+        {"arguments", "FILE", "run the call with the JSON object in this file", &arguments.file,
+         NULL},
         json,
     };
     const struct option wait[] = {
