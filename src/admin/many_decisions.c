@@ -16,7 +16,7 @@
 
 #define MOST_IDS 10000
 
-static const struct decision *const verbs[] = {&vote_approve, &vote_reject};
+static const struct decision *const verbs[] = {&vote_approve, &vote_reject, NULL};
 
 /* One task of the request. */
 struct item {
@@ -108,7 +108,7 @@ static bool read_ids(struct str value, struct many *many, struct error *error)
 
 static bool read_verb(struct str value, const struct decision **decision, struct error *error)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    for (size_t i = 0; verbs[i]; i++) {
         if (json_string_equals(value, str_from(ballot_verb_name(verbs[i]->verb)))) {
             *decision = verbs[i];
             return true;
