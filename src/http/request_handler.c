@@ -11,10 +11,15 @@ struct handler {
     struct http_server *server;
 };
 
+/* h2o hands it back when it is done with the request. */
+struct disposal {
+    struct http_exchange *exchange;
+};
+
 /* h2o is done with the request: it was answered, or the connection broke. */
 static void on_request_disposed(void *memory)
 {
-    struct http_exchange *exchange = http_exchange_from(*(void **)memory);
+    struct http_exchange *exchange = http_exchange_from(((struct disposal *)memory)->exchange);
     if (!exchange->ended)
         exchange_report_gone(exchange);
     connection_let_go(exchange->connection);
@@ -40,9 +45,9 @@ static void intern_names(struct http_exchange *exchange)
 static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)
 {
     struct http_exchange *exchange = h2o_mem_alloc_pool(&request->pool, sizeof(*exchange));
-    struct http_exchange **disposed =
-        h2o_mem_alloc_shared(&request->pool, sizeof(*disposed), on_request_disposed);
-    *disposed = exchange;
+    struct disposal *disposal =
+        h2o_mem_alloc_shared(&request->pool, sizeof(*disposal), on_request_disposed);
+    disposal->exchange = exchange;
     memset(exchange, 0, offsetof(struct http_exchange, known));
     MAGIC_SET(exchange, HTTP_EXCHANGE_MAGIC);
     exchange->generator.proceed = response_proceed;
