@@ -134,8 +134,11 @@ test('53. a link leads to the task on the operators\' page; accepted means opene
   assert.equal((await admin.task(id)).state, 'pending');
   await admin.approve(id);
   assert.equal(upstream.calls.length, 0);
-  const { message } = await call(client, {}, { requestState: next });
+  // On a busy machine the execution may outlast one wait.
+  let { message } = await call(client, {}, { requestState: next });
+  while (message.result.resultType === 'input_required') ({ message } = await call(client, {}, { requestState: message.result.requestState }));
   assert.equal(message.result.resultType, 'complete');
+  assert.equal(upstream.calls.length, 1);
 });
 
 test('53. a link that is declined cancels the approval', async (t) => {
