@@ -15,7 +15,7 @@
 #include "libraries.h"
 #include "reload.h"
 #include "state_key.h"
-#include "store_choice.h"
+
 #include "store_folder.h"
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
@@ -28,6 +28,7 @@
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/server/store_choice.h"
 #include "taskgate/store/replicas.h"
 #include "taskgate/store/store.h"
 #include "workers.h"

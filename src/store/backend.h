@@ -281,6 +281,32 @@ struct replica_rows {
     bool (*release)(struct database *database);
 };
 
+/* A column of a row that is copied to another database. */
+struct copy_value {
+    bool is_number; /* else text */
+    int64_t number;
+    struct str text;
+};
+
+/* Rows of the tables of copy_table.h, which are no more than values here. `columns` are names with
+ * ", " between them. */
+struct copy_rows {
+    /* All, by the first column. The values are valid during the visit; false ends the reading. */
+    bool (*read)(struct database *database, const char *table, const char *columns,
+                 bool (*visit)(void *context, const struct copy_value *values), void *context);
+    bool (*write)(struct database *database, const char *table, const char *columns,
+                  const struct copy_value *values, size_t count);
+    bool (*reminders)(struct database *database,
+                      bool (*visit)(void *context, const char *task_id, unsigned event,
+                                    int64_t due_ms),
+                      void *context);
+    /* What is written from now on gets numbers behind those that were copied. */
+    bool (*finish)(struct database *database);
+};
+
+/* What the error of an open says, among others, where another process has the database alone. */
+#define BACKEND_IN_USE "is in use by another taskgate process"
+
 /* When a backend wants backend.upkeep to be called. */
 enum backend_upkeep {
     BACKEND_UPKEEP_NONE,
@@ -331,4 +357,5 @@ struct store_backend {
     const struct reminder_rows *reminders;
     const struct grant_rows *grants;
     const struct replica_rows *replicas;
+    const struct copy_rows *copy;
 };
