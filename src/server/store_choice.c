@@ -3,12 +3,12 @@
 
 #include <string.h>
 
+#include "taskgate/store/postgres.h"
 #include "taskgate/store/sqlite.h"
 
 const struct store_backend *store_choice_of(const char *place)
 {
-    (void)place;
-    return &store_sqlite;
+    return strstr(place, "://") ? &store_postgres : &store_sqlite;
 }
 
 const struct store_backend *store_choice_backend(const struct config *config)
