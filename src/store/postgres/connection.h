@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "known.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
@@ -54,8 +55,10 @@ struct database {
     int64_t timeout_ms; /* how long an answer is waited for */
     int64_t ahead_ms;
     int64_t written, written_before; /* in all; when the transaction began */
-    int64_t used_bytes, sent_bytes;  /* as it was measured; what was sent since */
+    int64_t beside_bytes;            /* of the tables that nobody counts, as it was measured */
     int64_t measured_ms;             /* monotonic; 0: not yet */
+    struct known known;
+    struct totals counted, counted_at_mark; /* by this transaction */
     /* Of the connection that is tried for next. */
     int64_t retry_at_ms; /* monotonic */
     int64_t delay_ms;

@@ -37,6 +37,7 @@ static void close_connection(struct database *database)
         return;
     connection_drop(database);
     place_destroy(database->place);
+    known_forget(&database->known);
     free(database->sent);
     MAGIC_CLEAR(database);
     free(database);
@@ -128,6 +129,8 @@ static bool begin(struct database *database, bool writes)
     database->has_failed = database->tells = false;
     database->error.message[0] = database->code[0] = '\0';
     database->written_before = database->written;
+    known_forget(&database->known);
+    database->counted = (struct totals){0, 0, 0};
     database->is_open_transaction = true;
     return connection_queue(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN_READ,
                             SENT_WRITE) &&
@@ -147,7 +150,7 @@ static bool leave_mark(struct database *database)
 static bool commit(struct database *database, struct error *error)
 {
     bool wrote = database->written != database->written_before, is_committed = false;
-    bool done = (!wrote || leave_mark(database)) &&
+    bool done = (!wrote || (totals_write(database) && leave_mark(database))) &&
                 (!database->tells || connection_queue(database, STATEMENT_NOTIFY, SENT_WRITE)) &&
                 connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
                 connection_settle(database);
@@ -177,6 +180,7 @@ static void rollback(struct database *database)
 static bool mark(struct database *database)
 {
     database->operation++;
+    database->counted_at_mark = database->counted;
     return connection_queue(database, STATEMENT_SAVEPOINT, SENT_WRITE);
 }
 
@@ -190,6 +194,8 @@ static bool return_to_mark(struct database *database)
     if (!database->has_failed && !connection_settle(database))
         return false;
     database->has_failed = false;
+    database->counted = database->counted_at_mark;
+    known_forget(&database->known);
     return connection_queue(database, STATEMENT_ROLLBACK_TO, SENT_WRITE) &&
            connection_queue(database, STATEMENT_RELEASE, SENT_WRITE) && connection_settle(database);
 }
@@ -235,18 +241,19 @@ static bool probe(struct database *database, int64_t now_ms)
     return connection_write(database, STATEMENT_PROBE, VALUES(NUMBER(now_ms)));
 }
 
-/* Measured now and then, because it looks at many files. */
+/* Of the tables that nobody counts the size is measured now and then. */
 static bool used_bytes(struct database *database, int64_t *bytes)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (database->measured_ms == 0 || now_ms - database->measured_ms >= MEASURE_INTERVAL_MS) {
-        if (!rows_take_number(connection_read(database, STATEMENT_USED_BYTES, NO_VALUES),
-                              &database->used_bytes))
+        if (!rows_take_number(connection_read(database, STATEMENT_BESIDE_BYTES, NO_VALUES),
+                              &database->beside_bytes))
             return false;
-        database->sent_bytes = 0;
         database->measured_ms = now_ms;
     }
-    *bytes = database->used_bytes + database->sent_bytes;
+    if (!totals_know(database))
+        return false;
+    *bytes = database->known.totals.bytes + database->counted.bytes + database->beside_bytes;
     return true;
 }
 
@@ -312,4 +319,5 @@ const struct store_backend store_postgres = {
     .reminders = &postgres_reminder_rows,
     .grants = &postgres_grant_rows,
     .replicas = &postgres_replica_rows,
+    .copy = &postgres_copy_rows,
 };
