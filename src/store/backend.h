@@ -231,6 +231,14 @@ struct feed_change {
     bool created;
 };
 
+/* What the database knows of a replica. */
+struct replica_row {
+    struct str id, address; /* where others reach it; empty: nowhere */
+    int64_t epoch;
+    int64_t alive_ms; /* 0: its epoch has ended */
+    int64_t seen_ms;  /* its last sign of life */
+};
+
 struct replica_rows {
     /* A new epoch of the replica, alive at `now_ms`. */
     bool (*join)(struct database *database, const char *id, int64_t now_ms, int64_t *epoch);
@@ -259,6 +267,18 @@ struct replica_rows {
                       void *context);
     /* Forgets what was told before, but for the last change. */
     bool (*feed_purge)(struct database *database, int64_t before_ms);
+    /* Where others reach the replica; "": nowhere. It stays over its epochs. */
+    bool (*announce)(struct database *database, const char *id, const char *address);
+    /* All that are not forgotten, by id. The row is valid during the visit. */
+    bool (*list)(struct database *database,
+                 bool (*visit)(void *context, const struct replica_row *row), void *context);
+    /* Forgets those whose epoch has ended and that were seen last before. */
+    bool (*forget)(struct database *database, int64_t before_ms);
+    /* Says for all replicas that commits are missing; whether somebody has said so; takes it back.
+     */
+    bool (*hold)(struct database *database, const char *id, int64_t now_ms);
+    bool (*is_held)(struct database *database, bool *is_held);
+    bool (*release)(struct database *database);
 };
 
 /* When a backend wants backend.upkeep to be called. */

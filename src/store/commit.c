@@ -18,7 +18,8 @@ static bool any_writes(const struct operation *chain)
 
 static bool begin(struct store *store, const struct operation *chain)
 {
-    return store->backend->begin(store->database, any_writes(chain));
+    bool joins = store->replica.epoch == 0;
+    return store->backend->begin(store->database, joins || any_writes(chain));
 }
 
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,
@@ -91,7 +92,7 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
     bool done = begin(store, chain);
     *rest = NULL;
     set_clock(store, batch);
-    done = done && replica_catch_up(batch);
+    done = done && (batch->replica->epoch > 0 || replica_join(batch)) && replica_catch_up(batch);
     size_t own_events = batch->event_count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
@@ -105,8 +106,12 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
     if (done && is_in_place && store->backend->commit(store->database, error))
         return true;
     /* Before the rollback, which has a result of its own. */
-    if (!done && is_in_place)
+    if (*batch->refusal.message)
+        *error = batch->refusal;
+    else if (!done && is_in_place)
         store->backend->describe(store->database, "the database failed", error);
     fail_all(store, chain, batch);
+    if (batch->has_joined)
+        batch->replica->epoch = 0;
     return false;
 }

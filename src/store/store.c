@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place.h"
 #include "store_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -17,6 +18,7 @@ static struct store *allocate(void)
     MAGIC_SET(store, STORE_MAGIC);
     atomic_init(&store->healthy, true);
     atomic_init(&store->pending_count, 0);
+    atomic_init(&store->epoch, 0);
     pthread_mutex_init(&store->lock, NULL);
     clock_condition_init(&store->wake);
     store->end = &store->first;
@@ -35,6 +37,8 @@ static void release(struct store *store)
     }
     replica_finish(&store->replica);
     free(store->place);
+    free(store->address);
+    peers_finish(&store->peers);
     if (store->electorate.release)
         store->electorate.release(store->electorate.context);
     signature_key_unref(store->audit.key);
@@ -64,24 +68,25 @@ struct store *store_open(const struct store_backend *backend, const char *place,
     struct store *store = allocate();
     replica_init(&store->replica, replica);
     store->backend = backend;
-    store->place = memory_copy_text(place);
+    store->place = place_shown(place);
     if (redaction)
         store->redaction = *redaction;
     store->database = backend->open(place, error);
     if (!store->database)
         goto failed;
-    if (!store_run_alone(store, &operation_join, error))
+    if (!store_run_alone(store, &operation_join, error) && !backend->is_shared)
         goto opened;
     if (backend->is_shared)
         store->heartbeat_at_ms = store->catch_up_at_ms = 0;
     if (!start_thread(store, error))
         goto opened;
-    log_info("Store opened", LOG_TEXT("path", place),
-             LOG_NUMBER("pending", store_pending_count(store)));
+    if (store_is_healthy(store))
+        log_info("Store opened", LOG_TEXT("path", store->place),
+                 LOG_NUMBER("pending", store_pending_count(store)));
     return store;
 
 opened:
-    error_prefix(error, place);
+    error_prefix(error, store->place);
     backend->close(store->database);
 failed:
     release(store);
@@ -121,7 +126,7 @@ void store_close(struct store *store)
         return;
     struct error error;
     store_stop(store);
-    if (store->backend->is_shared)
+    if (store->backend->is_shared && store->replica.epoch > 0)
         store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);
     release(store);
