@@ -300,10 +300,9 @@ void gateway_handle(struct http_exchange *exchange, void *worker)
     entry_handle(gateway_worker_from(worker), exchange);
 }
 
-bool gateway_share(struct gateway *gateway, const char *key)
+void gateway_share(struct gateway *gateway, const char *key)
 {
     gateway->replicas = replicas_create(gateway->store, key);
-    return gateway->replicas != NULL;
 }
 
 void gateway_handle_relayed(struct http_exchange *exchange, void *worker)

@@ -306,6 +306,32 @@ struct replica_rows {
     bool (*home_purge)(struct database *database, int64_t before_ms);
 };
 
+/* A column of a row that is copied to another database. */
+struct copy_value {
+    bool is_number; /* else text */
+    int64_t number;
+    struct str text;
+};
+
+/* Rows of the tables of copy_table.h, which are no more than values here. `columns` are names with
+ * ", " between them. */
+struct copy_rows {
+    /* All, by the first column. The values are valid during the visit; false ends the reading. */
+    bool (*read)(struct database *database, const char *table, const char *columns,
+                 bool (*visit)(void *context, const struct copy_value *values), void *context);
+    bool (*write)(struct database *database, const char *table, const char *columns,
+                  const struct copy_value *values, size_t count);
+    bool (*reminders)(struct database *database,
+                      bool (*visit)(void *context, const char *task_id, unsigned event,
+                                    int64_t due_ms),
+                      void *context);
+    /* What is written from now on gets numbers behind those that were copied. */
+    bool (*finish)(struct database *database);
+};
+
+/* What the error of an open says, among others, where another process has the database alone. */
+#define BACKEND_IN_USE "is in use by another taskgate process"
+
 /* When a backend wants backend.upkeep to be called. */
 enum backend_upkeep {
     BACKEND_UPKEEP_NONE,
@@ -318,13 +344,18 @@ struct store_backend {
     const char *name; /* for the log */
     /* Other processes may use the database at the same time. */
     bool is_shared;
+    /* What people are told of a place: without secrets. The caller frees. */
+    char *(*title)(const char *place);
     /* Opens the database that `place` names, brings its schema up, and makes sure that no process
-     * uses it that must not. NULL with an error. */
+     * uses it that must not. NULL with an error. A shared database that cannot be reached now is no
+     * error: it is not in place, and begin() tries again. */
     struct database *(*open)(const char *place, struct error *error);
     void (*close)(struct database *database); /* NULL is allowed */
 
+    /* A transaction; one that does not write may be refused each write. Those that write to a
+     * shared database come one after the other. */
     bool (*begin)(struct database *database, bool writes);
-    /* false with an error: nothing was committed. */
+    /* false with an error: nothing was committed, or it is not known. */
     bool (*commit)(struct database *database, struct error *error);
     void (*rollback)(struct database *database); /* also where no transaction is open */
     /* A point in the transaction, to come back to; then one of the two. */
@@ -348,6 +379,13 @@ struct store_backend {
     bool (*used_bytes)(struct database *database, int64_t *bytes);
     enum backend_upkeep (*wants_upkeep)(const struct database *database);
     void (*upkeep)(struct database *database);
+    /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
+    int (*wake_fd)(const struct database *database);
+    /* Whether another process has committed something since. It may miss one: the feed does not. */
+    bool (*take_hint)(struct database *database);
+    /* Whether a commit, of which it was not known, was done after all; tells it once. What this
+     * process believes to hold is then not what the database has. */
+    bool (*take_late_commit)(struct database *database);
 
     const struct task_rows *tasks;
     const struct session_rows *sessions;
@@ -356,4 +394,5 @@ struct store_backend {
     const struct reminder_rows *reminders;
     const struct grant_rows *grants;
     const struct replica_rows *replicas;
+    const struct copy_rows *copy;
 };

@@ -37,6 +37,8 @@ struct batch {
     struct peers peers;     /* the others, where has_peers says that this was looked at */
     bool has_peers;
     struct error refusal; /* why the replica may not take part; "" where it may */
+    bool may_write;       /* the transaction; one of a shared database that only reads need not */
+    bool must_write;      /* it only reads, and there is something to write: once more */
     int64_t now_ms;
     int64_t pending_total;     /* tasks that wait for a decision, once this is committed */
     size_t reply_bytes;        /* of what is answered */

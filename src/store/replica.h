@@ -42,7 +42,8 @@ struct claims {
 
 struct replica {
     char *id;
-    int64_t epoch; /* 0 before it has joined */
+    int64_t epoch;      /* 0 before it has joined */
+    int64_t last_epoch; /* that it had, or may have had */
     int64_t
         watching_since_ms; /* the store's clock: since when it would have heard others; 0: not */
     int64_t lease_until_ms[LEASE_COUNT]; /* the store's clock */
@@ -86,4 +87,7 @@ bool replica_tell(struct batch *batch, size_t first);
 #define REPLICA_RIVAL_MS 6500
 /* A replica that has not read for so long is fenced long since, and begins anew. */
 #define REPLICA_FEED_RETENTION_MS 3600000
-#define REPLICA_CATCH_UP_MS 250 /* how late observers hear of others at most */
+/* How late observers hear of others at most; and where the database gives hints, if one is missed.
+ */
+#define REPLICA_CATCH_UP_MS 250
+#define REPLICA_CATCH_UP_SLOW_MS 1000

@@ -103,7 +103,8 @@ static bool is_alone(struct batch *batch)
     if (!batch->backend->replicas->list(batch->database, find_own, &finding))
         return false;
     const struct rival *found = &finding.found;
-    if (found->alive_ms == 0 || batch->now_ms - found->alive_ms >= REPLICA_SILENCE_MS)
+    if (found->alive_ms == 0 || found->epoch == self->last_epoch ||
+        batch->now_ms - found->alive_ms >= REPLICA_SILENCE_MS)
         return true;
     if (rival->epoch != found->epoch) {
         *rival = *found;
@@ -137,6 +138,7 @@ bool replica_join(struct batch *batch)
     if (!rows->join(batch->database, self->id, batch->now_ms, &self->epoch))
         return false;
     batch->has_joined = true;
+    self->last_epoch = self->epoch;
     self->rival = (struct rival){.epoch = 0};
     if (batch->seen.sequence == 0) {
         batch->seen.at_ms = batch->now_ms;

@@ -2,6 +2,7 @@
 #include "taskgate/store/replicas.h"
 
 #include <stdlib.h>
+#include <sys/eventfd.h>
 
 #include "store_internal.h"
 #include "taskgate/core/memory.h"
@@ -33,8 +34,8 @@ void store_announce(struct store *store, const char *address)
     free(store->address);
     store->address = memory_copy_text(address);
     store->beats_now = true;
-    pthread_cond_signal(&store->wake);
     pthread_mutex_unlock(&store->lock);
+    eventfd_write(store->wake_fd, 1);
 }
 
 void store_observe_yield(struct store *store, struct loop *loop, loop_callback yield, void *context)

@@ -8,7 +8,6 @@
 
 #include "backend.h"
 #include "harness.h"
-#include "place.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/replicas.h"
@@ -274,27 +273,6 @@ START_TEST(nobody_decides_while_commits_are_missing)
 }
 END_TEST
 
-/* ---- messages ---- */
-
-START_TEST(a_place_is_shown_without_secrets)
-{
-    static const struct {
-        const char *place, *shown;
-    } rows[] = {
-        {"/var/lib/x.db", "/var/lib/x.db"},
-        {"postgres://u:s3cret@db:5432/gate?sslmode=require", "postgres://db:5432/gate"},
-        {"postgres://u:s3c@ret@db/gate", "postgres://db/gate"},
-        {"postgres:///gate?host=/tmp&password=s3cret", "postgres:///gate"},
-        {"postgres://u:s3?cret@db", "postgres://db"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char *shown = place_shown(rows[i].place);
-        ck_assert_str_eq(shown, rows[i].shown);
-        free(shown);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("store failover");
@@ -308,9 +286,6 @@ int main(void)
     tcase_add_test(tests, a_database_that_is_not_reached_at_the_start_is_tried_again);
     tcase_add_test(tests, nobody_decides_while_commits_are_missing);
     suite_add_tcase(suite, tests);
-    TCase *messages = tcase_create("messages");
-    tcase_add_test(messages, a_place_is_shown_without_secrets);
-    suite_add_tcase(suite, messages);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
