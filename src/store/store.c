@@ -304,7 +304,7 @@ void store_session_delete(struct store *store, struct str source, struct str id_
 void store_session_settle(struct store *store, struct str source, struct str digest,
                           struct store_call call)
 {
-    queue(store, create_of_session(&operation_session_settle, source, digest, call));
+    store_queue(store, create_of_session(&operation_session_settle, source, digest, call));
 }
 
 void store_pair_put(struct store *store, struct str source, struct str session_digest,
