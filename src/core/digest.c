@@ -1,4 +1,4 @@
-/* SHA-256 as text. */
+/* SHA-256 and HMAC-SHA-256 as text. */
 #include "taskgate/core/digest.h"
 
 #include <openssl/evp.h>
@@ -93,5 +93,17 @@ void digest_sha256_hex_of(const struct str *parts, size_t count, char hex[DIGEST
     unsigned char sum[SHA256_DIGEST_LENGTH];
     if (!sum_up_together(parts, count, sum))
         sum_up_in_turn(parts, count, sum);
+    write_hex(sum, hex);
+}
+
+void digest_hmac_sha256_hex(struct str key, struct str data, char hex[DIGEST_HEX_BYTES])
+{
+    unsigned char sum[SHA256_DIGEST_LENGTH];
+    size_t length = 0;
+    if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key.bytes, key.length,
+                   (const unsigned char *)(data.length ? data.bytes : ""), data.length, sum,
+                   sizeof sum, &length) ||
+        length != sizeof sum)
+        memory_exhausted(); /* nothing else can be missing */
     write_hex(sum, hex);
 }

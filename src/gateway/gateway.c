@@ -21,6 +21,7 @@
 #include "methods/rewritten_lists.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
+#include "replicas/replicas.h"
 #include "request/broadcast.h"
 #include "request/call.h"
 #include "request/request_headers.h"
@@ -82,6 +83,28 @@ static void on_task_asks(struct gateway_worker *worker, const struct task *task)
     plain_call_note_requests(worker, task);
 }
 
+struct lost_task {
+    struct gateway *gateway;
+    struct task *task;
+};
+
+static void tell_lost(void *context)
+{
+    struct lost_task *lost = context;
+    inbox_note_lost_task(lost->gateway, lost->task);
+    task_unref(lost->task);
+    free(lost);
+}
+
+/* On the loop that hears of each change for the process: what the feed has told is told there
+ * before. */
+static void on_task_lost(struct gateway *gateway, struct task *task)
+{
+    struct lost_task *lost = memory_alloc(sizeof *lost);
+    *lost = (struct lost_task){gateway, task_ref(task)};
+    loop_post(gateway->workers[0]->loop, tell_lost, lost);
+}
+
 struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys)
 {
     struct gateway *gateway = memory_alloc(sizeof *gateway);
@@ -106,6 +129,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->detached_callbacks = &detached_answers;
     gateway->input_events = &input_events;
     gateway->task_asks = on_task_asks;
+    gateway->task_lost = on_task_lost;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
     gateway->inputs = input_table_create();
@@ -124,6 +148,7 @@ void gateway_destroy(struct gateway *gateway)
     inbox_table_destroy(gateway->inbox_table);
     request_headers_destroy(gateway->request_headers);
     token_check_destroy(gateway->token_check);
+    replicas_destroy(gateway->replicas);
     task_aliases_destroy(gateway->task_aliases);
     task_rounds_destroy(gateway->task_rounds);
     input_table_destroy(gateway->inputs);
@@ -273,6 +298,16 @@ void gateway_fetch_tools(struct gateway_worker *worker)
 void gateway_handle(struct http_exchange *exchange, void *worker)
 {
     entry_handle(gateway_worker_from(worker), exchange);
+}
+
+void gateway_share(struct gateway *gateway, const char *key)
+{
+    gateway->replicas = replicas_create(gateway->store, key);
+}
+
+void gateway_handle_relayed(struct http_exchange *exchange, void *worker)
+{
+    entry_handle_relayed(gateway_worker_from(worker), exchange);
 }
 
 void gateway_refusal(int status, struct buffer *body, void *worker)

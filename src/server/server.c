@@ -260,6 +260,17 @@ static bool take_signals(struct server *server, struct error *error)
     return true;
 }
 
+/* The others learn where this one is reached once it is. */
+static bool meet_replicas(struct server *server, const struct config *config, struct error *error)
+{
+    if (!config->replica.address || !store_is_shared(server->store))
+        return true;
+    if (!workers_listen_for_replicas(server->workers, config, error))
+        return false;
+    store_announce(server->store, config->replica.address);
+    return true;
+}
+
 static bool start(struct server *server, const char *config_path, struct config *config,
                   struct error *error)
 {
@@ -268,8 +279,9 @@ static bool start(struct server *server, const char *config_path, struct config 
         !open_store(server, config, &admin, error))
         return false;
     server->gateway = gateway_create(server->store, &server->state_keys);
+    gateway_share(server->gateway, config->replica.key);
     server->workers = workers_create(server->gateway, config);
-    if (!workers_start(server->workers, config, error) ||
+    if (!workers_start(server->workers, config, error) || !meet_replicas(server, config, error) ||
         !start_admin(server, config, &admin, error) || !start_notifier(server, config, error))
         return false;
     struct loop *first = workers_first_loop(server->workers);

@@ -1,6 +1,8 @@
 /* The event loops, their listeners and their threads. */
 #include "workers.h"
 
+#include "replica_port.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,6 +24,7 @@ struct worker {
     struct workers *workers;
     struct loop *loop;
     struct http_server *proxy;
+    struct http_server *replicas; /* for the other replicas; NULL: they send nothing here */
     struct gateway_worker *gateway;
     pthread_t thread;
     bool has_thread;
@@ -58,6 +61,31 @@ struct workers *workers_create(struct gateway *gateway, const struct config *con
     return workers;
 }
 
+/* Bodies are bounded as on the proxy port: they come from there. */
+static bool listen_for_replicas(struct worker *worker, const struct config *config,
+                                const struct replica_port *port, struct error *error)
+{
+    const struct workers *workers = worker->workers;
+    struct http_server_options options = {
+        .address = str_from(port->address),
+        .port = port->port,
+        .reuse_port = workers->count > 1,
+        .first_on_port = workers->count > 1 && worker == workers->list,
+        .max_body_bytes = (size_t)config->limits.body_bytes,
+        .intake = workers->intake,
+        .max_connections =
+            (int)(((size_t)config->limits.connections + workers->count - 1) / workers->count),
+        .read_timeout_ms = READ_TIMEOUT_MS,
+        .stream_high_water = STREAM_HIGH_WATER,
+        .port_name = "replicas",
+        .handler = gateway_handle_relayed,
+        .context = worker->gateway,
+    };
+    worker->replicas = http_server_create(worker->loop, &options, error);
+    return worker->replicas ||
+           error_suffix(error, "free the port, or name another in replica.bind");
+}
+
 static bool start_worker(struct worker *worker, const struct config *config, uint16_t port,
                          struct error *error)
 {
@@ -89,6 +117,21 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
     worker->proxy = http_server_create(worker->loop, &options, error);
     return worker->proxy ||
            error_suffix(error, "free the port, or name another in THOUGHTGATE_OUTBOUND_PORT");
+}
+
+bool workers_listen_for_replicas(struct workers *workers, const struct config *config,
+                                 struct error *error)
+{
+    struct replica_port port;
+    if (!replica_port_read(&port, config, error))
+        return false;
+    for (size_t i = 0; i < workers->count; i++) {
+        if (!listen_for_replicas(&workers->list[i], config, &port, error))
+            return false;
+    }
+    log_info("Listening for other replicas", LOG_TEXT("address", port.address),
+             LOG_NUMBER("port", port.port));
+    return true;
 }
 
 bool workers_start(struct workers *workers, const struct config *config, struct error *error)
@@ -156,6 +199,8 @@ static void take_settings(void *context)
     struct worker *worker = worker_from(context);
     struct snapshot *snapshot = snapshot_current();
     http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
+    if (worker->replicas)
+        http_server_set_max_body(worker->replicas, (size_t)snapshot->config->limits.body_bytes);
     http_intake_set_limit(worker->workers->intake, (size_t)snapshot->config->limits.bodies_bytes);
     http_server_set_tls(worker->proxy, snapshot->config->proxy_tls.server);
     snapshot_unref(snapshot);
@@ -173,7 +218,10 @@ static void on_drained(void *context)
 
 static void drain_proxy(void *context)
 {
-    http_server_drain(worker_from(context)->proxy, on_drained, NULL);
+    struct worker *worker = worker_from(context);
+    http_server_drain(worker->proxy, on_drained, NULL);
+    if (worker->replicas)
+        http_server_drain(worker->replicas, on_drained, NULL);
 }
 
 void workers_drain(struct workers *workers)
@@ -233,6 +281,8 @@ void workers_destroy(struct workers *workers)
         return;
     for (size_t i = 0; i < workers->count; i++)
         http_server_destroy(workers->list[i].proxy);
+    for (size_t i = 0; i < workers->count; i++)
+        http_server_destroy(workers->list[i].replicas);
     for (size_t i = 0; i < workers->count; i++) {
         gateway_worker_destroy(workers->list[i].gateway);
         if (workers->list[i].loop)

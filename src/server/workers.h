@@ -15,6 +15,9 @@ struct workers;
 struct workers *workers_create(struct gateway *gateway, const struct config *config);
 /* Opens the loops and listeners. false: some may be open; workers_destroy() closes them. */
 bool workers_start(struct workers *workers, const struct config *config, struct error *error);
+/* Listens for the other replicas, after workers_start(). false as above. */
+bool workers_listen_for_replicas(struct workers *workers, const struct config *config,
+                                 struct error *error);
 bool workers_start_threads(struct workers *workers, struct error *error);
 struct loop *workers_first_loop(const struct workers *workers);
 struct gateway_worker *workers_first_gateway(const struct workers *workers);

@@ -239,6 +239,19 @@ struct replica_row {
     int64_t seen_ms;  /* its last sign of life */
 };
 
+/* A session of a source. */
+struct home_key {
+    const char *source, *session_digest;
+};
+
+/* Where a session lives: a replica in one of its epochs. The texts are owned. */
+struct home_row {
+    char *replica;
+    int64_t epoch;
+    char *lost_replica; /* of home_take(): who had it before and is gone; NULL: nobody */
+    int64_t lost_epoch;
+};
+
 struct replica_rows {
     /* A new epoch of the replica, alive at `now_ms`. */
     bool (*join)(struct database *database, const char *id, int64_t now_ms, int64_t *epoch);
@@ -279,6 +292,18 @@ struct replica_rows {
     bool (*hold)(struct database *database, const char *id, int64_t now_ms);
     bool (*is_held)(struct database *database, bool *is_held);
     bool (*release)(struct database *database);
+    /* A session that is stored lives at `id` from now on, unless it lives at a replica whose epoch
+     * goes on. ROW_FOUND: it was taken, and home->lost_replica says from whom. ROW_ABSENT: it was
+     * not, and home->replica says where it lives; NULL: nowhere. The caller frees the texts. */
+    enum row_result (*home_take)(struct database *database, const struct home_key *key,
+                                 const char *id, int64_t epoch, int64_t now_ms,
+                                 struct home_row *home);
+    /* The tasks of the session that a replica has claimed in this epoch and that are failed. */
+    bool (*home_lost_tasks)(struct database *database, const struct home_key *key,
+                            const struct home_row *home, struct id_list *list);
+    bool (*home_remove)(struct database *database, const struct home_key *key);
+    /* Forgets what was taken before, but for sessions that are remembered. */
+    bool (*home_purge)(struct database *database, int64_t before_ms);
 };
 
 /* A column of a row that is copied to another database. */

@@ -74,6 +74,7 @@ void operation_clear_reply(struct operation *operation)
     struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
     grant_list_finish(&grants);
     free_messages(reply->messages, reply->message_count);
+    home_destroy((struct store_home *)reply->home);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 

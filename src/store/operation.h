@@ -104,7 +104,8 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
     operation_outbox_messages, operation_outbox_messages_of, operation_outbox_see,
     operation_grants_configure, operation_grant_list, operation_grant_revoke, operation_sweep,
-    operation_probe, operation_join, operation_heartbeat, operation_catch_up, operation_leave;
+    operation_probe, operation_session_settle, operation_join, operation_heartbeat,
+    operation_catch_up, operation_leave;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);
@@ -119,6 +120,7 @@ void batch_add_event(struct batch *batch, struct task *task, bool created);
 void batch_drop_events(struct batch *batch, size_t keep);
 
 struct store_vote *vote_copy(const struct store_vote *vote);
+void home_destroy(struct store_home *home); /* NULL is allowed */
 void vote_destroy(struct store_vote *vote); /* NULL is allowed */
 struct store_session *session_copy(const struct store_session *session);
 void session_destroy(struct store_session *session);

@@ -34,6 +34,12 @@ struct claims {
     size_t count;               /* of all that were ever added */
 };
 
+/* What is said of tasks whose replica is gone: of a call that was promoted, and of the others. */
+#define REPLICA_LOST_PROMOTED "upstream connection lost"
+#define REPLICA_LOST_EXECUTING                                                                     \
+    "The gateway stopped while the call was running: outcome unknown. It may have taken effect; "  \
+    "it is not run again by itself."
+
 struct replica {
     char *id;
     int64_t epoch;      /* 0 before it has joined */

@@ -27,11 +27,10 @@ static bool end_unknown(struct batch *batch, const char *id)
     struct task_change change = {
         .to = TASK_FAILED,
         .failure = TASK_FAILURE_OUTCOME_UNKNOWN,
-        .status_message = "The gateway stopped while the call was running: outcome unknown. It may "
-                          "have taken effect; it is not run again by itself.",
+        .status_message = REPLICA_LOST_EXECUTING,
     };
     if (result == ROW_FOUND && task->promoted)
-        change.status_message = "upstream connection lost";
+        change.status_message = REPLICA_LOST_PROMOTED;
     if (result == ROW_FOUND)
         result = task_operations_move(batch, task, &change, AUDIT_GATEWAY, &error);
     task_unref(task);

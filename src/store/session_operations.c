@@ -26,7 +26,11 @@ static bool run_get(struct batch *batch, struct operation *operation)
 
 static bool run_delete(struct batch *batch, struct operation *operation)
 {
-    return batch->backend->sessions->remove(batch->database, operation->source, operation->session);
+    const struct home_key key = {operation->source, operation->session};
+    return batch->backend->sessions->remove(batch->database, operation->source,
+                                            operation->session) &&
+           (!batch->backend->is_shared ||
+            batch->backend->replicas->home_remove(batch->database, &key));
 }
 
 static bool run_pair_put(struct batch *batch, struct operation *operation)

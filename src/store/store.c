@@ -12,6 +12,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/grants.h"
+#include "taskgate/store/homes.h"
 
 static struct store *allocate(void)
 {
@@ -298,6 +299,12 @@ void store_session_delete(struct store *store, struct str source, struct str id_
                           struct store_call call)
 {
     store_queue(store, create_of_session(&operation_session_delete, source, id_digest, call));
+}
+
+void store_session_settle(struct store *store, struct str source, struct str digest,
+                          struct store_call call)
+{
+    store_queue(store, create_of_session(&operation_session_settle, source, digest, call));
 }
 
 void store_pair_put(struct store *store, struct str source, struct str session_digest,

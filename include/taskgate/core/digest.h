@@ -1,5 +1,5 @@
 /*
- * SHA-256, by OpenSSL. Any thread.
+ * SHA-256 and HMAC-SHA-256, by OpenSSL. Any thread.
  */
 #pragma once
 
@@ -14,3 +14,5 @@ void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])
 void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES]);
 /* Of several texts, one behind the other. */
 void digest_sha256_hex_of(const struct str *parts, size_t count, char hex[DIGEST_HEX_BYTES]);
+/* HMAC-SHA-256 (RFC 2104) of `data` with `key`: lower-case hex, NUL-terminated. */
+void digest_hmac_sha256_hex(struct str key, struct str data, char hex[DIGEST_HEX_BYTES]);

@@ -34,6 +34,12 @@ void gateway_worker_close(struct gateway_worker *worker);
 void gateway_worker_destroy(struct gateway_worker *worker); /* closed; NULL is allowed */
 /* The http_handler of the proxy port; context is the worker. */
 void gateway_handle(struct http_exchange *exchange, void *worker);
+/* Before there are workers: requests of sessions that live at other replicas are relayed to them,
+ * and signed with `key` (copied; NULL: nothing is relayed). Does nothing where no other process
+ * may use the store's database. */
+void gateway_share(struct gateway *gateway, const char *key);
+/* The http_handler of the port for other replicas; context is the worker. */
+void gateway_handle_relayed(struct http_exchange *exchange, void *worker);
 /* The http_refusal of the proxy port: a JSON-RPC error without an id. */
 void gateway_refusal(int status, struct buffer *body, void *worker);
 

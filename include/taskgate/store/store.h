@@ -72,6 +72,7 @@ struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
 struct store_grant;
+struct store_home;
 struct store_message;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
@@ -98,6 +99,7 @@ struct store_reply {
     int64_t dropped;     /* outbox configure */
     const struct store_grant *grants; /* grants.h */
     size_t grant_count;
+    const struct store_home *home; /* homes.h */
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 

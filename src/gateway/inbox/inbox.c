@@ -2,6 +2,7 @@
 #include "inbox_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -216,6 +217,25 @@ void inbox_add_event(struct gateway *gateway, struct str key, enum inbox_event t
     if (client)
         push_event(clients, client, type, server, data);
     pthread_mutex_unlock(&clients->lock);
+}
+
+bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_event type,
+                     struct str text)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    bool is_there = false;
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    if (client) {
+        LIST_FOR_EACH_SAFE (node, next, &client->events.entries) {
+            const struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
+            is_there =
+                is_there || (entry->kind == type && memmem(entry->json.bytes, entry->json.length,
+                                                           text.bytes, text.length) != NULL);
+        }
+    }
+    pthread_mutex_unlock(&clients->lock);
+    return is_there;
 }
 
 void inbox_add_session_event(struct gateway *gateway, struct str key, enum inbox_event type,

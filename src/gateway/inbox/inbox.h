@@ -62,6 +62,9 @@ void inbox_end_session(struct gateway *gateway, struct str key);
 /* Wakes its waiters, on whichever worker. */
 void inbox_add_event(struct gateway *gateway, struct str key, enum inbox_event type,
                      struct str server, struct str data);
+/* Whether an event of this type whose data has `text` in it has not been told yet. */
+bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_event type,
+                     struct str text);
 /* The same event for every owner in the session; `key` is the session's. */
 void inbox_add_session_event(struct gateway *gateway, struct str key, enum inbox_event type,
                              struct str server, struct str data);

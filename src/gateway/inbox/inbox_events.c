@@ -75,6 +75,15 @@ void inbox_note_task(struct gateway *gateway, const struct task *task, bool crea
     buffer_finish(&data);
 }
 
+void inbox_note_lost_task(struct gateway *gateway, const struct task *task)
+{
+    char key[CLIENT_KEY_BYTES];
+    inbox_key_of_task(task, key);
+    inbox_touch(gateway, str_from(key));
+    if (!inbox_has_event(gateway, str_from(key), INBOX_TASK_FAILED, str_from(task->id)))
+        inbox_note_task(gateway, task, false);
+}
+
 void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change)
 {
     static const enum inbox_event events[] = {

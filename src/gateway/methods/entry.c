@@ -11,6 +11,8 @@
 #include "methods.h"
 #include "rate_limit.h"
 #include "relay/relay.h"
+#include "replicas/home.h"
+#include "replicas/relayed.h"
 #include "request/authorization.h"
 #include "request/call.h"
 #include "request/call_counters.h"
@@ -314,7 +316,7 @@ static bool needs_session_check(const struct call *call)
            http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length > 0;
 }
 
-static void handle_read(struct call *call)
+static void handle_read_here(struct call *call)
 {
     if (needs_session_check(call)) {
         call_identify(call);
@@ -322,6 +324,11 @@ static void handle_read(struct call *call)
     } else {
         handle_known(call);
     }
+}
+
+static void handle_read(struct call *call)
+{
+    home_then(call, handle_read_here);
 }
 
 static void handle_post(struct call *call)
@@ -394,14 +401,10 @@ static void handle_verb(struct call *call)
 
 static void handle(struct call *call)
 {
-    if (str_equal(http_method(call->exchange), STR("POST"))) {
+    if (str_equal(http_method(call->exchange), STR("POST")))
         handle_post(call);
-    } else if (needs_session_check(call)) {
-        call_identify(call);
-        call_with_facts(call, check_session);
-    } else {
-        handle_known(call);
-    }
+    else
+        handle_read(call);
 }
 
 static void handle_metadata(struct call *call)
@@ -437,6 +440,16 @@ static bool passes_door(struct gateway *gateway, struct http_exchange *exchange,
     return true;
 }
 
+static void begin(struct call *call, bool is_metadata)
+{
+    if (is_metadata)
+        handle_metadata(call);
+    else if (call->source->auth.issuer)
+        token_check_then(call, handle);
+    else
+        handle(call);
+}
+
 void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
 {
     struct str path = http_path(exchange);
@@ -449,11 +462,23 @@ void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
         snapshot_unref(snapshot);
         return;
     }
+    begin(call_create(worker, exchange, snapshot, source), metadata);
+}
+
+/* The other replica has looked at Host, Origin and the rates of its client. */
+void entry_handle_relayed(struct gateway_worker *worker, struct http_exchange *exchange)
+{
+    if (!relayed_is_good(worker, exchange))
+        return;
+    struct snapshot *snapshot = snapshot_current();
+    const struct config_source *source = source_of_path(snapshot->config, http_path(exchange));
+    if (!source)
+        refuse(exchange, 404, "No MCP server is behind this path.");
+    if (!source || !is_clear(exchange, source)) {
+        snapshot_unref(snapshot);
+        return;
+    }
     struct call *call = call_create(worker, exchange, snapshot, source);
-    if (metadata)
-        handle_metadata(call);
-    else if (source->auth.issuer)
-        token_check_then(call, handle);
-    else
-        handle(call);
+    call->is_relayed = true;
+    begin(call, false);
 }

@@ -28,6 +28,7 @@ struct list_cache;
 struct log_aggregate;
 struct quota;
 struct rate_limit;
+struct replicas;
 struct request_headers;
 struct rewritten_lists;
 struct state_keys;
@@ -68,6 +69,9 @@ struct gateway {
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */
+    struct replicas *replicas; /* replicas/replicas.h; NULL: no request is relayed */
+    /* A task has failed with the replica that ran it, whose session is adopted here; never NULL. */
+    void (*task_lost)(struct gateway *gateway, struct task *task);
     /* The questions of a modern task's server have changed. On each worker; never NULL. */
     void (*task_asks)(struct gateway_worker *worker, const struct task *task);
     struct gateway_worker **workers;

@@ -201,6 +201,15 @@ static const struct {
      "CREATE TABLE taskgate_hold (id BIGINT PRIMARY KEY CHECK (id = 1), replica TEXT NOT NULL,"
      " at_ms BIGINT NOT NULL);",
      1},
+
+    /* The replica that has what lives in one process alone of a session, and the one that had it
+     * before and is gone. */
+    {"CREATE TABLE taskgate_session_home (source TEXT NOT NULL, session_digest TEXT NOT NULL,"
+     " replica TEXT NOT NULL, epoch BIGINT NOT NULL, lost_replica TEXT NOT NULL DEFAULT '',"
+     " lost_epoch BIGINT NOT NULL DEFAULT 0, at_ms BIGINT NOT NULL,"
+     " PRIMARY KEY (source, session_digest));"
+     "CREATE INDEX taskgate_session_home_by_time ON taskgate_session_home (at_ms);",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -1,5 +1,6 @@
 /* Replicas, what they have claimed, leases, and the feed of changes. */
 #include "rows.h"
+#include "taskgate/core/memory.h"
 
 static bool join(struct database *database, const char *id, int64_t now_ms, int64_t *epoch)
 {
@@ -148,6 +149,63 @@ static bool release(struct database *database)
     return connection_write(database, STATEMENT_HOLD_DELETE, NO_VALUES);
 }
 
+/* ---- where sessions live ---- */
+
+static enum row_result home_get(struct database *database, const struct home_key *key,
+                                struct home_row *home)
+{
+    PGresult *rows = connection_read(database, STATEMENT_HOME_GET,
+                                     VALUES(TEXT(key->source), TEXT(key->session_digest)));
+    enum row_result result = rows_any(rows);
+    if (result == ROW_FOUND) {
+        home->replica = row_text(rows, 0, 0);
+        home->epoch = row_number(rows, 0, 1);
+    }
+    PQclear(rows);
+    return result == ROW_FAILED ? ROW_FAILED : ROW_ABSENT;
+}
+
+static enum row_result home_take(struct database *database, const struct home_key *key,
+                                 const char *id, int64_t epoch, int64_t now_ms,
+                                 struct home_row *home)
+{
+    database->written++;
+    PGresult *rows = connection_read(database, STATEMENT_HOME_TAKE,
+                                     VALUES(TEXT(key->source), TEXT(key->session_digest), TEXT(id),
+                                            NUMBER(epoch), NUMBER(now_ms)));
+    enum row_result result = rows_any(rows);
+    *home = (struct home_row){.epoch = epoch};
+    if (result == ROW_FOUND) {
+        home->replica = memory_copy_text(id);
+        home->lost_epoch = row_number(rows, 0, 1);
+        if (row_bytes(rows, 0, 0).length > 0)
+            home->lost_replica = row_text(rows, 0, 0);
+    }
+    PQclear(rows);
+    return result == ROW_ABSENT ? home_get(database, key, home) : result;
+}
+
+static bool home_lost_tasks(struct database *database, const struct home_key *key,
+                            const struct home_row *home, struct id_list *list)
+{
+    return rows_take_ids(
+        connection_read(database, STATEMENT_HOME_LOST_TASKS,
+                        VALUES(TEXT(key->source), TEXT(key->session_digest), NUMBER(TASK_FAILED),
+                               TEXT(home->lost_replica), NUMBER(home->lost_epoch))),
+        list);
+}
+
+static bool home_remove(struct database *database, const struct home_key *key)
+{
+    return connection_write(database, STATEMENT_HOME_DELETE,
+                            VALUES(TEXT(key->source), TEXT(key->session_digest)));
+}
+
+static bool home_purge(struct database *database, int64_t before_ms)
+{
+    return connection_write(database, STATEMENT_HOME_PURGE, VALUES(NUMBER(before_ms)));
+}
+
 const struct replica_rows postgres_replica_rows = {
     .join = join,
     .beat = beat,
@@ -166,4 +224,8 @@ const struct replica_rows postgres_replica_rows = {
     .hold = hold,
     .is_held = is_held,
     .release = release,
+    .home_take = home_take,
+    .home_lost_tasks = home_lost_tasks,
+    .home_remove = home_remove,
+    .home_purge = home_purge,
 };

@@ -272,6 +272,28 @@ STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE taskgate_replica SET address = $2 WHERE 
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM taskgate_replica ORDER BY id")
 STATEMENT_ROW(REPLICA_FORGET, "DELETE FROM taskgate_replica WHERE alive_ms = 0 AND seen_ms < $1")
+STATEMENT_ROW(HOME_TAKE,
+    "INSERT INTO taskgate_session_home (source, session_digest, replica, epoch, at_ms)"
+    " SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint WHERE EXISTS (SELECT 1"
+    " FROM taskgate_session WHERE source = $1 AND id_digest = $2)"
+    " ON CONFLICT (source, session_digest) DO UPDATE SET"
+    " lost_replica = taskgate_session_home.replica, lost_epoch = taskgate_session_home.epoch,"
+    " replica = excluded.replica, epoch = excluded.epoch, at_ms = excluded.at_ms"
+    " WHERE NOT EXISTS (SELECT 1 FROM taskgate_replica AS r"
+    " WHERE r.id = taskgate_session_home.replica AND r.epoch = taskgate_session_home.epoch"
+    " AND r.alive_ms > 0) RETURNING lost_replica, lost_epoch")
+STATEMENT_ROW(HOME_GET,
+    "SELECT replica, epoch FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
+STATEMENT_ROW(HOME_LOST_TASKS,
+    "SELECT task.id FROM taskgate_task AS task JOIN taskgate_task_claim AS claim"
+    " ON claim.task = task.sequence WHERE task.source = $1 AND task.session = $2"
+    " AND task.state = $3 AND claim.replica = $4 AND claim.epoch = $5 ORDER BY task.sequence")
+STATEMENT_ROW(HOME_DELETE,
+    "DELETE FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
+STATEMENT_ROW(HOME_PURGE,
+    "DELETE FROM taskgate_session_home AS home WHERE at_ms < $1 AND NOT EXISTS (SELECT 1"
+    " FROM taskgate_session AS session WHERE session.source = home.source"
+    " AND session.id_digest = home.session_digest)")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")

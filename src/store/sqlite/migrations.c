@@ -302,6 +302,14 @@ const char *const migration_scripts[] = {
     "ALTER TABLE replica ADD COLUMN seen_ms INTEGER NOT NULL DEFAULT 0;"
     "CREATE TABLE hold (id INTEGER PRIMARY KEY CHECK (id = 1), replica TEXT NOT NULL,"
     " at_ms INTEGER NOT NULL);",
+
+    /* 24 -> 25: the replica that has what lives in one process alone of a session, and the one that
+     * had it before and is gone */
+    "CREATE TABLE session_home (source TEXT NOT NULL, session_digest TEXT NOT NULL,"
+    " replica TEXT NOT NULL, epoch INTEGER NOT NULL, lost_replica TEXT NOT NULL DEFAULT '',"
+    " lost_epoch INTEGER NOT NULL DEFAULT 0, at_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (source, session_digest));"
+    "CREATE INDEX session_home_by_time ON session_home (at_ms);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -1,5 +1,6 @@
 /* Replicas, what they have claimed, leases, and the feed of changes. */
 #include "rows.h"
+#include "taskgate/core/memory.h"
 
 /* After a statement that changes at most one row. */
 static enum row_result run_one(struct database *database, sqlite3_stmt *row)
@@ -183,6 +184,70 @@ static bool release(struct database *database)
     return database_run(database_statement(database, STATEMENT_HOLD_DELETE));
 }
 
+/* ---- where sessions live ---- */
+
+static sqlite3_stmt *bind_home(struct database *database, enum statement which,
+                               const struct home_key *key)
+{
+    sqlite3_stmt *row = database_statement(database, which);
+    database_bind_text(row, 1, key->source);
+    database_bind_text(row, 2, key->session_digest);
+    return row;
+}
+
+static enum row_result home_get(struct database *database, const struct home_key *key,
+                                struct home_row *home)
+{
+    sqlite3_stmt *row = bind_home(database, STATEMENT_HOME_GET, key);
+    enum row_result result = rows_result(sqlite3_step(row));
+    if (result == ROW_FOUND) {
+        home->replica = database_take_text(row, 0);
+        home->epoch = sqlite3_column_int64(row, 1);
+    }
+    database_release(row);
+    return result == ROW_FAILED ? ROW_FAILED : ROW_ABSENT;
+}
+
+static enum row_result home_take(struct database *database, const struct home_key *key,
+                                 const char *id, int64_t epoch, int64_t now_ms,
+                                 struct home_row *home)
+{
+    sqlite3_stmt *row = bind_home(database, STATEMENT_HOME_TAKE, key);
+    database_bind_text(row, 3, id);
+    sqlite3_bind_int64(row, 4, epoch);
+    sqlite3_bind_int64(row, 5, now_ms);
+    enum row_result result = rows_result(sqlite3_step(row));
+    *home = (struct home_row){.epoch = epoch};
+    if (result == ROW_FOUND) {
+        home->replica = memory_copy_text(id);
+        home->lost_epoch = sqlite3_column_int64(row, 1);
+        if (sqlite3_column_bytes(row, 0) > 0)
+            home->lost_replica = database_take_text(row, 0);
+    }
+    database_release(row);
+    return result == ROW_ABSENT ? home_get(database, key, home) : result;
+}
+
+static bool home_lost_tasks(struct database *database, const struct home_key *key,
+                            const struct home_row *home, struct id_list *list)
+{
+    sqlite3_stmt *row = bind_home(database, STATEMENT_HOME_LOST_TASKS, key);
+    sqlite3_bind_int(row, 3, TASK_FAILED);
+    database_bind_text(row, 4, home->lost_replica);
+    sqlite3_bind_int64(row, 5, home->lost_epoch);
+    return rows_read_ids(row, list);
+}
+
+static bool home_remove(struct database *database, const struct home_key *key)
+{
+    return database_run(bind_home(database, STATEMENT_HOME_DELETE, key));
+}
+
+static bool home_purge(struct database *database, int64_t before_ms)
+{
+    return rows_run_with(database, STATEMENT_HOME_PURGE, before_ms);
+}
+
 const struct replica_rows sqlite_replica_rows = {
     .join = join,
     .beat = beat,
@@ -201,4 +266,8 @@ const struct replica_rows sqlite_replica_rows = {
     .hold = hold,
     .is_held = is_held,
     .release = release,
+    .home_take = home_take,
+    .home_lost_tasks = home_lost_tasks,
+    .home_remove = home_remove,
+    .home_purge = home_purge,
 };

@@ -251,6 +251,25 @@ STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE replica SET address = ?2 WHERE id = ?1")
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM replica ORDER BY id")
 STATEMENT_ROW(REPLICA_FORGET, "DELETE FROM replica WHERE alive_ms = 0 AND seen_ms < ?1")
+STATEMENT_ROW(HOME_TAKE,
+    "INSERT INTO session_home (source, session_digest, replica, epoch, at_ms)"
+    " SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM session WHERE source = ?1"
+    " AND id_digest = ?2) ON CONFLICT (source, session_digest) DO UPDATE SET"
+    " lost_replica = replica, lost_epoch = epoch, replica = excluded.replica,"
+    " epoch = excluded.epoch, at_ms = excluded.at_ms WHERE NOT EXISTS (SELECT 1 FROM replica AS r"
+    " WHERE r.id = session_home.replica AND r.epoch = session_home.epoch AND r.alive_ms > 0)"
+    " RETURNING lost_replica, lost_epoch")
+STATEMENT_ROW(HOME_GET,
+    "SELECT replica, epoch FROM session_home WHERE source = ?1 AND session_digest = ?2")
+STATEMENT_ROW(HOME_LOST_TASKS,
+    "SELECT task.id FROM task JOIN task_claim ON task_claim.task = task.sequence"
+    " WHERE task.source = ?1 AND task.session = ?2 AND task.state = ?3"
+    " AND task_claim.replica = ?4 AND task_claim.epoch = ?5 ORDER BY task.sequence")
+STATEMENT_ROW(HOME_DELETE,
+    "DELETE FROM session_home WHERE source = ?1 AND session_digest = ?2")
+STATEMENT_ROW(HOME_PURGE,
+    "DELETE FROM session_home WHERE at_ms < ?1 AND NOT EXISTS (SELECT 1 FROM session WHERE"
+    " session.source = session_home.source AND session.id_digest = session_home.session_digest)")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO hold (id, replica, at_ms) VALUES (1, ?1, ?2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM hold")

@@ -21,6 +21,7 @@ TCase *name_pattern_tests(void);
 TCase *quota_tests(void);
 TCase *rate_limit_tests(void);
 TCase *recorded_name_tests(void);
+TCase *relay_signature_tests(void);
 TCase *relay_tests(void);
 TCase *request_parts_tests(void);
 TCase *rewritten_lists_tests(void);

@@ -1,0 +1,29 @@
+/*
+ * Where sessions live. Several replicas serve the clients of a session, but what lives in one
+ * process alone (open questions, events, waiting calls) is at one of them, the session's home.
+ * Contract "Replicas".
+ *
+ * A home is a replica in one of its epochs. Once that epoch is over, the session is adopted by the
+ * first replica that settles it, and never goes back. Any thread; the answer comes on the loop of
+ * the call.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "taskgate/store/store.h"
+
+struct store_home {
+    const char *replica;
+    int64_t epoch;
+    bool is_here;    /* at this process, in its epoch */
+    bool is_adopted; /* just now, from one that is gone; the reply's `tasks` are those of the
+                        session that failed with it: they are told once, here */
+};
+
+/* Finds out where the session lives; where it lives nowhere yet, or its home is gone, it lives here
+ * from now on. STORE_NOT_FOUND: the store does not know the session. Only where other processes may
+ * use the database (store_is_shared()). */
+void store_session_settle(struct store *store, struct str source, struct str digest,
+                          struct store_call call);

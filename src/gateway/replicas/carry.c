@@ -1,0 +1,268 @@
+/* Relayed requests, on the side of the replica that the client is connected to. */
+#include "carry.h"
+
+#include <stdlib.h>
+
+#include "relay_signature.h"
+#include "relayed.h"
+#include "replicas.h"
+#include "request/call_part.h"
+#include "request/headers.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/* How often it is looked whether the other one still lives: nothing else tells of a machine that
+ * has gone without a word. */
+#define LOOK_EVERY_MS 2000
+
+struct carry {
+    struct call_part part;
+    uint32_t magic; /* CARRY_MAGIC */
+    struct call *call;
+    struct session_home home;
+    call_step here;
+    struct upstream_call *upstream; /* NULL once it has ended */
+    struct loop_timer look;
+    bool has_begun; /* the response goes down */
+    bool is_unread; /* it was refused there, unread */
+};
+#define CARRY_MAGIC 0x47574379
+
+static struct carry *carry_from(void *context)
+{
+    return MAGIC_CAST(struct carry, CARRY_MAGIC, context);
+}
+
+static void drop(struct call *call, void *object)
+{
+    struct carry *carry = object;
+    if (carry->upstream)
+        upstream_call_cancel(carry->upstream);
+    loop_timer_stop(&carry->look);
+    MAGIC_CLEAR(carry);
+    free(carry);
+}
+
+static const struct call_part_kind carry_kind = CALL_PART_KIND(struct carry, drop);
+
+/* Returns the call, which goes on without it. */
+static struct call *finish(struct carry *carry)
+{
+    struct call *call = carry->call;
+    call_part_remove(&carry->part);
+    drop(call, carry);
+    return call;
+}
+
+/* ---- the end ---- */
+
+static void go_on_here(struct carry *carry)
+{
+    call_step here = carry->here;
+    here(finish(carry));
+}
+
+/* What was sent may have run: it is never sent again. */
+static void fail(struct carry *carry, const char *detail)
+{
+    bool has_begun = carry->has_begun;
+    const struct jsonrpc_error_data data = {.details = STR("the outcome of the call is unknown")};
+    log_warn("A relayed request was lost with its replica",
+             LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
+    metrics_count(METRIC_RELAYED_REQUESTS, STR("lost"));
+    struct call *call = finish(carry);
+    if (has_begun) {
+        struct http_exchange *exchange = call->exchange;
+        call->outcome = "error";
+        http_on_gone(exchange, NULL, NULL);
+        call_ended(call);
+        http_stream_abort(exchange);
+    } else if (call->envelope.kind == ENVELOPE_REQUEST) {
+        call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
+    } else {
+        call_answer_status(call, 502, STR_EMPTY);
+    }
+}
+
+static void complete(struct carry *carry)
+{
+    struct call *call = finish(carry);
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_stream_end(exchange);
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct carry *carry = carry_from(context);
+    carry->upstream = NULL; /* gone when this returns */
+    if (carry->is_unread) {
+        go_on_here(carry);
+    } else if (result == UPSTREAM_DONE && carry->has_begun) {
+        metrics_count(METRIC_RELAYED_REQUESTS, STR("relayed"));
+        complete(carry);
+    } else if (result == UPSTREAM_CONNECT_FAILED) {
+        log_warn("The replica of a session is not reached",
+                 LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
+        metrics_count(METRIC_RELAYED_REQUESTS, STR("unreachable"));
+        go_on_here(carry);
+    } else {
+        fail(carry, detail);
+    }
+}
+
+static void on_look(void *context)
+{
+    struct carry *carry = carry_from(context);
+    struct replicas *replicas = carry->call->worker->gateway->replicas;
+    if (replicas_lives(replicas, carry->home.replica, carry->home.epoch))
+        loop_timer_start(&carry->look, LOOK_EVERY_MS);
+    else
+        fail(carry, "it is gone");
+}
+
+/* ---- the response ---- */
+
+static void on_drained(void *context)
+{
+    struct carry *carry = carry_from(context);
+    if (carry->upstream)
+        upstream_call_resume(carry->upstream);
+}
+
+static struct str find(const struct http_header *items, size_t count, enum http_name name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (http_name_of(&items[i]) == name)
+            return items[i].value;
+    }
+    return STR_EMPTY;
+}
+
+/* Only a replica writes this header: a server's own goes no further than the replica it is of. */
+static bool is_refused_unread(struct carry *carry, struct str refusal)
+{
+    if (refusal.length == 0)
+        return false;
+    if (str_equal(refusal, STR(RELAYED_REFUSED)))
+        log_error("A replica refuses the signature of this one; look at the key that "
+                  "replica.key_env names, and at the clocks, of both",
+                  LOG_TEXT("replica", carry->home.replica));
+    metrics_count(METRIC_RELAYED_REQUESTS, STR("refused"));
+    return true;
+}
+
+static void on_head(void *context, int status, const struct http_header *items, size_t count)
+{
+    struct carry *carry = carry_from(context);
+    struct http_exchange *exchange = carry->call->exchange;
+    uint64_t length;
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    carry->is_unread = is_refused_unread(carry, find(items, count, HTTP_NAME_TASKGATE_RELAY));
+    if (carry->is_unread)
+        return;
+    if (status >= 400)
+        carry->call->outcome = "error";
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    headers_from_response(&headers, items, count);
+    carry->has_begun = true;
+    bool is_known =
+        str_to_u64(find(items, count, HTTP_NAME_CONTENT_LENGTH), &length) && length <= INT64_MAX;
+    http_on_drained(exchange, on_drained, carry);
+    http_stream_start(exchange, status, headers.items, headers.count,
+                      is_known ? (int64_t)length : -1);
+    if (headers_name_event_stream(&headers))
+        http_stream_flush(exchange);
+    headers_finish(&headers);
+}
+
+static void on_body(void *context, struct str bytes)
+{
+    struct carry *carry = carry_from(context);
+    if (!carry->is_unread && !http_stream_write(carry->call->exchange, bytes))
+        upstream_call_pause(carry->upstream);
+}
+
+/* ---- the request ---- */
+
+static void write_target(const struct http_exchange *exchange, struct buffer *target)
+{
+    struct str query = http_query(exchange);
+    buffer_append(target, http_path(exchange));
+    if (query.length > 0) {
+        buffer_append_char(target, '?');
+        buffer_append(target, query);
+    }
+}
+
+/* Adds the signature, which is over all the others. */
+static void sign(const struct carry *carry, struct str target, struct headers *headers,
+                 struct buffer *value)
+{
+    const struct replicas *replicas = carry->call->worker->gateway->replicas;
+    const struct http_exchange *exchange = carry->call->exchange;
+    char nonce[RELAY_NONCE_BYTES];
+    relay_nonce_make(nonce);
+    const struct relay_signed request = {
+        .from = str_from(store_replica_id(replicas->store)),
+        .to = str_from(carry->home.replica),
+        .epoch = carry->home.epoch,
+        .time_ms = clock_now_ms(),
+        .nonce = str_from(nonce),
+        .method = http_method(exchange),
+        .target = target,
+        .body = http_body(exchange),
+        .headers = headers->items,
+        .header_count = headers->count,
+    };
+    relay_signature_write(str_from(replicas->key), &request, value);
+    headers_add(headers, STR(RELAY_SIGNATURE_HEADER), buffer_str(value));
+}
+
+static void send(struct carry *carry, const char *address)
+{
+    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    const struct http_exchange *exchange = carry->call->exchange;
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    struct buffer target, value;
+    buffer_init(&target);
+    buffer_init(&value);
+    write_target(exchange, &target);
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    headers_from_client(&headers, exchange);
+    sign(carry, buffer_str(&target), &headers, &value);
+    char *method = memory_copy_str(http_method(exchange));
+    char *url = memory_format("%s%.*s", address, STR_ARGS(buffer_str(&target)));
+    const struct upstream_request request = {
+        .method = method,
+        .url = url,
+        .headers = headers.items,
+        .header_count = headers.count,
+        .body = http_body(exchange),
+    };
+    carry->upstream = upstream_call_start(carry->call->worker->client, &request, &callbacks, carry);
+    free(url);
+    free(method);
+    headers_finish(&headers);
+    buffer_finish(&value);
+    buffer_finish(&target);
+}
+
+void carry_start(struct call *call, const struct session_home *home, const char *address,
+                 call_step here)
+{
+    struct carry *carry = memory_alloc(sizeof *carry);
+    MAGIC_SET(carry, CARRY_MAGIC);
+    carry->call = call;
+    carry->home = *home;
+    carry->here = here;
+    loop_timer_init(&carry->look, call->worker->loop, on_look, carry);
+    loop_timer_start(&carry->look, LOOK_EVERY_MS);
+    call_part_add(call, &carry->part, &carry_kind);
+    send(carry, address);
+}

@@ -1,0 +1,50 @@
+/*
+ * The signature of a request that one replica relays to another (contract "Replicas"): HMAC-SHA-256
+ * with the key that all replicas share, over everything that says what is asked and of whom.
+ *
+ * It travels in one header, whose seven words have a blank between them:
+ *
+ *     Taskgate-Relay: v1 FROM TO EPOCH TIME NONCE SIGNATURE
+ *
+ * Nothing here knows a request; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/str.h"
+#include "taskgate/http/names.h"
+
+#define RELAY_SIGNATURE_HEADER "taskgate-relay"
+/* How far the clocks of two replicas, and the time on the way, may be apart. */
+#define RELAY_SIGNATURE_WINDOW_MS 30000
+#define RELAY_NONCE_BYTES 33 /* 128 random bits in hex, and the NUL */
+
+/* What is signed. All texts are borrowed. */
+struct relay_signed {
+    struct str from, to; /* the ids of both replicas: visible ASCII without blanks */
+    int64_t epoch;       /* of `to`: another life of the same replica is not meant */
+    int64_t time_ms;     /* wall clock of `from` */
+    struct str nonce;
+    struct str method, target; /* as they stand in the request line */
+    struct str body;
+    /* Who asks stands in the headers, so they are signed as well. */
+    const struct http_header *headers;
+    size_t header_count;
+};
+
+void relay_nonce_make(char nonce[RELAY_NONCE_BYTES]);
+/* Appends the header's value. */
+void relay_signature_write(struct str key, const struct relay_signed *request, struct buffer *out);
+
+/* Reads from, to, epoch, time and nonce of a header's value; the texts are views of it. false: the
+ * value has another form. Nothing of it is proven before relay_signature_is_good(). */
+bool relay_signature_read(struct str value, struct relay_signed *request, struct str *signature);
+/* Whether `signature` is that of the request. Takes the same time for each wrong one. */
+bool relay_signature_is_good(struct str key, const struct relay_signed *request,
+                             struct str signature);
+bool relay_signature_is_in_time(const struct relay_signed *request, int64_t now_ms);

@@ -1,0 +1,91 @@
+/* What proves that a request comes from another replica. */
+#include "relayed.h"
+
+#include "relay_signature.h"
+#include "replicas.h"
+#include "request/headers.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
+
+static void refuse(struct http_exchange *exchange, int status, struct str refusal)
+{
+    const struct http_header header = {.name = STR(RELAY_SIGNATURE_HEADER), .value = refusal};
+    http_respond(exchange, status, &header, 1, STR_EMPTY);
+}
+
+/* One answer for all, which says nothing of what the request names. */
+static bool refuse_unsigned(struct http_exchange *exchange, const char *why)
+{
+    log_warn("A request on the port for replicas was refused", LOG_TEXT("reason", why),
+             LOG_STR("peer", http_peer(exchange)));
+    metrics_count(METRIC_RELAYED_REQUESTS, STR("unsigned"));
+    refuse(exchange, 403, STR(RELAYED_REFUSED));
+    return false;
+}
+
+/* The headers as the other replica has sent them, but for those of the connection. */
+static void take_headers(struct headers *headers, const struct http_exchange *exchange)
+{
+    size_t count = http_header_count(exchange);
+    for (size_t i = 0; i < count; i++) {
+        struct http_header item = http_header_at(exchange, i);
+        unsigned flags = http_name_flags(http_name_of(&item));
+        if (!(flags & (HTTP_NAME_HOP_BY_HOP | HTTP_NAME_NOT_SENT_UP)))
+            headers_add(headers, item.name, item.value);
+    }
+}
+
+/* NULL: it is good. */
+static const char *judge(const struct replicas *replicas, const struct http_exchange *exchange,
+                         struct relay_signed *request)
+{
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    struct str signature, value = http_header_known(exchange, HTTP_NAME_TASKGATE_RELAY);
+    if (!value.bytes || http_header_is_repeated(exchange, HTTP_NAME_TASKGATE_RELAY) ||
+        !relay_signature_read(value, request, &signature))
+        return "it has no signature";
+    struct buffer target;
+    buffer_init(&target);
+    buffer_append(&target, http_path(exchange));
+    if (http_query(exchange).length > 0) {
+        buffer_append_char(&target, '?');
+        buffer_append(&target, http_query(exchange));
+    }
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    take_headers(&headers, exchange);
+    request->method = http_method(exchange);
+    request->target = buffer_str(&target);
+    request->body = http_body(exchange);
+    request->headers = headers.items;
+    request->header_count = headers.count;
+    bool is_good = relay_signature_is_good(str_from(replicas->key), request, signature);
+    headers_finish(&headers);
+    buffer_finish(&target);
+    if (!is_good)
+        return "its signature is wrong";
+    if (!relay_signature_is_in_time(request, clock_now_ms()))
+        return "it was signed too long ago, or the clocks differ";
+    if (!str_equal(request->to, str_from(store_replica_id(replicas->store))))
+        return "it is for another replica";
+    return nonce_cache_take(replicas->nonces, request->nonce, clock_monotonic_ms())
+               ? NULL
+               : "it has come before";
+}
+
+bool relayed_is_good(struct gateway_worker *worker, struct http_exchange *exchange)
+{
+    const struct gateway *gateway = worker->gateway;
+    struct relay_signed request = {0};
+    if (!gateway->replicas)
+        return refuse_unsigned(exchange, "nothing is relayed here");
+    const char *wrong = judge(gateway->replicas, exchange, &request);
+    if (wrong)
+        return refuse_unsigned(exchange, wrong);
+    if (request.epoch == store_replica_epoch(gateway->store) &&
+        !atomic_load(&gateway->shutting_down))
+        return true;
+    refuse(exchange, 421, STR(RELAYED_NOT_HERE));
+    return false;
+}

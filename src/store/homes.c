@@ -1,0 +1,80 @@
+/* Settling sessions, and what is lost with their last home. */
+#include "taskgate/store/homes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "operation.h"
+#include "replica.h"
+#include "taskgate/core/memory.h"
+
+void home_destroy(struct store_home *home)
+{
+    if (!home)
+        return;
+    free((char *)home->replica);
+    free(home);
+}
+
+/* Others have failed by themselves, and were told of then. */
+static bool is_lost(const struct task *task)
+{
+    return task->failure == TASK_FAILURE_OUTCOME_UNKNOWN && task->status_message &&
+           (strcmp(task->status_message, REPLICA_LOST_PROMOTED) == 0 ||
+            strcmp(task->status_message, REPLICA_LOST_EXECUTING) == 0);
+}
+
+static bool add_lost(struct batch *batch, struct store_reply *reply, const char *id)
+{
+    struct task *task = NULL;
+    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
+    if (result == ROW_FOUND && is_lost(task)) {
+        reply->tasks = memory_grow_array(reply->tasks, reply->task_count + 1, sizeof *reply->tasks);
+        reply->tasks[reply->task_count++] = task_ref(task);
+    }
+    task_unref(task);
+    return result != ROW_FAILED;
+}
+
+static bool find_lost(struct batch *batch, const struct home_key *key, const struct home_row *row,
+                      struct store_reply *reply)
+{
+    struct id_list list = {.count = 0};
+    bool done = batch->backend->replicas->home_lost_tasks(batch->database, key, row, &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = add_lost(batch, reply, list.ids[i]);
+    free(list.ids);
+    return done;
+}
+
+static bool run_settle(struct batch *batch, struct operation *operation)
+{
+    const struct replica *self = batch->replica;
+    const struct home_key key = {operation->source, operation->session};
+    struct home_row row = {0};
+    enum row_result result = batch->backend->replicas->home_take(batch->database, &key, self->id,
+                                                                 self->epoch, batch->now_ms, &row);
+    bool done = result != ROW_FAILED;
+    if (done && !row.replica) {
+        operation->reply.status = STORE_NOT_FOUND;
+        return true;
+    }
+    if (done && row.lost_replica)
+        done = find_lost(batch, &key, &row, &operation->reply);
+    if (done) {
+        struct store_home *home = memory_alloc(sizeof *home);
+        *home = (struct store_home){
+            .replica = memory_copy_text(row.replica),
+            .epoch = row.epoch,
+            .is_here = result == ROW_FOUND ||
+                       (row.epoch == self->epoch && strcmp(row.replica, self->id) == 0),
+            .is_adopted = row.lost_replica != NULL,
+        };
+        operation->reply.home = home;
+    }
+    free(row.replica);
+    free(row.lost_replica);
+    return done;
+}
+
+const struct operation_kind operation_session_settle = {"session settle", true, run_settle};

@@ -1,0 +1,67 @@
+// Replicas that relay to each other: two gateways that know each other's address, before one scripted server.
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { RawClient } from './client.mjs';
+import { startGateway } from './gateway.mjs';
+import { defer } from './lifetime.mjs';
+import { freePort } from './ports.mjs';
+import { onDatabase } from './replicas.mjs';
+import { until } from './wait.mjs';
+
+export const RELAY_KEY = 'a key that all replicas share, 0123456789';
+
+/** Starts a gateway for each id on the database, and waits until each knows the others. `address: false`: they take no calls. */
+export async function relaying(t, upstream, url, ids, { address = true, config = {}, env = {}, ...options } = {}) {
+  const gateways = {};
+  for (const id of ids) gateways[id] = await startReplica(t, upstream, url, id, { address, config, env, ...options });
+  await meet(Object.values(gateways), ids.length - 1);
+  return gateways;
+}
+
+export async function startReplica(t, upstream, url, id, { address = true, config = {}, env = {}, ...options } = {}) {
+  const port = await freePort();
+  const replica = { id, ...(address ? { address: `http://127.0.0.1:${port}` } : {}), key_env: 'RELAY_KEY' };
+  const gateway = await startGateway(t, { upstream: upstream.url, ...onDatabase(url, { id, ...options, config: { ...config, replica }, env: { RELAY_KEY, ...env } }) });
+  gateway.relayPort = port;
+  return gateway;
+}
+
+const living = async (gateway) => (await gateway.admin.get('/ready')).json.replica.peers.filter(({ state }) => state === 'alive').length;
+
+/** Each has heard of `count` others that live. */
+export async function meet(gateways, count) {
+  for (const gateway of gateways) await until(async () => (await living(gateway)) === count, `a replica to see ${count} others`, { deadline: 20_000 });
+}
+
+/** The same client with the same session, through another gateway. */
+export function through(t, client, gateway) {
+  const other = new RawClient(gateway.url, { headers: client.headers, capabilities: client.capabilities, protocol: client.protocol });
+  other.session = client.session;
+  other.initialized = true;
+  other.lastId = 1000;
+  defer(t, () => other.close());
+  return other;
+}
+
+/** How often this gateway has relayed, by outcome. */
+export async function relayed(gateway, outcome = 'relayed') {
+  return (await gateway.admin.metrics())[`thoughtgate_relayed_requests_total{outcome="${outcome}"}`] ?? 0;
+}
+
+const sha256 = (text) => createHash('sha256').update(text).digest('hex');
+const part = (text) => `${Buffer.byteLength(text)}:${text}\n`;
+
+/** The signature header of a request, as a replica writes it. `headers`: [[name, value], …] as they are sent. */
+export function signature({ from, to, epoch = 1, time = Date.now(), nonce = randomBytes(16).toString('hex'), method, target, headers, body = '', key = RELAY_KEY }) {
+  const text = [
+    part('taskgate relay v1'),
+    part(method),
+    part(target),
+    part(sha256(body)),
+    part(sha256(headers.map(([name, value]) => part(name) + part(value)).join(''))),
+    part(from),
+    part(to),
+    `${epoch}\n${time}\n`,
+    part(nonce),
+  ].join('');
+  return `v1 ${from} ${to} ${epoch} ${time} ${nonce} ${createHmac('sha256', key).update(text).digest('hex')}`;
+}

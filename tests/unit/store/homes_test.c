@@ -1,0 +1,208 @@
+/* Where sessions live, of two stores on one database as two processes have them, and who adopts
+ * them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "backend.h"
+#include "harness.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/store/homes.h"
+
+/* In the place of the C library's: both stores may open the file. */
+int flock(int fd, int operation)
+{
+    (void)fd, (void)operation;
+    return 0;
+}
+
+static struct store_backend shared;
+static struct scratch scratch;
+static struct bench one, two;
+
+static struct bench join_as(const char *id)
+{
+    struct error error = {""};
+    struct bench bench = {.scratch = &scratch, .loop = loop_create(&error)};
+    bench.store = store_open(&shared, scratch.path, id, NULL, &error);
+    ck_assert_msg(bench.store != NULL, "%s", error.message);
+    return bench;
+}
+
+static void set_up(void)
+{
+    shared = store_sqlite;
+    shared.is_shared = true;
+    scratch_init(&scratch);
+    one = join_as("one");
+    two = join_as("two");
+}
+
+static void tear_down(void)
+{
+    bench_close(&two);
+    bench_close(&one);
+    scratch_finish(&scratch);
+}
+
+struct settled {
+    bool has_come, is_known, is_here, is_adopted;
+    char replica[16], lost[4][TASK_ID_BYTES];
+    size_t lost_count;
+};
+
+static void on_settled(void *context, const struct store_reply *reply)
+{
+    struct settled *settled = context;
+    settled->has_come = true;
+    settled->is_known = reply->status == STORE_OK;
+    if (!settled->is_known) {
+        ck_assert_int_eq(reply->status, STORE_NOT_FOUND);
+        return;
+    }
+    settled->is_here = reply->home->is_here;
+    settled->is_adopted = reply->home->is_adopted;
+    snprintf(settled->replica, sizeof settled->replica, "%s", reply->home->replica);
+    for (settled->lost_count = 0; settled->lost_count < reply->task_count; settled->lost_count++)
+        snprintf(settled->lost[settled->lost_count], TASK_ID_BYTES, "%s",
+                 reply->tasks[settled->lost_count]->id);
+}
+
+static struct settled settle(struct bench *bench, const char *session)
+{
+    struct settled settled = {.has_come = false};
+    store_session_settle(bench->store, STR("files"), str_from(session),
+                         (struct store_call){bench->loop, on_settled, &settled});
+    while (!settled.has_come)
+        loop_run_once(bench->loop, 100);
+    return settled;
+}
+
+/* It has been opened by a client. */
+static void open_session(const char *session)
+{
+    struct store_session value = {.source = "files", .id_digest = (char *)(uintptr_t)session};
+    store_session_put(two.store, &value, (struct store_call){two.loop, NULL, NULL});
+}
+
+static void expect_home(struct bench *bench, const char *session, const char *replica)
+{
+    struct settled settled = settle(bench, session);
+    ck_assert_str_eq(settled.replica, replica);
+    ck_assert_int_eq(settled.is_here, bench == (strcmp(replica, "one") == 0 ? &one : &two));
+    ck_assert(!settled.is_adopted);
+}
+
+START_TEST(a_session_lives_where_it_was_settled_first)
+{
+    ck_assert(!settle(&two, "s").is_known);
+    open_session("s");
+    open_session("t");
+    ck_assert(!settle(&two, "u").is_known); /* behind them in the queue */
+    expect_home(&one, "s", "one");
+    expect_home(&two, "s", "one");
+    expect_home(&two, "t", "two");
+    expect_home(&one, "t", "two");
+    expect_home(&one, "s", "one");
+}
+END_TEST
+
+START_TEST(a_session_is_adopted_once_when_its_home_is_gone_and_never_goes_back)
+{
+    open_session("s");
+    expect_home(&two, "s", "two");
+    bench_close(&two); /* it says goodbye */
+    struct settled settled = settle(&one, "s");
+    ck_assert(settled.is_here && settled.is_adopted);
+    ck_assert_uint_eq(settled.lost_count, 0);
+    expect_home(&one, "s", "one");
+    two = join_as("two");
+    expect_home(&two, "s", "one");
+}
+END_TEST
+
+START_TEST(a_replica_that_has_started_again_adopts_its_own)
+{
+    open_session("s");
+    expect_home(&two, "s", "two");
+    bench_close(&two);
+    two = join_as("two");
+    ck_assert(settle(&two, "s").is_adopted);
+    expect_home(&one, "s", "two");
+}
+END_TEST
+
+START_TEST(a_session_that_has_ended_lives_nowhere)
+{
+    open_session("s");
+    expect_home(&two, "s", "two");
+    store_session_delete(two.store, STR("files"), STR("s"),
+                         (struct store_call){two.loop, NULL, NULL});
+    ck_assert(!settle(&two, "s").is_known);
+    ck_assert(!settle(&one, "s").is_known);
+    open_session("s");
+    ck_assert(!settle(&two, "u").is_known);
+    expect_home(&one, "s", "one");
+}
+END_TEST
+
+static char *begin_execution(struct bench *bench, const char *session)
+{
+    static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
+    static const struct task_change execute = {.to = TASK_EXECUTING};
+    struct task *made = new_task("a");
+    free(made->session);
+    made->session = memory_copy_text(session);
+    struct task *task = create_task(bench, made);
+    char *id = memory_copy_text(task->id);
+    task_unref(task);
+    task_unref(move_task(bench, id, &approve));
+    task_unref(move_task(bench, id, &execute));
+    return id;
+}
+
+START_TEST(adoption_tells_the_tasks_that_were_lost_with_the_home)
+{
+    static const struct task_change fail = {.to = TASK_FAILED,
+                                            .failure = TASK_FAILURE_OUTCOME_UNKNOWN,
+                                            .status_message = "the server was silent"};
+    char *failed_before = begin_execution(&one, "s"), *lost = begin_execution(&one, "s");
+    char *of_another_session = begin_execution(&one, "t");
+    ck_assert_int_eq(change_status(&one, failed_before, &fail), STORE_OK);
+    open_session("s");
+    ck_assert(!settle(&two, "u").is_known);
+    expect_home(&one, "s", "one");
+    bench_close(&one);
+    bench_close(&two); /* who joins ends what is lost */
+    two = join_as("two");
+    struct settled settled = settle(&two, "s");
+    ck_assert(settled.is_adopted);
+    ck_assert_uint_eq(settled.lost_count, 1);
+    ck_assert_str_eq(settled.lost[0], lost);
+    ck_assert_uint_eq(settle(&two, "s").lost_count, 0);
+    free(failed_before);
+    free(lost);
+    free(of_another_session);
+    one = join_as("one");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("homes");
+    TCase *tests = tcase_create("homes");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_session_lives_where_it_was_settled_first);
+    tcase_add_test(tests, a_session_is_adopted_once_when_its_home_is_gone_and_never_goes_back);
+    tcase_add_test(tests, a_replica_that_has_started_again_adopts_its_own);
+    tcase_add_test(tests, a_session_that_has_ended_lives_nowhere);
+    tcase_add_test(tests, adoption_tells_the_tasks_that_were_lost_with_the_home);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
