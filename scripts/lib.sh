@@ -10,7 +10,7 @@ build=$root/build
 # What the gateway and the example server are built from.
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build_packages=(build-essential meson ninja-build pkg-config libh2o-evloop-dev libyaml-dev
-    libcurl4-openssl-dev libsqlite3-dev libjansson-dev libssl-dev libcjose-dev zlib1g-dev)
+    libcurl4-openssl-dev libsqlite3-dev libpq-dev libjansson-dev libssl-dev libcjose-dev zlib1g-dev)
 
 say() {
     printf '== %s\n' "$*" >&2
