@@ -206,6 +206,49 @@ bool check_address(struct str text, struct error *error)
                      "this is no IP address to listen on, such as 127.0.0.1, 0.0.0.0 or ::1");
 }
 
+/* host:port or [v6]:port; the port may be missing in an authority otherwise. */
+static bool has_port(struct str text)
+{
+    size_t digits = 0;
+    while (digits < text.length && text.bytes[text.length - digits - 1] >= '0' &&
+           text.bytes[text.length - digits - 1] <= '9')
+        digits++;
+    return digits > 0 && digits < text.length && text.bytes[text.length - digits - 1] == ':';
+}
+
+bool check_listen_address(struct str text, struct error *error)
+{
+    struct str host = text;
+    if (is_authority(text) && has_port(text)) {
+        while (host.bytes[host.length - 1] != ':')
+            host.length--;
+        host.length--;
+        if (str_starts_with(host, STR("[")) || str_equal(host, STR("localhost")) ||
+            check_address(host, error))
+            return true;
+    }
+    return error_set(error, "this is no address and port to listen on, such as 0.0.0.0:7471");
+}
+
+bool check_replica_address(struct str text, struct error *error)
+{
+    struct str scheme = STR("http://");
+    struct str authority = str_starts_with(text, scheme)
+                               ? str_slice(text.bytes + scheme.length, text.length - scheme.length)
+                               : STR_EMPTY;
+    return (is_authority(authority) && has_port(authority)) ||
+           error_set(error, "write it as http://HOST:PORT, without a path");
+}
+
+bool check_replica_id(struct str text, struct error *error)
+{
+    bool is_good = text.length > 0 && text.length <= 128;
+    for (size_t i = 0; is_good && i < text.length; i++)
+        is_good = text.bytes[i] > ' ' && text.bytes[i] < 0x7F;
+    return is_good || error_set(error, "a replica's name is up to 128 visible ASCII characters "
+                                       "without blanks");
+}
+
 bool check_host(struct str text, struct error *error)
 {
     return is_authority(text) ||

@@ -19,6 +19,12 @@ bool check_endpoint(struct str text, struct error *error);
 bool check_mail_address(struct str text, struct error *error);
 /* An IPv4 or IPv6 address to listen on. */
 bool check_address(struct str text, struct error *error);
+/* HOST:PORT to listen on; the host is an IP address or localhost. */
+bool check_listen_address(struct str text, struct error *error);
+/* http://HOST:PORT and nothing else. */
+bool check_replica_address(struct str text, struct error *error);
+/* A name that logs, metrics and headers can have: visible ASCII, at most 128 characters. */
+bool check_replica_id(struct str text, struct error *error);
 /* A host as a Host header has it, with or without port. */
 bool check_host(struct str text, struct error *error);
 /* An issuer's identifier (RFC 8414 §2): an https URL, or plain http to this machine, without query.

@@ -303,6 +303,12 @@ void config_unref(struct config *config)
     finish_strings(&config->audit.anchor_notify);
     free(config->path);
     free(config->store_path);
+    finish_secret(config->store_url);
+    free(config->store_url_env);
+    free(config->replica.id);
+    free(config->replica.address);
+    free(config->replica.bind);
+    finish_secret(config->replica.key);
     free(config->state_key_env);
     free(config->proxy_bind);
     free(config->admin_bind);

@@ -21,6 +21,8 @@ const struct variable environment_table[] = {
     {VARIABLE_ADDRESS, {{"THOUGHTGATE_ADMIN_BIND", 0}}, AT(admin_bind), .default_text = "127.0.0.1", .help = "Address of the admin endpoint."},
 
     {VARIABLE_TEXT, {{"THOUGHTGATE_STORE_PATH", 0}}, AT(store_path), .sets = "store.path", .help = "Path of the database."},
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_STORE_URL", 0}}, .sets = "store.url", .help = "URL of a PostgreSQL database. It wins over `store.path` and its variable, too."},
+    {VARIABLE_ELSEWHERE, {{"HOSTNAME", 0}}, .help = "Name of the replica where `replica.id` gives none."},
 
     {VARIABLE_NUMBER, {{"THOUGHTGATE_TASK_DEFAULT_TTL_MS", 1}, {"THOUGHTGATE_TASK_DEFAULT_TTL_SECS", SECOND}, {"THOUGHTGATE_DEFAULT_TASK_TTL_SECS", SECOND}},
      AT(times.task_default_ttl_ms), RANGE(1, YEAR), .default_text = "600000", .help = "Lifetime of a task that asks for none."},

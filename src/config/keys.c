@@ -93,6 +93,7 @@ const struct key config_keys[] = {
     {"", "telemetry", KEY_MAPPING,
      .help = "Export of traces. It does not exist yet; the key is loaded with a warning."},
     {"", "store", KEY_MAPPING, .help = "Where tasks are kept."},
+    {"", "replica", KEY_MAPPING, .help = "This process among those that share a PostgreSQL database."},
     {"", "state_key", KEY_MAPPING,
      .help = "The keys that seal what modern clients without tasks keep for the gateway (`requestState`). Without it they are in the file `state.key` beside the database, which is made at the first start."},
     {"", "workers", KEY_INTEGER, AT(config, workers), RANGE(1, 256), .default_text = "1",
@@ -309,7 +310,21 @@ const struct key config_keys[] = {
     {"telemetry.stdio", "propagate_upstream", KEY_BOOL, .default_text = "false", .help = "Whether trace context goes up."},
 
     {"store", "path", KEY_TEXT, AT(config, store_path), .check = check_not_empty, .default_text = "/var/lib/taskgate/taskgate.db",
-     .help = "SQLite file. If the folder of the default is not writable, the default is `./taskgate.db`."},
+     .help = "SQLite file, for one process. If the folder of the default is not writable, the default is `./taskgate.db`."},
+
+    {"store", "url", KEY_MAPPING, .is_hidden = true,
+     .help = "A PostgreSQL database (version 15 or later) in place of the file. Any number of replicas may share it."},
+    {"store.url", "env", KEY_TEXT, AT(config, store_url_env), .is_required = true, .check = check_variable_name,
+     .help = "Variable with the URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with the parameters of libpq, such as `?sslmode=verify-full`."},
+
+    {"replica", "id", KEY_TEXT, AT(config, replica.id), .check = check_replica_id,
+     .help = "Its name among the replicas. No two that run may have the same. Without it: the variable `HOSTNAME`, else the system's host name."},
+    {"replica", "address", KEY_TEXT, AT(config, replica.address), .check = check_replica_address,
+     .help = "Where the other replicas reach it: `http://HOST:PORT`. Without it the replica gets no calls from others. What lives in its memory alone, such as the open questions of a session, is then lost to requests that arrive at another."},
+    {"replica", "bind", KEY_TEXT, AT(config, replica.bind), .check = check_listen_address,
+     .help = "Address and port to listen on for them: `HOST:PORT`. Without it: those of `address`."},
+    {"replica", "key_env", KEY_TEXT, .check = check_variable_name,
+     .help = "Environment variable with the key that signs calls between replicas. All need the same. Required with `address`."},
 
     {"state_key", "env", KEY_TEXT, AT(config, state_key_env), .is_required = true, .check = check_variable_name,
      .help = "Variable with one or two keys of 64 hex digits: the first seals, both open. Replicas need the same."},

@@ -249,6 +249,11 @@ static void read_value(const struct entry *entry, void *target)
     case KEY_ANY:
         break;
     case KEY_MAPPING:
+        if (key->is_hidden && entry->node->kind == NODE_TEXT) {
+            refuse(entry, entry->node, "put it into an environment variable and write {env: NAME}",
+                   "must not stand in the file, because it may hold a password");
+            break;
+        }
         pattern = key_pattern(key);
         read_mapping(entry->report, entry->node, pattern, entry->path, target);
         free(pattern);

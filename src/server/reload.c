@@ -98,6 +98,12 @@ static bool look_at_files(struct reload *reload)
     return changed || (was_missed && !missing);
 }
 
+/* NULL differs from every text. */
+static bool differ(const char *old, const char *new)
+{
+    return old && new ? strcmp(old, new) != 0 : old != new;
+}
+
 /* Warns of changes that only a restart can put into force. */
 static void warn_of_fixed(const struct config *old, const struct config *new)
 {
@@ -106,8 +112,12 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
         bool changed;
     } fixed[] = {
         {"store.path", strcmp(old->store_path, new->store_path) != 0},
-        {"state_key", strcmp(old->state_key_env ? old->state_key_env : "",
-                             new->state_key_env ? new->state_key_env : "") != 0},
+        {"store.url", differ(old->store_url, new->store_url)},
+        {"replica", differ(old->replica.id, new->replica.id) ||
+                        differ(old->replica.address, new->replica.address) ||
+                        differ(old->replica.bind, new->replica.bind) ||
+                        differ(old->replica.key, new->replica.key)},
+        {"state_key", differ(old->state_key_env, new->state_key_env)},
         {"workers", old->workers != new->workers},
         {"proxy.bind", strcmp(old->proxy_bind, new->proxy_bind) != 0},
         {"limits.connections", old->limits.connections != new->limits.connections},

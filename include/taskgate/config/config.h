@@ -335,6 +335,15 @@ struct config_times {
     int64_t shutdown_timeout_ms, drain_timeout_ms; /* drain < shutdown, at most 25 s */
 };
 
+/* This process among those that share a database. Contract "Replicas". */
+struct config_replica {
+    char *id;      /* its name among them; never NULL after a load */
+    char *address; /* where others reach it: http://HOST:PORT; NULL: it gets no calls from them */
+    char *bind;    /* HOST:PORT to listen on for them; NULL: that of `address` */
+    char *key;     /* signs these calls; resolved from the environment at load; never logged; NULL
+                      without an address */
+};
+
 struct config {
     char *path;                    /* of the file it was read from */
     char digest[DIGEST_HEX_BYTES]; /* of its text and the texts of its policies */
@@ -347,6 +356,10 @@ struct config {
     size_t workflow_count;
     struct config_strings force_required; /* tool names, file and environment merged */
     char *store_path;
+    char *store_url; /* postgres://…, from the environment; may hold a password: never logged. NULL:
+                        the store is the SQLite file at store_path */
+    char *store_url_env; /* the variable that it came from, for messages; NULL without one */
+    struct config_replica replica;
     char *state_key_env; /* the variable with the state keys, or NULL: the file beside the store */
     bool store_path_is_default;
     int workers;

@@ -19,6 +19,7 @@ int main(void)
     suite_add_tcase(suite, secure_url_case());
     suite_add_tcase(suite, shadow_case());
     suite_add_tcase(suite, slack_case());
+    suite_add_tcase(suite, store_case());
     suite_add_tcase(suite, summary_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -343,7 +343,8 @@ static const struct finding appended[] = {
     {"\"a\\nb\": 1\n",
      "t.yaml:9:1: \"a\\nb\": unknown key; known here: schema, sources, governance, approval, "
      "cedar, on_policy_error, "
-     "task_annotation_overrides, telemetry, store, state_key, workers, proxy, admin, execution, "
+     "task_annotation_overrides, telemetry, store, replica, state_key, workers, proxy, admin, "
+     "execution, "
      "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"},
     /* kinds of values */
     {"store: [x]\n", "t.yaml:9:8: store: must be a mapping\n"},

@@ -329,12 +329,14 @@ START_TEST(variables_are_replaced_before_the_text_is_yaml)
                                                  "mean \"path\"?\n"},
         {"# ${SET} ${LINES}\nbogus: 1\n",
          "t.yaml:9:10: not_a_key: unknown key; known here: schema, sources, governance, approval, "
-         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, state_key, workers, "
+         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, replica, state_key, "
+         "workers, "
          "proxy, "
          "admin, execution, "
          "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"
          "t.yaml:10:1: bogus: unknown key; known here: schema, sources, governance, approval, "
-         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, state_key, workers, "
+         "cedar, on_policy_error, task_annotation_overrides, telemetry, store, replica, state_key, "
+         "workers, "
          "proxy, "
          "admin, execution, "
          "pending_status, clients, pseudo_tools, pseudo_tasks, methods, limits, audit, notify\n"},

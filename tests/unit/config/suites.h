@@ -15,5 +15,6 @@ TCase *search_case(void);
 TCase *secure_url_case(void);
 TCase *shadow_case(void);
 TCase *slack_case(void);
+TCase *store_case(void);
 TCase *summary_case(void);
 TCase *values_case(void);
