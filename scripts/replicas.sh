@@ -180,9 +180,15 @@ stop_replicas() {
 
 # Until the last replica has ended: one that is killed is something to look at.
 wait_for_replicas() {
-    local i
-    for ((i = 0; i < replica_count; i++)); do
-        wait "${replica_pids[i]}" || say "replica-$((i + 1)) has ended; look at $run_folder/replica-$((i + 1)).log"
+    local left=("${replica_pids[@]}") still pid ended
+    while [ "${#left[@]}" -gt 0 ]; do
+        wait -n -p ended "${left[@]}" || true
+        say "the replica with process $ended has ended; the logs are in $run_folder"
+        still=()
+        for pid in "${left[@]}"; do
+            [ "$pid" = "$ended" ] || still+=("$pid")
+        done
+        left=("${still[@]}")
     done
     fail 'no replica runs any more'
 }
