@@ -1,9 +1,12 @@
 /* Health, readiness and metrics: for probes and monitoring, without a token. */
 #include "internal.h"
 
+#include <inttypes.h>
+
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/notify/notify.h"
+#include "taskgate/store/replicas.h"
 
 #include "accept.h"
 #include "reply.h"
@@ -25,14 +28,56 @@ void probes_health(const struct request *request)
     buffer_finish(&body);
 }
 
+/* ---- readiness ---- */
+
+/* A shared database that is down is every replica's fault. If all were unready, a load balancer
+ * would have nobody for the calls that go on without it. Contract "Replicas". */
+static const char *reason_of(const struct admin *admin)
+{
+    if (admin->shutting_down)
+        return "shutting_down";
+    switch (store_condition(admin->store)) {
+    case STORE_WORKS:
+        return NULL;
+    case STORE_HELD:
+        return "store_lacks_commits";
+    case STORE_OUT:
+        return store_is_shared(admin->store) ? NULL : "store";
+    case STORE_NOT_REACHED:
+        break;
+    }
+    return "store";
+}
+
+static bool write_peer(void *context, const struct store_peer *peer)
+{
+    struct buffer *out = context;
+    if (out->bytes[out->length - 1] != '[')
+        buffer_append_char(out, ',');
+    buffer_append(out, STR("{\"id\":"));
+    buffer_append_json_string(out, str_from(peer->id));
+    buffer_append_format(out, ",\"state\":\"%s\"}", store_peer_state_name(peer->state));
+    return true;
+}
+
+static void write_replica(const struct admin *admin, struct buffer *out)
+{
+    buffer_append(out, STR(",\"replica\":{\"id\":"));
+    buffer_append_json_string(out, str_from(store_replica_id(admin->store)));
+    buffer_append_format(out, ",\"epoch\":%" PRId64 ",\"peers\":[",
+                         store_replica_epoch(admin->store));
+    store_visit_peers(admin->store, write_peer, out);
+    buffer_append(out, STR("]}"));
+}
+
 /* Upstream may be down and the gateway is still ready: it answers for itself, with an error
  * that says so. Contract "tools/list, initialize". */
 void probes_ready(const struct request *request)
 {
     const struct admin *admin = request->admin;
-    bool store = store_is_healthy(admin->store);
+    bool store = store_condition(admin->store) == STORE_WORKS;
     bool upstream = admin->upstream_reachable && admin->upstream_reachable(admin->context);
-    const char *reason = admin->shutting_down ? "shutting_down" : store ? NULL : "store";
+    const char *reason = reason_of(admin);
     struct buffer body;
     buffer_init(&body);
     buffer_append_format(&body,
@@ -48,6 +93,8 @@ void probes_ready(const struct request *request)
         buffer_append_text(&body, ",\"failing_notifiers\":");
         notifier_write_failing(admin->notifier, &body);
     }
+    if (store_is_shared(admin->store))
+        write_replica(admin, &body);
     if (reason)
         buffer_append_format(&body, ",\"reason\":\"%s\"", reason);
     if (admin->config_error) {

@@ -15,6 +15,7 @@
 #include "libraries.h"
 #include "reload.h"
 #include "state_key.h"
+
 #include "store_folder.h"
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
@@ -27,7 +28,8 @@
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
-#include "taskgate/store/sqlite.h"
+#include "taskgate/server/store_choice.h"
+#include "taskgate/store/replicas.h"
 #include "taskgate/store/store.h"
 #include "workers.h"
 
@@ -50,6 +52,7 @@ struct server {
     struct loop_timer drain;
     int64_t started_ms, drain_until_ms;
     bool draining;
+    bool has_failed; /* the exit code says so */
 };
 #define SERVER_MAGIC 0x53565301
 
@@ -155,6 +158,17 @@ static void on_signal(void *context)
     }
 }
 
+/* Another living replica has this one's id, and was there first. */
+static void on_yield(void *context)
+{
+    struct server *server = server_from(context);
+    log_error("Another living replica has this one's name, so this one ends; give each a name of "
+              "its own in replica.id",
+              LOG_TEXT("replica", store_replica_id(server->store)));
+    server->has_failed = true;
+    begin_shutdown(server);
+}
+
 static void on_uptime(void *context)
 {
     struct server *server = server_from(context);
@@ -176,13 +190,16 @@ static bool redact_ended(void *context, struct buffer *out, struct str value, co
 static bool open_store(struct server *server, const struct config *config,
                        struct admin_options *admin, struct error *error)
 {
+    /* With a database elsewhere the folder is still that of the files that the process makes. */
     char *path = store_folder_path(config);
-    bool good = store_folder_check(path, error) &&
+    const struct store_backend *backend = store_choice_backend(config);
+    bool good = (config->store_url || store_folder_check(path, error)) &&
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
-        server->store = store_open(&store_sqlite, path, NULL,
-                                   &(struct store_redaction){.write = redact_ended}, error);
+        server->store =
+            store_open(backend, config->store_url ? config->store_url : path, config->replica.id,
+                       &(struct store_redaction){.write = redact_ended}, error);
         good = server->store != NULL;
     }
     free(path);
@@ -263,6 +280,7 @@ static bool start(struct server *server, const char *config_path, struct config 
     loop_timer_init(&server->drain, first, on_drain_look, server);
     loop_timer_init(&server->uptime, first, on_uptime, server);
     loop_timer_start(&server->uptime, 0);
+    store_observe_yield(server->store, first, on_yield, server);
     return workers_start_threads(server->workers, error);
 }
 
@@ -355,5 +373,5 @@ int server_run(const char *config_path)
         log_error("taskgate could not start", LOG_TEXT("error", error.message));
     }
     finish(&server);
-    return started ? 0 : 1;
+    return started && !server.has_failed ? 0 : 1;
 }

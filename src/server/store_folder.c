@@ -36,7 +36,7 @@ char *store_folder_path(const struct config *config)
         /* Makes the service's own folder if the process may. */
         use_fallback = mkdir(folder, 0700) != 0;
     }
-    if (use_fallback)
+    if (use_fallback && !config->store_url)
         log_warn("The store's default folder is not writable, the store is in the present one",
                  LOG_TEXT("folder", folder), LOG_TEXT("store", FALLBACK_PATH));
     free(folder);

@@ -231,6 +231,14 @@ struct feed_change {
     bool created;
 };
 
+/* What the database knows of a replica. */
+struct replica_row {
+    struct str id, address; /* where others reach it; empty: nowhere */
+    int64_t epoch;
+    int64_t alive_ms; /* 0: its epoch has ended */
+    int64_t seen_ms;  /* its last sign of life */
+};
+
 struct replica_rows {
     /* A new epoch of the replica, alive at `now_ms`. */
     bool (*join)(struct database *database, const char *id, int64_t now_ms, int64_t *epoch);
@@ -259,7 +267,45 @@ struct replica_rows {
                       void *context);
     /* Forgets what was told before, but for the last change. */
     bool (*feed_purge)(struct database *database, int64_t before_ms);
+    /* Where others reach the replica; "": nowhere. It stays over its epochs. */
+    bool (*announce)(struct database *database, const char *id, const char *address);
+    /* All that are not forgotten, by id. The row is valid during the visit. */
+    bool (*list)(struct database *database,
+                 bool (*visit)(void *context, const struct replica_row *row), void *context);
+    /* Forgets those whose epoch has ended and that were seen last before. */
+    bool (*forget)(struct database *database, int64_t before_ms);
+    /* Says for all replicas that commits are missing; whether somebody has said so; takes it back.
+     */
+    bool (*hold)(struct database *database, const char *id, int64_t now_ms);
+    bool (*is_held)(struct database *database, bool *is_held);
+    bool (*release)(struct database *database);
 };
+
+/* A column of a row that is copied to another database. */
+struct copy_value {
+    bool is_number; /* else text */
+    int64_t number;
+    struct str text;
+};
+
+/* Rows of the tables of copy_table.h, which are no more than values here. `columns` are names with
+ * ", " between them. */
+struct copy_rows {
+    /* All, by the first column. The values are valid during the visit; false ends the reading. */
+    bool (*read)(struct database *database, const char *table, const char *columns,
+                 bool (*visit)(void *context, const struct copy_value *values), void *context);
+    bool (*write)(struct database *database, const char *table, const char *columns,
+                  const struct copy_value *values, size_t count);
+    bool (*reminders)(struct database *database,
+                      bool (*visit)(void *context, const char *task_id, unsigned event,
+                                    int64_t due_ms),
+                      void *context);
+    /* What is written from now on gets numbers behind those that were copied. */
+    bool (*finish)(struct database *database);
+};
+
+/* What the error of an open says, among others, where another process has the database alone. */
+#define BACKEND_IN_USE "is in use by another taskgate process"
 
 /* When a backend wants backend.upkeep to be called. */
 enum backend_upkeep {
@@ -323,4 +369,5 @@ struct store_backend {
     const struct reminder_rows *reminders;
     const struct grant_rows *grants;
     const struct replica_rows *replicas;
+    const struct copy_rows *copy;
 };

@@ -86,7 +86,7 @@ static bool run_all(struct store *store, struct operation *chain, struct batch *
     bool done = store->backend->begin(store->database, batch->may_write);
     *rest = NULL;
     set_clock(store, batch);
-    done = done && replica_catch_up(batch);
+    done = done && (batch->replica->epoch > 0 || replica_join(batch)) && replica_catch_up(batch);
     size_t own_events = batch->event_count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
@@ -106,6 +106,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
     batch->may_write = true;
     batch->must_write = false;
     batch->reply_bytes = 0;
+    batch->seen = store->replica.seen;
     for (; chain; chain = chain->next)
         operation_clear_reply(chain);
 }
@@ -113,7 +114,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
 bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
                   struct operation **rest, struct error *error)
 {
-    batch->may_write = any_writes(chain) || !store->backend->is_shared;
+    batch->may_write = any_writes(chain) || !store->backend->is_shared || store->replica.epoch == 0;
     bool done = run_all(store, chain, batch, rest);
     if (batch->must_write) {
         begin_anew(store, chain, batch);
@@ -123,8 +124,12 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
     if (done && is_in_place && store->backend->commit(store->database, error))
         return true;
     /* Before the rollback, which has a result of its own. */
-    if (!done && is_in_place)
+    if (*batch->refusal.message)
+        *error = batch->refusal;
+    else if (!done && is_in_place)
         store->backend->describe(store->database, "the database failed", error);
     fail_all(store, chain, batch);
+    if (batch->has_joined)
+        batch->replica->epoch = 0;
     return false;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backend.h"
+#include "peers.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 
@@ -12,6 +13,14 @@
 struct task_event {
     struct task *task; /* one reference */
     bool created;
+};
+
+/* What was read last of the feed of changes. It stays there, unless the database has lost commits.
+ */
+struct feed_place {
+    int64_t sequence; /* 0: nothing was read yet */
+    char task_id[TASK_ID_BYTES];
+    int64_t at_ms; /* the store's clock: when it was the last one */
 };
 
 /* The state of one batch: the database, and the effects that hold once it is committed. */
@@ -22,9 +31,14 @@ struct batch {
     const struct store_audit_settings *audit;
     struct store_electorate *electorate; /* by which grants are judged */
     struct replica *replica;
-    bool may_write;    /* the transaction; one of a shared database that only reads need not */
-    bool must_write;   /* it only reads, and there is something to write: once more */
-    int64_t feed_seen; /* how far the feed was read, once this is committed */
+    struct feed_place seen; /* how far the feed was read, once this is committed */
+    bool has_joined;        /* in this transaction */
+    const char *address;    /* where others are to reach this replica; NULL: nowhere */
+    struct peers peers;     /* the others, where has_peers says that this was looked at */
+    bool has_peers;
+    struct error refusal; /* why the replica may not take part; "" where it may */
+    bool may_write;       /* the transaction; one of a shared database that only reads need not */
+    bool must_write;      /* it only reads, and there is something to write: once more */
     int64_t now_ms;
     int64_t pending_total;     /* tasks that wait for a decision, once this is committed */
     size_t reply_bytes;        /* of what is answered */

@@ -1,10 +1,12 @@
 /* Claims, leases and the feed, in the transactions of other operations. */
 #include "replica.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
 #define FEED_LIMIT 256
@@ -23,14 +25,28 @@ void replica_init(struct replica *replica, const char *id)
 void replica_finish(struct replica *replica)
 {
     free(replica->id);
+    free(replica->claims.ids);
     replica->id = NULL;
+    replica->claims.ids = NULL;
 }
 
 /* ---- executions ---- */
 
+/* Also where the commit then fails: its answer may be what was lost. */
+static void keep_claim(struct claims *claims, const struct task *task)
+{
+    if (!claims->ids)
+        claims->ids = memory_alloc_array(CLAIMS_KEPT, sizeof *claims->ids);
+    memcpy(claims->ids[claims->count++ % CLAIMS_KEPT], task->id, TASK_ID_BYTES);
+}
+
 bool replica_claim(struct batch *batch, const struct task *task)
 {
-    const struct replica *self = batch->replica;
+    struct replica *self = batch->replica;
+    if (self->is_held)
+        return false;
+    if (batch->backend->is_shared)
+        keep_claim(&self->claims, task);
     return batch->backend->replicas->claim(batch->database, task, self->id, self->epoch) ==
            ROW_FOUND;
 }
@@ -58,9 +74,16 @@ bool replica_holds(const struct batch *batch, enum lease lease)
 
 struct reading {
     struct batch *batch;
-    int64_t seen;
+    struct feed_place place;
+    bool is_there; /* what was read last */
     bool has_failed;
 };
+
+static bool is_same(const struct feed_place *place, const struct feed_change *change)
+{
+    return place->sequence == change->sequence &&
+           (!*place->task_id || str_equal(change->task_id, str_from(place->task_id)));
+}
 
 /* A task that was purged meanwhile has no change to tell. */
 static bool add_change(void *context, const struct feed_change *change)
@@ -68,27 +91,57 @@ static bool add_change(void *context, const struct feed_change *change)
     struct reading *reading = context;
     struct batch *batch = reading->batch;
     struct task *task = NULL;
-    reading->seen = change->sequence;
+    if (change->sequence <= reading->place.sequence) {
+        reading->is_there = is_same(&reading->place, change);
+        return reading->is_there;
+    }
+    reading->place.sequence = change->sequence;
+    snprintf(reading->place.task_id, sizeof reading->place.task_id, "%.*s",
+             STR_ARGS(change->task_id));
     if (str_equal(change->replica, str_from(batch->replica->id)))
         return true;
     enum row_result result = batch->backend->tasks->get(batch->database, change->task_id, &task);
     if (result == ROW_FOUND)
         batch_add_event(batch, task, change->created);
     task_unref(task);
+    batch->has_notices = true; /* the holder of the outbox's lease may be this one */
     reading->has_failed = result == ROW_FAILED;
     return result != ROW_FAILED;
 }
 
+/* What was read before is not there: the database is another one, such as a standby that lacked the
+ * last commits when it took over. */
+static bool lose(struct batch *batch)
+{
+    struct replica *self = batch->replica;
+    log_error("The database lacks changes that were committed before, as after a failover that has "
+              "lost commits; nothing is decided or executed until somebody has looked and runs "
+              "taskgate store accept-timeline",
+              LOG_TEXT("replica", self->id), LOG_NUMBER("change", batch->seen.sequence));
+    self->has_lost = self->is_held = true;
+    batch->seen = (struct feed_place){.at_ms = batch->now_ms};
+    return batch->backend->replicas->feed_end(batch->database, &batch->seen.sequence);
+}
+
 bool replica_catch_up(struct batch *batch)
 {
-    struct reading reading = {.batch = batch, .seen = batch->replica->feed_seen};
-    if (!batch->backend->is_shared || batch->replica->epoch == 0)
+    struct reading reading = {.batch = batch, .place = batch->seen};
+    if (!batch->backend->is_shared)
         return true;
-    if (!batch->backend->replicas->feed_read(batch->database, reading.seen, FEED_LIMIT, add_change,
+    /* With what was read last, to see that it is still there. */
+    int64_t after = reading.place.sequence > 0 ? reading.place.sequence - 1 : 0;
+    reading.is_there = reading.place.sequence == 0;
+    if (!batch->backend->replicas->feed_read(batch->database, after, FEED_LIMIT, add_change,
                                              &reading) ||
         reading.has_failed)
         return false;
-    batch->feed_seen = reading.seen;
+    bool may_be_purged =
+        batch->now_ms - batch->seen.at_ms >= REPLICA_FEED_RETENTION_MS - REPLICA_SILENCE_MS;
+    bool has_read = reading.place.sequence > batch->seen.sequence;
+    if (!reading.is_there && !(may_be_purged && has_read))
+        return lose(batch);
+    batch->seen = reading.place;
+    batch->seen.at_ms = batch->now_ms;
     return true;
 }
 

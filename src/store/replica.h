@@ -22,33 +22,65 @@ enum lease {
         LEASE_COUNT
 };
 
+/* Another process that has this one's id, and has told of itself lately. */
+struct rival {
+    int64_t epoch, alive_ms, since_ms; /* since when it is watched */
+};
+
+/* The tasks that this process has claimed lately, by id. */
+#define CLAIMS_KEPT 4096
+struct claims {
+    char (*ids)[TASK_ID_BYTES]; /* a ring */
+    size_t count;               /* of all that were ever added */
+};
+
 struct replica {
     char *id;
-    int64_t epoch; /* 0 before it has joined */
+    int64_t epoch;      /* 0 before it has joined */
+    int64_t last_epoch; /* that it had, or may have had */
     int64_t
         watching_since_ms; /* the store's clock: since when it would have heard others; 0: not */
     int64_t lease_until_ms[LEASE_COUNT]; /* the store's clock */
-    int64_t feed_seen;                   /* the last change that observers were told of */
+    struct feed_place seen;              /* the last change that observers were told of */
+    struct rival rival;
+    struct claims claims;
+    bool was_reached; /* it has joined once */
+    bool yields;      /* a rival lives: nothing is done any more */
+    bool has_lost;    /* commits are missing, which the database is still to be told */
+    bool is_held;     /* nobody decides or executes */
 };
 
 /* `id` NULL: the system's host name. */
 void replica_init(struct replica *replica, const char *id);
 void replica_finish(struct replica *replica);
 
+/* A new epoch, in a transaction that has just begun. false with an error of its own in
+ * `batch->refusal` while another process has this one's id, or the database has failed. */
+bool replica_join(struct batch *batch);
+
 /* Whether this replica does the work now. */
 bool replica_holds(const struct batch *batch, enum lease lease);
-/* The task is executing: by this replica from now on. false also when its epoch is over. */
+/* The task is executing: by this replica from now on. false also when its epoch is over, or when
+ * nobody may execute. */
 bool replica_claim(struct batch *batch, const struct task *task);
 /* Whether the task was claimed by another replica, or in an earlier epoch of this one. */
 bool replica_is_late(struct batch *batch, const struct task *task, bool *is_late);
 
+/* Ends what the process has claimed and the database does not know of any more. */
+bool replica_end_forgotten_claims(struct batch *batch);
+
 /* Adds the changes that others have committed to the batch's events, in a transaction that has
- * just begun. */
+ * just begun. Notices when changes are missing that were read before. */
 bool replica_catch_up(struct batch *batch);
 /* Adds the batch's own events, from `first` on, to the feed, right before the commit. */
 bool replica_tell(struct batch *batch, size_t first);
 
+#define REPLICA_SILENCE_MS 20000 /* contract "Replicas" */
 #define REPLICA_HEARTBEAT_MS 5000
+/* So long is a rival watched: a heartbeat, and what it may be late. */
+#define REPLICA_RIVAL_MS 6500
+/* A replica that has not read for so long is fenced long since, and begins anew. */
+#define REPLICA_FEED_RETENTION_MS 3600000
 /* How late observers hear of others at most; and where the database gives hints, if one is missed.
  */
 #define REPLICA_CATCH_UP_MS 250

@@ -5,10 +5,10 @@
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 
-#define SILENCE_MS 20000 /* contract "Replicas" */
 #define LEASE_MS 20000
-/* A replica that has not read for so long is fenced long since, and begins anew. */
-#define FEED_RETENTION_MS 3600000
+#define PEER_ALIVE_MS (2 * REPLICA_HEARTBEAT_MS)
+/* So long others hear of a replica that is gone. */
+#define GONE_RETENTION_MS 3600000
 
 static const char *const lease_names[LEASE_COUNT] = {
 #define LEASE_ROW(symbol, name) [LEASE_##symbol] = (name),
@@ -51,27 +51,110 @@ static bool end_lost(struct batch *batch)
     return done;
 }
 
+/* After a failover an approved task may stand there that has run before: nobody runs it again. */
+static bool end_forgotten(struct batch *batch, const char *id)
+{
+    struct task *task = NULL;
+    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
+    bool may_run =
+        result == ROW_FOUND && (task->state == TASK_PENDING || task->state == TASK_APPROVED);
+    task_unref(task);
+    return may_run ? end_unknown(batch, id) : result != ROW_FAILED;
+}
+
+bool replica_end_forgotten_claims(struct batch *batch)
+{
+    const struct claims *claims = &batch->replica->claims;
+    size_t count = claims->count < CLAIMS_KEPT ? claims->count : CLAIMS_KEPT;
+    for (size_t i = 0; i < count; i++) {
+        if (!end_forgotten(batch, claims->ids[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- another process with this one's id ---- */
+
+struct finding {
+    const char *id;
+    struct rival found; /* its epoch is 0: nobody has the id */
+};
+
+static bool find_own(void *context, const struct replica_row *row)
+{
+    struct finding *finding = context;
+    if (!str_equal(row->id, str_from(finding->id)))
+        return true;
+    finding->found = (struct rival){.epoch = row->epoch, .alive_ms = row->alive_ms};
+    return false;
+}
+
+static bool refuse_to_join(struct batch *batch, const char *format)
+{
+    return error_set(&batch->refusal, format, batch->replica->id);
+}
+
+/* Whether nobody else has the id. Somebody who has told of himself lately is watched for a
+ * heartbeat: if he tells again, he was here first. A process that was killed does not. */
+static bool is_alone(struct batch *batch)
+{
+    struct replica *self = batch->replica;
+    struct finding finding = {.id = self->id};
+    struct rival *rival = &self->rival;
+    if (!batch->backend->replicas->list(batch->database, find_own, &finding))
+        return false;
+    const struct rival *found = &finding.found;
+    if (found->alive_ms == 0 || found->epoch == self->last_epoch ||
+        batch->now_ms - found->alive_ms >= REPLICA_SILENCE_MS)
+        return true;
+    if (rival->epoch != found->epoch) {
+        *rival = *found;
+        rival->since_ms = batch->now_ms;
+        log_info("A replica of this name was there a moment ago; this one waits to see whether it "
+                 "still is",
+                 LOG_TEXT("replica", self->id));
+    }
+    self->yields = found->alive_ms > rival->alive_ms;
+    if (self->yields)
+        return refuse_to_join(batch, "another living replica has the name %s; give each a name of "
+                                     "its own in replica.id");
+    return batch->now_ms - rival->since_ms >= REPLICA_RIVAL_MS ||
+           refuse_to_join(batch, "a replica of the name %s may still live");
+}
+
 /* ---- life ---- */
 
-/* A new epoch. What an earlier one has claimed is lost. */
-static bool join(struct batch *batch)
+/* A new epoch. What an earlier one has claimed is lost. Of a database that is this process's alone
+ * nobody else is alive. Who comes back goes on reading the feed where it has stopped. */
+bool replica_join(struct batch *batch)
 {
     struct replica *self = batch->replica;
     const struct replica_rows *rows = batch->backend->replicas;
+    bool is_shared = batch->backend->is_shared;
+    if (self->yields)
+        return refuse_to_join(batch, "another living replica has the name %s");
+    if (is_shared && !is_alone(batch))
+        return false;
     self->watching_since_ms = batch->now_ms;
-    return rows->join(batch->database, self->id, batch->now_ms, &self->epoch) &&
-           rows->feed_end(batch->database, &self->feed_seen);
+    if (!rows->join(batch->database, self->id, batch->now_ms, &self->epoch))
+        return false;
+    batch->has_joined = true;
+    self->last_epoch = self->epoch;
+    self->rival = (struct rival){.epoch = 0};
+    if (batch->seen.sequence == 0) {
+        batch->seen.at_ms = batch->now_ms;
+        if (!rows->feed_end(batch->database, &batch->seen.sequence))
+            return false;
+    }
+    return rows->is_held(batch->database, &self->is_held) &&
+           (is_shared || rows->fence(batch->database, self->id, INT64_MAX)) && end_lost(batch);
 }
 
-/* Of a database that is this process's alone nobody else is alive. */
+/* A batch joins if the replica has no epoch. */
 static bool run_join(struct batch *batch, struct operation *operation)
 {
-    (void)operation;
-    const struct replica *self = batch->replica;
-    return join(batch) &&
-           (batch->backend->is_shared ||
-            batch->backend->replicas->fence(batch->database, self->id, INT64_MAX)) &&
-           end_lost(batch);
+    (void)batch, (void)operation;
+    return true;
 }
 
 static bool take_leases(struct batch *batch)
@@ -98,7 +181,56 @@ static bool beat(struct batch *batch)
         return alive == ROW_FOUND;
     log_warn("This replica was taken for dead; it goes on in a new epoch",
              LOG_TEXT("replica", self->id));
-    return join(batch);
+    self->epoch = 0;
+    return replica_join(batch);
+}
+
+/* Whether nobody may decide, which one of them has said, and somebody takes back. */
+static bool look_for_hold(struct batch *batch)
+{
+    struct replica *self = batch->replica;
+    const struct replica_rows *rows = batch->backend->replicas;
+    bool was_held = self->is_held;
+    if (self->has_lost && (!rows->hold(batch->database, self->id, batch->now_ms) ||
+                           !replica_end_forgotten_claims(batch)))
+        return false;
+    if (!rows->is_held(batch->database, &self->is_held))
+        return false;
+    self->has_lost = false;
+    if (was_held && !self->is_held)
+        log_info("The database as it is was accepted; decisions and executions go on",
+                 LOG_TEXT("replica", self->id));
+    else if (!was_held && self->is_held)
+        log_error("Another replica has seen that the database lacks commits; nothing is decided "
+                  "or executed until somebody runs taskgate store accept-timeline",
+                  LOG_TEXT("replica", self->id));
+    return true;
+}
+
+/* ---- the others ---- */
+
+static enum store_peer_state state_of(const struct replica_row *row, int64_t now_ms)
+{
+    if (row->alive_ms == 0)
+        return STORE_PEER_GONE;
+    return now_ms - row->alive_ms < PEER_ALIVE_MS ? STORE_PEER_ALIVE : STORE_PEER_SILENT;
+}
+
+static bool add_peer(void *context, const struct replica_row *row)
+{
+    struct batch *batch = context;
+    if (!str_equal(row->id, str_from(batch->replica->id)))
+        peers_add(&batch->peers, row, state_of(row, batch->now_ms));
+    return true;
+}
+
+static bool look_at_peers(struct batch *batch)
+{
+    const struct replica *self = batch->replica;
+    const struct replica_rows *rows = batch->backend->replicas;
+    batch->has_peers = true;
+    return rows->announce(batch->database, self->id, batch->address ? batch->address : "") &&
+           rows->list(batch->database, add_peer, batch);
 }
 
 static bool run_heartbeat(struct batch *batch, struct operation *operation)
@@ -107,12 +239,14 @@ static bool run_heartbeat(struct batch *batch, struct operation *operation)
     struct replica *self = batch->replica;
     if (self->watching_since_ms == 0)
         self->watching_since_ms = batch->now_ms;
-    bool may_judge = batch->now_ms - self->watching_since_ms >= SILENCE_MS;
+    bool may_judge = batch->now_ms - self->watching_since_ms >= REPLICA_SILENCE_MS;
     return beat(batch) &&
            (!may_judge || batch->backend->replicas->fence(batch->database, self->id,
-                                                          batch->now_ms - SILENCE_MS)) &&
-           end_lost(batch) && take_leases(batch) &&
-           batch->backend->replicas->feed_purge(batch->database, batch->now_ms - FEED_RETENTION_MS);
+                                                          batch->now_ms - REPLICA_SILENCE_MS)) &&
+           end_lost(batch) && take_leases(batch) && look_for_hold(batch) && look_at_peers(batch) &&
+           batch->backend->replicas->forget(batch->database, batch->now_ms - GONE_RETENTION_MS) &&
+           batch->backend->replicas->feed_purge(batch->database,
+                                                batch->now_ms - REPLICA_FEED_RETENTION_MS);
 }
 
 /* Nothing but what begins every transaction: to hear of the others. */

@@ -19,6 +19,7 @@ static struct store *allocate(void)
     MAGIC_SET(store, STORE_MAGIC);
     atomic_init(&store->healthy, true);
     atomic_init(&store->pending_count, 0);
+    atomic_init(&store->epoch, 0);
     pthread_mutex_init(&store->lock, NULL);
     store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (store->wake_fd < 0)
@@ -39,6 +40,8 @@ static void release(struct store *store)
     }
     replica_finish(&store->replica);
     free(store->place);
+    free(store->address);
+    peers_finish(&store->peers);
     if (store->electorate.release)
         store->electorate.release(store->electorate.context);
     signature_key_unref(store->audit.key);
@@ -74,8 +77,9 @@ struct store *store_open(const struct store_backend *backend, const char *place,
     store->database = backend->open(place, error);
     if (!store->database)
         goto failed;
-    bool is_reached = backend->is_in_place(store->database, error);
-    if (is_reached && !store_run_alone(store, &operation_join, error))
+    bool is_reached = backend->is_in_place(store->database, error) &&
+                      store_run_alone(store, &operation_join, error);
+    if (!is_reached && !backend->is_shared)
         goto opened;
     atomic_store(&store->healthy, is_reached);
     if (backend->is_shared)
@@ -127,7 +131,7 @@ void store_close(struct store *store)
         return;
     struct error error;
     store_stop(store);
-    if (store->backend->is_shared)
+    if (store->backend->is_shared && store->replica.epoch > 0)
         store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);
     release(store);

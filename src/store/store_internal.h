@@ -13,6 +13,12 @@ struct outbox_observer {
     void *context;
 };
 
+struct yield_observer {
+    struct loop *loop;
+    loop_callback callback;
+    void *context;
+};
+
 struct observer {
     struct observer *next;
     struct loop *loop;
@@ -25,14 +31,22 @@ struct store {
     atomic_bool healthy;
     atomic_int_fast64_t pending_count;
 
-    int wake_fd;          /* an eventfd: something was queued */
-    pthread_mutex_t lock; /* guards the seven below */
+    atomic_bool is_held, was_reached; /* as struct replica has them */
+    atomic_int_fast64_t epoch;
+    int wake_fd; /* an eventfd: something was queued */
+
+    pthread_mutex_t lock; /* guards what is below, up to the thread's own */
     struct operation *first, **end;
     struct observer *observers;
     struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
     bool stopping;                          /* the thread ends once the queue is empty */
     bool stopped;                           /* it has */
     struct store_audit_settings audit;
+    struct yield_observer yield_observer; /* its callback is NULL before there is one */
+    bool has_yielded;
+    char *address;      /* where others are to reach this replica, or NULL */
+    struct peers peers; /* the other replicas */
+    bool beats_now;     /* without waiting for the next heartbeat */
 
     /* The store thread's alone, once it runs. */
     pthread_t thread;

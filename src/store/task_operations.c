@@ -144,9 +144,19 @@ static bool refuse_late(struct batch *batch, struct operation *operation)
     return done;
 }
 
+/* What nobody may do while the database lacks commits. */
+static bool is_decision(enum task_state to)
+{
+    return to == TASK_APPROVED || to == TASK_REJECTED || to == TASK_EXECUTING;
+}
+
 static bool run_change(struct batch *batch, struct operation *operation)
 {
     bool done;
+    if (batch->replica->is_held && is_decision(operation->change.to)) {
+        operation->reply.status = STORE_FAILED;
+        return true;
+    }
     if (!load(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;

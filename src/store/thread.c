@@ -141,18 +141,62 @@ static struct store_audit_settings audit_settings(struct store *store)
     return settings;
 }
 
+/* ---- replicas ---- */
+
+static void tell_of_yield(struct store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    const struct yield_observer observer = store->yield_observer;
+    bool is_new = !store->has_yielded && observer.callback;
+    store->has_yielded = store->has_yielded || is_new;
+    pthread_mutex_unlock(&store->lock);
+    if (is_new)
+        loop_post(observer.loop, observer.callback, observer.context);
+}
+
+/* What other threads may know of this replica. */
+static void show_replica(struct store *store, struct batch *batch)
+{
+    const struct replica *replica = &store->replica;
+    atomic_store(&store->is_held, replica->is_held);
+    atomic_store(&store->was_reached, replica->was_reached);
+    atomic_store(&store->epoch, replica->epoch);
+    if (batch->has_peers) {
+        pthread_mutex_lock(&store->lock);
+        struct peers old = store->peers;
+        store->peers = batch->peers;
+        batch->peers = old;
+        pthread_mutex_unlock(&store->lock);
+    }
+    if (replica->yields)
+        tell_of_yield(store);
+    if (replica->has_lost && atomic_load(&store->healthy))
+        store->heartbeat_at_ms = 0; /* tells the database */
+}
+
+/* A copy; NULL: nowhere. */
+static char *copy_address(struct store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    char *address = memory_copy_text(store->address);
+    pthread_mutex_unlock(&store->lock);
+    return address;
+}
+
 /* One transaction. */
 static bool run_batch(struct store *store, struct operation *chain, struct operation **rest,
                       struct error *error)
 {
     struct store_audit_settings settings = audit_settings(store);
+    char *address = copy_address(store);
     struct batch batch = {.backend = store->backend,
                           .database = store->database,
                           .redaction = &store->redaction,
                           .audit = &settings,
                           .electorate = &store->electorate,
                           .replica = &store->replica,
-                          .feed_seen = store->replica.feed_seen,
+                          .seen = store->replica.seen,
+                          .address = address,
                           .sweep_again_ms = INT64_MAX};
     int64_t written_before = store->backend->written(store->database);
     bool done = commit_batch(store, chain, &batch, rest, error);
@@ -160,8 +204,8 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     note_health(store, done, wrote, error);
     if (done) {
         atomic_store(&store->pending_count, batch.pending_total);
-        if (store->replica.feed_seen < batch.feed_seen)
-            store->replica.feed_seen = batch.feed_seen;
+        store->replica.seen = batch.seen;
+        store->replica.was_reached = true;
         plan(store, &batch);
         audit_log_anchors(&batch);
     } else {
@@ -171,8 +215,11 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     if (done && batch.has_notices)
         tell_of_notices(store);
     publish(store, chain, &batch);
+    show_replica(store, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);
+    peers_finish(&batch.peers);
+    free(address);
     signature_key_unref(settings.key);
     return done;
 }
@@ -241,16 +288,22 @@ static void take_part(struct store *store, int64_t now_ms)
     bool has_hints = store->backend->wake_fd(store->database) >= 0;
     if (store->backend->take_late_commit(store->database))
         store->replica.epoch = 0;
-    if (store->replica.epoch == 0 && !store_run_alone(store, &operation_join, &error))
+    if (store->replica.epoch == 0 && atomic_load(&store->healthy) &&
+        !store_run_alone(store, &operation_join, &error))
         return;
-    if (now_ms >= store->heartbeat_at_ms) {
+    pthread_mutex_lock(&store->lock);
+    bool beats_now = store->beats_now && store->heartbeat_at_ms != INT64_MAX;
+    store->beats_now = false;
+    pthread_mutex_unlock(&store->lock);
+    if (beats_now || now_ms >= store->heartbeat_at_ms) {
         store->heartbeat_at_ms = now_ms + REPLICA_HEARTBEAT_MS;
         store_run_alone(store, &operation_heartbeat, &error);
     }
     if (now_ms >= store->catch_up_at_ms) {
         store->catch_up_at_ms =
             now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
-        store_run_alone(store, &operation_catch_up, &error);
+        if (atomic_load(&store->healthy))
+            store_run_alone(store, &operation_catch_up, &error);
     }
 }
 
@@ -274,7 +327,7 @@ static void wait(struct store *store, int64_t until_ms)
 static struct operation *take(struct store *store, int64_t until_ms, bool *stopping)
 {
     pthread_mutex_lock(&store->lock);
-    bool must_wait = !store->first && !store->stopping;
+    bool must_wait = !store->first && !store->stopping && !store->beats_now;
     pthread_mutex_unlock(&store->lock);
     if (must_wait)
         wait(store, until_ms);

@@ -4,6 +4,7 @@
 
 #include "grants.h"
 #include "outbox.h"
+#include "replica.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -142,6 +143,10 @@ static bool run_vote(struct batch *batch, struct operation *operation)
 {
     const struct store_vote *vote = operation->vote;
     struct store_reply *reply = &operation->reply;
+    if (batch->replica->is_held) {
+        reply->status = STORE_FAILED;
+        return true;
+    }
     enum row_result result = task_operations_load(batch, str_from(operation->id), &reply->task);
     if (result != ROW_FOUND) {
         reply->status = STORE_NOT_FOUND;

@@ -190,6 +190,12 @@ static const struct {
      " at_ms BIGINT NOT NULL);"
      "CREATE INDEX taskgate_feed_by_age ON taskgate_feed (at_ms);",
      1},
+    /* Where replicas reach each other, and that nobody may decide. */
+    {"ALTER TABLE taskgate_replica ADD COLUMN address TEXT NOT NULL DEFAULT '';"
+     "ALTER TABLE taskgate_replica ADD COLUMN seen_ms BIGINT NOT NULL DEFAULT 0;"
+     "CREATE TABLE taskgate_hold (id BIGINT PRIMARY KEY CHECK (id = 1), replica TEXT NOT NULL,"
+     " at_ms BIGINT NOT NULL);",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

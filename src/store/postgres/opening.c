@@ -32,42 +32,43 @@ static const char settings[] =
                                                                                           "read "
                                                                                           "committe"
                                                                                           "d") ","
-                                                                                               " " SETTING("bytea_output",
-                                                                                                           "hex") ", "
-                                                                                                                  /* A
-                                                                                                                     commit
-                                                                                                                     that
-                                                                                                                     was
-                                                                                                                     answered
-                                                                                                                     is on
-                                                                                                                     the
-                                                                                                                     disk; a
-                                                                                                                     stronger
-                                                                                                                     setting
-                                                                                                                     stays.
-                                                                                                                   */
-                                                                                                                  "CASE "
-                                                                                                                  "WHEN "
-                                                                                                                  "current_"
-                                                                                                                  "setting("
-                                                                                                                  "'synchro"
-                                                                                                                  "nous_"
-                                                                                                                  "commit')"
-                                                                                                                  " IN "
-                                                                                                                  "('off', "
-                                                                                                                  "'local')"
-                                                                                                                  " THEN"
-                                                                                                                  " " SETTING(
-                                                                                                                      "sync"
-                                                                                                                      "hron"
-                                                                                                                      "ous_"
-                                                                                                                      "comm"
-                                                                                                                      "it",
-                                                                                                                      "on") " END, "
-                                                                                                                            "CASE WHEN current_setting('application_name') LIKE 'taskgate%' THEN ''"
-                                                                                                                            " ELSE " SETTING(
-                                                                                                                                "application_name",
-                                                                                                                                "taskgate") " END";
+                                                                                               " " SETTING(
+                                                                                                   "bytea_output",
+                                                                                                   "hex") ", "
+                                                                                                          /* A
+                                                                                                             commit
+                                                                                                             that
+                                                                                                             was
+                                                                                                             answered
+                                                                                                             is on
+                                                                                                             the
+                                                                                                             disk; a
+                                                                                                             stronger
+                                                                                                             setting
+                                                                                                             stays.
+                                                                                                           */
+                                                                                                          "CASE "
+                                                                                                          "WHEN "
+                                                                                                          "current_"
+                                                                                                          "setting("
+                                                                                                          "'synchro"
+                                                                                                          "nous_"
+                                                                                                          "commit')"
+                                                                                                          " IN "
+                                                                                                          "('off', "
+                                                                                                          "'local')"
+                                                                                                          " THEN"
+                                                                                                          " " SETTING(
+                                                                                                              "sync"
+                                                                                                              "hron"
+                                                                                                              "ous_"
+                                                                                                              "comm"
+                                                                                                              "it",
+                                                                                                              "on") " END, "
+                                                                                                                    "CASE WHEN current_setting('application_name') LIKE 'taskgate%' THEN ''"
+                                                                                                                    " ELSE " SETTING(
+                                                                                                                        "application_name",
+                                                                                                                        "taskgate") " END";
 #define ANSWER_TIMEOUT_MS 20000
 /* Waiting for the lock of another who migrates. */
 #define MIGRATION_TIMEOUT_MS 600000

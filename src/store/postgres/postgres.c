@@ -312,4 +312,5 @@ const struct store_backend store_postgres = {
     .reminders = &postgres_reminder_rows,
     .grants = &postgres_grant_rows,
     .replicas = &postgres_replica_rows,
+    .copy = &postgres_copy_rows,
 };

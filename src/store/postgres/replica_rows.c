@@ -98,6 +98,56 @@ static bool feed_purge(struct database *database, int64_t before_ms)
     return connection_write(database, STATEMENT_FEED_PURGE, VALUES(NUMBER(before_ms)));
 }
 
+/* ---- what is known of them ---- */
+
+static bool announce(struct database *database, const char *id, const char *address)
+{
+    return connection_write(database, STATEMENT_REPLICA_ANNOUNCE, VALUES(TEXT(id), TEXT(address)));
+}
+
+static bool list(struct database *database,
+                 bool (*visit)(void *context, const struct replica_row *row), void *context)
+{
+    PGresult *rows = connection_read(database, STATEMENT_REPLICA_LIST, NO_VALUES);
+    bool is_read = rows != NULL, goes_on = is_read;
+    for (int i = 0; goes_on && i < PQntuples(rows); i++) {
+        const struct replica_row row = {
+            .id = row_bytes(rows, i, 0),
+            .address = row_bytes(rows, i, 1),
+            .epoch = row_number(rows, i, 2),
+            .alive_ms = row_number(rows, i, 3),
+            .seen_ms = row_number(rows, i, 4),
+        };
+        goes_on = visit(context, &row);
+    }
+    PQclear(rows);
+    return is_read;
+}
+
+static bool forget(struct database *database, int64_t before_ms)
+{
+    return connection_write(database, STATEMENT_REPLICA_FORGET, VALUES(NUMBER(before_ms)));
+}
+
+static bool hold(struct database *database, const char *id, int64_t now_ms)
+{
+    return connection_write(database, STATEMENT_HOLD_PUT, VALUES(TEXT(id), NUMBER(now_ms)));
+}
+
+static bool is_held(struct database *database, bool *held)
+{
+    int64_t count = 0;
+    bool done =
+        rows_take_number(connection_read(database, STATEMENT_HOLD_COUNT, NO_VALUES), &count);
+    *held = count > 0;
+    return done;
+}
+
+static bool release(struct database *database)
+{
+    return connection_write(database, STATEMENT_HOLD_DELETE, NO_VALUES);
+}
+
 const struct replica_rows postgres_replica_rows = {
     .join = join,
     .beat = beat,
@@ -110,4 +160,10 @@ const struct replica_rows postgres_replica_rows = {
     .feed_end = feed_end,
     .feed_read = feed_read,
     .feed_purge = feed_purge,
+    .announce = announce,
+    .list = list,
+    .forget = forget,
+    .hold = hold,
+    .is_held = is_held,
+    .release = release,
 };

@@ -10,6 +10,7 @@ extern const struct outbox_rows postgres_outbox_rows;
 extern const struct grant_rows postgres_grant_rows;
 extern const struct reminder_rows postgres_reminder_rows;
 extern const struct replica_rows postgres_replica_rows;
+extern const struct copy_rows postgres_copy_rows;
 
 /* A task of the columns of `row`: TASK_COLUMNS behind the sequence, and the first five of
  * TASK_BULK_COLUMNS; so without request and outcome. */

@@ -224,11 +224,12 @@ STATEMENT_ROW(OUTBOX_DELETE,
     " AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
     " WHERE other.notice = gone.notice AND other.sequence <> $1)")
 STATEMENT_ROW(REPLICA_JOIN,
-    "INSERT INTO taskgate_replica AS known (id, epoch, alive_ms) VALUES ($1, 1, $2)"
-    " ON CONFLICT (id) DO UPDATE SET epoch = known.epoch + 1, alive_ms = excluded.alive_ms"
-    " RETURNING epoch")
+    "INSERT INTO taskgate_replica AS known (id, epoch, alive_ms, seen_ms) VALUES ($1, 1, $2, $2)"
+    " ON CONFLICT (id) DO UPDATE SET epoch = known.epoch + 1, alive_ms = excluded.alive_ms,"
+    " seen_ms = excluded.seen_ms RETURNING epoch")
 STATEMENT_ROW(REPLICA_BEAT,
-    "UPDATE taskgate_replica SET alive_ms = $3 WHERE id = $1 AND epoch = $2")
+    "UPDATE taskgate_replica SET alive_ms = $3, seen_ms = greatest(seen_ms, $3)"
+    " WHERE id = $1 AND epoch = $2")
 STATEMENT_ROW(REPLICA_FENCE,
     "UPDATE taskgate_replica SET epoch = epoch + 1, alive_ms = 0"
     " WHERE id <> $1 AND alive_ms > 0 AND alive_ms < $2")
@@ -258,6 +259,14 @@ STATEMENT_ROW(FEED_READ,
 STATEMENT_ROW(FEED_PURGE,
     "DELETE FROM taskgate_feed WHERE at_ms < $1"
     " AND sequence < (SELECT max(sequence) FROM taskgate_feed)")
+STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE taskgate_replica SET address = $2 WHERE id = $1")
+STATEMENT_ROW(REPLICA_LIST,
+    "SELECT id, address, epoch, alive_ms, seen_ms FROM taskgate_replica ORDER BY id")
+STATEMENT_ROW(REPLICA_FORGET, "DELETE FROM taskgate_replica WHERE alive_ms = 0 AND seen_ms < $1")
+STATEMENT_ROW(HOLD_PUT,
+    "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
+STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")
+STATEMENT_ROW(HOLD_DELETE, "DELETE FROM taskgate_hold")
 STATEMENT_ROW(GRANT_INSERT,
     "INSERT INTO taskgate_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
     " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"

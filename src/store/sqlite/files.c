@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "backend.h"
 #include "taskgate/core/memory.h"
 
 #define PRIVATE_MODE 0600
@@ -45,7 +46,7 @@ static bool refuse_second(const struct stat *status, const char *path, struct er
     if (holder > 0)
         snprintf(with_id, sizeof with_id, " with id %ld", holder);
     return error_set(error,
-                     "the database %s is in use by another taskgate process%s; stop that one, or "
+                     "the database %s " BACKEND_IN_USE "%s; stop that one, or "
                      "name another file in store.path",
                      path, with_id);
 }

@@ -296,6 +296,12 @@ const char *const migration_scripts[] = {
     " OR (state = 2 AND (accelerated OR promoted)) GROUP BY owner;"
     "INSERT INTO limited SELECT '', coalesce(sum(tasks), 0), coalesce(sum(pending), 0)"
     " FROM limited;",
+
+    /* 23 -> 24: where replicas reach each other, and that nobody may decide */
+    "ALTER TABLE replica ADD COLUMN address TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE replica ADD COLUMN seen_ms INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE hold (id INTEGER PRIMARY KEY CHECK (id = 1), replica TEXT NOT NULL,"
+    " at_ms INTEGER NOT NULL);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -127,6 +127,62 @@ static bool feed_purge(struct database *database, int64_t before_ms)
     return rows_run_with(database, STATEMENT_FEED_PURGE, before_ms);
 }
 
+/* ---- what is known of them ---- */
+
+static bool announce(struct database *database, const char *id, const char *address)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_REPLICA_ANNOUNCE);
+    database_bind_text(row, 1, id);
+    database_bind_text(row, 2, address);
+    return database_run(row);
+}
+
+static bool list(struct database *database,
+                 bool (*visit)(void *context, const struct replica_row *row), void *context)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_REPLICA_LIST);
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        const struct replica_row replica = {
+            .id = database_column_bytes(row, 0),
+            .address = database_column_bytes(row, 1),
+            .epoch = sqlite3_column_int64(row, 2),
+            .alive_ms = sqlite3_column_int64(row, 3),
+            .seen_ms = sqlite3_column_int64(row, 4),
+        };
+        if (!visit(context, &replica))
+            break;
+    }
+    database_release(row);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+static bool forget(struct database *database, int64_t before_ms)
+{
+    return rows_run_with(database, STATEMENT_REPLICA_FORGET, before_ms);
+}
+
+static bool hold(struct database *database, const char *id, int64_t now_ms)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_HOLD_PUT);
+    database_bind_text(row, 1, id);
+    sqlite3_bind_int64(row, 2, now_ms);
+    return database_run(row);
+}
+
+static bool is_held(struct database *database, bool *held)
+{
+    int64_t count = 0;
+    bool done = rows_read_number(database_statement(database, STATEMENT_HOLD_COUNT), &count);
+    *held = count > 0;
+    return done;
+}
+
+static bool release(struct database *database)
+{
+    return database_run(database_statement(database, STATEMENT_HOLD_DELETE));
+}
+
 const struct replica_rows sqlite_replica_rows = {
     .join = join,
     .beat = beat,
@@ -139,4 +195,10 @@ const struct replica_rows sqlite_replica_rows = {
     .feed_end = feed_end,
     .feed_read = feed_read,
     .feed_purge = feed_purge,
+    .announce = announce,
+    .list = list,
+    .forget = forget,
+    .hold = hold,
+    .is_held = is_held,
+    .release = release,
 };

@@ -149,4 +149,5 @@ const struct store_backend store_sqlite = {
     .reminders = &sqlite_reminder_rows,
     .grants = &sqlite_grant_rows,
     .replicas = &sqlite_replica_rows,
+    .copy = &sqlite_copy_rows,
 };

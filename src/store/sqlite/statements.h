@@ -215,10 +215,12 @@ STATEMENT_ROW(OUTBOX_THREAD_PURGE,
     "DELETE FROM outbox_thread WHERE target NOT IN (SELECT key FROM outbox_target)"
     " OR NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id)")
 STATEMENT_ROW(REPLICA_JOIN,
-    "INSERT INTO replica (id, epoch, alive_ms) VALUES (?1, 1, ?2)"
-    " ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, alive_ms = excluded.alive_ms")
+    "INSERT INTO replica (id, epoch, alive_ms, seen_ms) VALUES (?1, 1, ?2, ?2)"
+    " ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, alive_ms = excluded.alive_ms,"
+    " seen_ms = excluded.seen_ms")
 STATEMENT_ROW(REPLICA_EPOCH, "SELECT epoch FROM replica WHERE id = ?1")
-STATEMENT_ROW(REPLICA_BEAT, "UPDATE replica SET alive_ms = ?3 WHERE id = ?1 AND epoch = ?2")
+STATEMENT_ROW(REPLICA_BEAT, 
+    "UPDATE replica SET alive_ms = ?3, seen_ms = max(seen_ms, ?3) WHERE id = ?1 AND epoch = ?2")
 STATEMENT_ROW(REPLICA_FENCE,
     "UPDATE replica SET epoch = epoch + 1, alive_ms = 0"
     " WHERE id <> ?1 AND alive_ms > 0 AND alive_ms < ?2")
@@ -245,6 +247,14 @@ STATEMENT_ROW(FEED_READ,
     " ORDER BY sequence LIMIT ?2")
 STATEMENT_ROW(FEED_PURGE,
     "DELETE FROM feed WHERE at_ms < ?1 AND sequence < (SELECT max(sequence) FROM feed)")
+STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE replica SET address = ?2 WHERE id = ?1")
+STATEMENT_ROW(REPLICA_LIST,
+    "SELECT id, address, epoch, alive_ms, seen_ms FROM replica ORDER BY id")
+STATEMENT_ROW(REPLICA_FORGET, "DELETE FROM replica WHERE alive_ms = 0 AND seen_ms < ?1")
+STATEMENT_ROW(HOLD_PUT,
+    "INSERT INTO hold (id, replica, at_ms) VALUES (1, ?1, ?2) ON CONFLICT (id) DO NOTHING")
+STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM hold")
+STATEMENT_ROW(HOLD_DELETE, "DELETE FROM hold")
 STATEMENT_ROW(GRANT_INSERT,
     "INSERT INTO approval_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
     " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"

@@ -1,0 +1,11 @@
+/* Which kind of database a place names: the one part of the program that knows all kinds. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "taskgate/config/config.h"
+#include "taskgate/store/store.h"
+
+/* A URL with `://` in it is a shared database, anything else an SQLite file. */
+const struct store_backend *store_choice_of(const char *place);
+const struct store_backend *store_choice_backend(const struct config *config);

@@ -1,0 +1,71 @@
+/*
+ * This process among the replicas that share a database, and the others. Contract "Replicas".
+ *
+ * A replica has an id, and from each start on, or after it was taken for dead, a new epoch. It
+ * tells every 5 s that it lives, and knows the others by the same heartbeat: so what is said here
+ * of them is at most 5 s old, or as old as the last one that reached the database. Callable from
+ * any thread; never blocks. Where the database is one process's alone there are no others.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/loop/loop.h"
+#include "taskgate/store/store.h"
+
+/* STORE_PEER_ROW(symbol, name): what is known of another replica. */
+#define STORE_PEER_TABLE(STORE_PEER_ROW)                                                           \
+    STORE_PEER_ROW(ALIVE, "alive")   /* heard within 10 s, which is two heartbeats */              \
+    STORE_PEER_ROW(SILENT, "silent") /* not heard for longer; not yet taken for dead */            \
+    STORE_PEER_ROW(GONE, "gone")     /* has said goodbye, or was silent for 20 s; for an hour */
+
+enum store_peer_state {
+#define STORE_PEER_ROW(symbol, name) STORE_PEER_##symbol,
+    STORE_PEER_TABLE(STORE_PEER_ROW)
+#undef STORE_PEER_ROW
+        STORE_PEER_COUNT
+};
+/* "alive" … */
+const char *store_peer_state_name(enum store_peer_state state);
+
+struct store_peer {
+    const char *id;
+    int64_t epoch;       /* of a replica that is gone: the next one, which it does not have yet */
+    const char *address; /* http://HOST:PORT where it takes calls of others; "": it takes none */
+    enum store_peer_state state;
+};
+
+/* This replica's own id. */
+const char *store_replica_id(const struct store *store);
+/* Its epoch; 0: it has none now, so it may neither execute nor decide. Calls that replicas send
+ * each other name both epochs: one that names another epoch than this is for somebody who is dead.
+ */
+int64_t store_replica_epoch(const struct store *store);
+/* Calls `visit` for each of the others, by id, while a short lock is held: copy what is needed.
+ * false ends the list. */
+void store_visit_peers(struct store *store,
+                       bool (*visit)(void *context, const struct store_peer *peer), void *context);
+/* Tells the others where they reach this replica (copied; NULL: nowhere), from the next heartbeat
+ * on, which comes at once. */
+void store_announce(struct store *store, const char *address);
+/* `yield` runs on `loop`, once, when another living replica has this one's id and was there first:
+ * this process must end. Nothing is stored any more; the log says why. */
+void store_observe_yield(struct store *store, struct loop *loop, loop_callback yield,
+                         void *context);
+
+/* How the store is. */
+enum store_condition {
+    STORE_WORKS,
+    /* The database does not answer, or its disk fails. Calls are answered STORE_FAILED. */
+    STORE_OUT,
+    /* The same, and it has not been reached since the start. */
+    STORE_NOT_REACHED,
+    /* The database is back with commits missing, as after a failover. Nothing is decided or
+     * executed until somebody has run `taskgate store accept-timeline`. */
+    STORE_HELD,
+};
+enum store_condition store_condition(const struct store *store);
+/* Whether other processes may use the database, so that its failure is theirs as well. */
+bool store_is_shared(const struct store *store);

@@ -1,0 +1,194 @@
+/* A copy of a database in another of whatever kind: tasks as values, all else row by row. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "operation.h"
+#include "pending.h"
+#include "site.h"
+
+struct copying {
+    const struct store_backend *from_backend, *to_backend;
+    struct database *from, *to;
+    struct store_copied *copied;
+    const char *table, *columns; /* that are copied now */
+    size_t column_count;
+    bool is_good; /* what was written so far */
+    bool found;   /* a row, where one is looked for */
+};
+
+static const struct {
+    const char *name, *columns;
+} tables[] = {
+#define COPY_ROW(name, columns) {name, columns},
+#include "copy_table.h"
+#undef COPY_ROW
+};
+#define TABLE_COUNT (sizeof tables / sizeof *tables)
+
+static size_t count_columns(const char *columns)
+{
+    size_t count = 1;
+    for (; *columns; columns++)
+        count += *columns == ',';
+    return count;
+}
+
+/* ---- whether anything is there ---- */
+
+static bool note_row(void *context, const struct copy_value *values)
+{
+    (void)values;
+    ((struct copying *)context)->found = true;
+    return false;
+}
+
+static bool note_task(void *context, struct task *task, int64_t sequence)
+{
+    (void)sequence;
+    ((struct copying *)context)->found = true;
+    task_unref(task);
+    return false;
+}
+
+static const struct store_task_query all_tasks = {.order = STORE_BY_CREATION};
+
+/* Of the places of notifications alone a database is no other: each start writes them. */
+static bool look_for_rows(struct copying *copying)
+{
+    bool done = copying->to_backend->tasks->list(copying->to, &all_tasks, 1, note_task, copying);
+    for (size_t i = 0; done && !copying->found && i < TABLE_COUNT; i++) {
+        if (strcmp(tables[i].name, "outbox_target") != 0)
+            done = copying->to_backend->copy->read(copying->to, tables[i].name, tables[i].columns,
+                                                   note_row, copying);
+    }
+    return done;
+}
+
+/* ---- tasks ---- */
+
+static bool add_id(void *context, struct task *task, int64_t sequence)
+{
+    (void)sequence;
+    id_list_add(context, str_from(task->id));
+    task_unref(task);
+    return true;
+}
+
+static bool write_task(struct copying *copying, struct task *task)
+{
+    const struct task_rows *rows = copying->to_backend->tasks;
+    struct batch batch = {.backend = copying->to_backend, .database = copying->to};
+    struct database *to = copying->to;
+    copying->copied->tasks++;
+    return rows->insert(to, task) && rows->set_votes(to, task) && rows->set_grant(to, task) &&
+           (!*task->original_digest || rows->edit(to, task)) &&
+           (!task_state_is_terminal(task->state) || task->request_length > 0 ||
+            rows->end_request(to, task, true)) &&
+           pending_note_created(&batch, task);
+}
+
+static bool copy_task(struct copying *copying, const char *id)
+{
+    struct task *task = NULL;
+    bool done = copying->from_backend->tasks->get(copying->from, str_from(id), &task) == ROW_FOUND;
+    if (done)
+        copying->is_good = write_task(copying, task);
+    task_unref(task);
+    return done && copying->is_good;
+}
+
+/* The oldest first, because the rows of a copy have numbers of their own. */
+static bool copy_tasks(struct copying *copying)
+{
+    struct id_list list = {.count = 0};
+    bool done =
+        copying->from_backend->tasks->list(copying->from, &all_tasks, INT32_MAX, add_id, &list);
+    for (size_t i = list.count; done && i > 0; i--)
+        done = copy_task(copying, list.ids[i - 1]);
+    free(list.ids);
+    return done;
+}
+
+/* ---- the rest ---- */
+
+static bool copy_row(void *context, const struct copy_value *values)
+{
+    struct copying *copying = context;
+    copying->is_good = copying->to_backend->copy->write(
+        copying->to, copying->table, copying->columns, values, copying->column_count);
+    if (strcmp(copying->table, "audit") == 0)
+        copying->copied->audit_rows++;
+    else
+        copying->copied->others++;
+    return copying->is_good;
+}
+
+static bool copy_table(struct copying *copying, size_t index)
+{
+    copying->table = tables[index].name;
+    copying->columns = tables[index].columns;
+    copying->column_count = count_columns(copying->columns);
+    return copying->from_backend->copy->read(copying->from, copying->table, copying->columns,
+                                             copy_row, copying) &&
+           copying->is_good;
+}
+
+static bool add_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
+{
+    struct copying *copying = context;
+    copying->is_good = copying->to_backend->reminders->insert(copying->to, task_id, event, due_ms);
+    copying->copied->others++;
+    return copying->is_good;
+}
+
+static bool copy_all(struct copying *copying)
+{
+    bool done = copy_tasks(copying);
+    for (size_t i = 0; done && i < TABLE_COUNT; i++)
+        done = copy_table(copying, i);
+    return done && copying->from_backend->copy->reminders(copying->from, add_reminder, copying) &&
+           copying->is_good && copying->to_backend->copy->finish(copying->to);
+}
+
+/* ---- both ends ---- */
+
+static enum store_work run(struct copying *copying, struct error *error)
+{
+    bool done = copying->from_backend->begin(copying->from, false) &&
+                copying->to_backend->begin(copying->to, true) && look_for_rows(copying);
+    if (done && copying->found) {
+        error_set(error, "the database to copy to is not empty; name a new one");
+        return STORE_WORK_CONFLICT;
+    }
+    if (done && copy_all(copying))
+        return copying->to_backend->commit(copying->to, error) ? STORE_WORK_DONE
+                                                               : STORE_WORK_FAILED;
+    if (copying->is_good)
+        copying->from_backend->describe(copying->from, "the database to copy from failed", error);
+    else
+        copying->to_backend->describe(copying->to, "the database to copy to failed", error);
+    return STORE_WORK_FAILED;
+}
+
+enum store_work store_copy(const struct store_site *from, const struct store_site *to,
+                           struct store_copied *copied, struct error *error)
+{
+    enum store_work work;
+    *copied = (struct store_copied){0};
+    struct copying copying = {.from_backend = from->backend,
+                              .to_backend = to->backend,
+                              .copied = copied,
+                              .is_good = true};
+    copying.from = site_open(from, &work, error);
+    if (!copying.from)
+        return work;
+    copying.to = site_open(to, &work, error);
+    if (copying.to) {
+        work = run(&copying, error);
+        copying.to_backend->rollback(copying.to);
+    }
+    copying.from_backend->rollback(copying.from);
+    to->backend->close(copying.to);
+    from->backend->close(copying.from);
+    return work;
+}

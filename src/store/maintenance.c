@@ -1,0 +1,55 @@
+/* A database without a store on it: the schema, the hold. */
+#include "taskgate/store/maintenance.h"
+
+#include <string.h>
+
+#include "site.h"
+
+struct database *site_open(const struct store_site *site, enum store_work *work,
+                           struct error *error)
+{
+    *work = STORE_WORK_FAILED;
+    struct database *database = site->backend->open(site->place, error);
+    if (!database) {
+        if (strstr(error->message, BACKEND_IN_USE))
+            *work = STORE_WORK_CONFLICT;
+        return NULL;
+    }
+    if (site->backend->is_in_place(database, error))
+        return database;
+    site->backend->close(database);
+    return NULL;
+}
+
+enum store_work store_migrate(const struct store_site *site, struct error *error)
+{
+    enum store_work work;
+    struct database *database = site_open(site, &work, error);
+    if (!database)
+        return work;
+    site->backend->close(database);
+    return STORE_WORK_DONE;
+}
+
+static bool accept(const struct store_backend *backend, struct database *database, bool *was_held,
+                   struct error *error)
+{
+    if (!backend->begin(database, true) || !backend->replicas->is_held(database, was_held) ||
+        !backend->replicas->release(database))
+        return backend->describe(database, "the database failed", error);
+    return backend->commit(database, error);
+}
+
+enum store_work store_accept_timeline(const struct store_site *site, bool *was_held,
+                                      struct error *error)
+{
+    enum store_work work;
+    struct database *database = site_open(site, &work, error);
+    if (!database)
+        return work;
+    bool done = accept(site->backend, database, was_held, error);
+    if (!done)
+        site->backend->rollback(database);
+    site->backend->close(database);
+    return done ? STORE_WORK_DONE : STORE_WORK_FAILED;
+}

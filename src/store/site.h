@@ -1,0 +1,9 @@
+/* A database that a command has opened, without a store on it. */
+#pragma once
+
+#include "backend.h"
+#include "taskgate/store/maintenance.h"
+
+/* NULL with an error; `*work` then says which kind. */
+struct database *site_open(const struct store_site *site, enum store_work *work,
+                           struct error *error);
