@@ -62,7 +62,7 @@ async function setTheStage(t) {
   for (let number = 1; number <= REPLICAS; number++) place.replicas.push(await startReplica(t, place, number));
   place.admin = new AnywhereAdmin(place.replicas.map(({ adminUrl }) => adminUrl), place.random, ADMIN_TOKEN);
   place.clients = [];
-  for (const token of ['A', 'B', 'C', 'D', undefined]) {
+  for (const token of ['A', 'B', 'C', 'D', 'E', 'F', undefined, undefined]) {
     const client = new AnywhereClient(place.replicas.map(({ url }) => url), place.random, { token });
     t.after(() => client.close());
     await client.connect();
@@ -78,7 +78,8 @@ async function answerCall({ ledger, random, problems }, { params, reply }) {
   } catch (error) {
     problems.push(error);
   }
-  if (random() < 0.3) await pause(random() * 50);
+  // Some take long enough to be executed while their replica dies.
+  await pause(random() * (random() < 0.1 ? 1000 : 20));
   reply.result({ content: [{ type: 'text', text: `did ${marker}` }] });
 }
 
@@ -88,7 +89,7 @@ async function causeTrouble(place, end, counts) {
     counts[name] = (counts[name] ?? 0) + 1;
     if (process.env.TASKGATE_CHAOS_VERBOSE) console.log(`  ${name}`);
     await FAULTS[name](place, 100 + place.random() * 1000);
-    await pause(place.random() * 500);
+    await pause(300 + place.random() * 1200);
   }
 }
 
@@ -113,10 +114,11 @@ async function leg(place, seconds, counts) {
   const { ledger, random, clients, admin, problems, replicas } = place;
   const traffic = new Traffic({ ledger, random, ttl: ttlOf, refusals: isTrouble, survives: isPassing });
   const end = performance.now() + seconds * 1000;
-  const operators = [1, 2].map(() => traffic.operator(admin, { rounds: Infinity }));
-  const working = clients.flatMap((client) => [repeatedly(() => traffic.client(client, { creates: 6, steps: 40 }), end), repeatedly(() => traffic.waiter(client, { steps: 10 }), end)]);
+  const operators = [1, 2, 3, 4].map(() => traffic.operator(admin, { rounds: Infinity }));
+  const working = clients.flatMap((client) => [repeatedly(() => traffic.client(client, { creates: 20, steps: 40 }), end), repeatedly(() => traffic.waiter(client, { steps: 10 }), end)]);
   if (seconds >= LEG_S) await outlast(place);
   await causeTrouble(place, end, counts);
+  for (const replica of replicas) await replica.coming;
   await until(() => allWell(place), 'all replicas to be well again', { deadline: SETTLED_MS, every: 200 });
   await within(Promise.all(working), 'the clients to have their answers', 60_000);
   traffic.over = true;
