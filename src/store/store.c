@@ -32,13 +32,20 @@ static struct store *allocate(void)
     return store;
 }
 
-static void release(struct store *store)
+static void forget_observers(struct store *store)
 {
     while (store->observers) {
         struct observer *observer = store->observers;
         store->observers = observer->next;
         free(observer);
     }
+    store->outbox_observer = (struct outbox_observer){0};
+    store->yield_observer = (struct yield_observer){0};
+}
+
+static void release(struct store *store)
+{
+    forget_observers(store);
     replica_finish(&store->replica);
     free(store->place);
     free(store->address);
@@ -132,6 +139,7 @@ void store_close(struct store *store)
         return;
     struct error error;
     store_stop(store);
+    forget_observers(store); /* their loops may be gone, and the last transaction catches up, too */
     if (store->backend->is_shared && store->replica.epoch > 0)
         store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);

@@ -35,6 +35,15 @@ const EVERYTHING = {
   tolerations: [{ key: 'a', operator: 'Exists' }],
 };
 
+const REPLICAS = {
+  replicas: 3,
+  store: { postgres: { existingSecret: 'database', migration: { existingSecret: 'database-owner', urlKey: 'owner-url' } } },
+  replica: { existingSecret: 'between-us' },
+  podDisruptionBudget: { enabled: true },
+  networkPolicy: { egress: { enabled: true, database: [{ podSelector: { matchLabels: { app: 'postgres' } } }], rules: [{ to: [{ podSelector: { matchLabels: { app: 'mcp-server' } } }], ports: [{ port: 3000 }] }] } },
+};
+const COLLECTOR = { telemetry: { enabled: true, endpoint: 'http://collector:4318', sampleRate: 0.1, resource: { team: 'a' }, headersSecret: 'collector' } };
+
 function template(t, values, ...more) {
   const file = path.join(temporaryFolder(t), 'values.json');
   writeFileSync(file, JSON.stringify(values));
@@ -49,10 +58,24 @@ function render(t, values) {
   return objectsOf(file);
 }
 
+/** What the Secrets and the pod give the gateway. */
+const ENVIRONMENT = {
+  PATH: process.env.PATH,
+  TASKGATE_TOKEN_ALICE: 'a-token-of-alice-alone',
+  TASKGATE_TOKEN_BOB_B: 'a-token-of-bob-alone',
+  CRM_KEY: 'key',
+  TASKGATE_STORE_URL: 'postgres://gate:secret@db/gate',
+  TASKGATE_REPLICA_KEY: '0123456789abcdef'.repeat(4),
+  TASKGATE_STATE_KEY: '0123456789abcdef'.repeat(4),
+  OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20token',
+  POD_NAME: 'gate-5d8f-x2x',
+  POD_IP: '10.1.2.3',
+};
+
 const only = (list) => (assert.equal(list.length, 1), list[0]);
 
 test('helm lint finds nothing', { skip: why }, (t) => {
-  for (const values of [{}, EVERYTHING]) {
+  for (const values of [{}, EVERYTHING, { ...REPLICAS, ...COLLECTOR }]) {
     const file = path.join(temporaryFolder(t), 'values.json');
     writeFileSync(file, JSON.stringify(values));
     const { status, stdout, stderr } = run('helm', ['lint', '--strict', '--kube-version', '1.31', '--values', file, CHART]);
@@ -97,12 +120,11 @@ test('one token a person, from an existing Secret; no secret in the manifests', 
   assert.ok(![...objects.keys()].some((name) => name.startsWith('Secret')));
 });
 
-for (const [name, values] of Object.entries({ gateway: {}, sidecar: SIDECAR })) {
+for (const [name, values] of Object.entries({ gateway: {}, sidecar: SIDECAR, replicas: REPLICAS, telemetry: COLLECTOR })) {
   test(`${name}: the gateway takes the configuration, without a warning`, { skip: skip || withoutGateway }, (t) => {
     const file = path.join(temporaryFolder(t), 'config.yaml');
     writeFileSync(file, render(t, values).get('ConfigMap gate').data['config.yaml']);
-    const env = { PATH: process.env.PATH, TASKGATE_TOKEN_ALICE: 'a-token-of-alice-alone', TASKGATE_TOKEN_BOB_B: 'a-token-of-bob-alone', CRM_KEY: 'key' };
-    const { status, stderr } = run(gateway, ['check', '--strict', '--config', file], { env });
+    const { status, stderr } = run(gateway, ['check', '--strict', '--config', file], { env: ENVIRONMENT });
     assert.deepEqual([status, stderr], [0, '']);
   });
 }
@@ -143,12 +165,98 @@ test('everything at once: TLS, monitoring, alarms, dashboard, disruption budget'
   }
 });
 
+test('replicas: one database, keys from Secrets, names and addresses of the pods', { skip }, (t) => {
+  const objects = render(t, REPLICAS);
+  assert.ok(!objects.has('PersistentVolumeClaim gate'));
+  const { spec } = objects.get('Deployment gate');
+  assert.deepEqual([spec.replicas, spec.strategy], [3, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } }]);
+  const pod = spec.template.spec, container = only(pod.containers);
+  assert.deepEqual(only(pod.volumes.filter(({ name }) => name === 'store')).emptyDir, {});
+  assert.equal(container.lifecycle.preStop.sleep.seconds, 5);
+  assert.deepEqual(only(container.ports.filter(({ name }) => name === 'replica')).containerPort, 7471);
+  const from = Object.fromEntries(container.env.map(({ name, valueFrom }) => [name, valueFrom?.secretKeyRef ? `${valueFrom.secretKeyRef.name}/${valueFrom.secretKeyRef.key}` : valueFrom?.fieldRef.fieldPath]));
+  assert.deepEqual(from, {
+    THOUGHTGATE_ADMIN_BIND: undefined,
+    TASKGATE_TOKEN_ALICE: 'taskgate-operators/alice',
+    TASKGATE_STORE_URL: 'database/url',
+    TASKGATE_REPLICA_KEY: 'between-us/replica-key',
+    TASKGATE_STATE_KEY: 'between-us/state-key',
+    POD_IP: 'status.podIP',
+    POD_NAME: 'metadata.name',
+  });
+  const config = objects.get('ConfigMap gate').data['config.yaml'];
+  for (const part of [/id: \$\{POD_NAME\}/, /address: http:\/\/\$\{POD_IP\}:7471/, /bind: 0\.0\.0\.0:7471/, /key_env: TASKGATE_REPLICA_KEY/, /url:\n +env: TASKGATE_STORE_URL/, /state_key:\n +env: TASKGATE_STATE_KEY/]) assert.match(config, part);
+  assert.doesNotMatch(config, /path: /);
+  for (const { labelSelector, maxSkew, whenUnsatisfiable } of pod.topologySpreadConstraints) {
+    assert.deepEqual([labelSelector.matchLabels, maxSkew, whenUnsatisfiable], [spec.selector.matchLabels, 1, 'ScheduleAnyway']);
+  }
+  assert.deepEqual(pod.topologySpreadConstraints.map(({ topologyKey }) => topologyKey), ['topology.kubernetes.io/zone', 'kubernetes.io/hostname']);
+  assert.equal(objects.get('PodDisruptionBudget gate').spec.maxUnavailable, 1);
+  const six = render(t, { ...REPLICAS, replica: { existingSecret: 'k', ipFamily: 'IPv6' } }).get('ConfigMap gate').data['config.yaml'];
+  assert.match(six, /address: http:\/\/\[\$\{POD_IP\}\]:7471\n +bind: '\[::\]:7471'/);
+});
+
+test('replicas: only they reach the port between them; out goes what is named', { skip }, (t) => {
+  const { policyTypes, podSelector, ingress, egress } = render(t, REPLICAS).get('NetworkPolicy gate').spec;
+  assert.deepEqual(policyTypes, ['Ingress', 'Egress']);
+  const replicas = [{ podSelector }];
+  assert.deepEqual(ingress.map(({ ports }) => only(ports).port), ['mcp', 'replica']);
+  assert.deepEqual(ingress[1].from, replicas);
+  const [names, others, database, servers] = egress;
+  assert.deepEqual([names.to, names.ports.map(({ port }) => port)], [undefined, [53, 53]]);
+  assert.deepEqual([others.to, only(others.ports).port], [replicas, 'replica']);
+  assert.deepEqual([database.to, only(database.ports).port], [REPLICAS.networkPolicy.egress.database, 5432]);
+  assert.deepEqual(servers, REPLICAS.networkPolicy.egress.rules[0]);
+  const alone = render(t, { networkPolicy: { egress: { enabled: true } } }).get('NetworkPolicy gate').spec;
+  assert.deepEqual([alone.ingress.length, only(alone.egress).ports.length], [1, 2]);
+});
+
+test('replicas: a job with a role of its own migrates, before the pods change', { skip }, (t) => {
+  const objects = render(t, REPLICAS);
+  const job = objects.get('Job gate-migration'), config = objects.get('ConfigMap gate-migration');
+  for (const { metadata } of [job, config]) assert.equal(metadata.annotations['helm.sh/hook'], 'pre-install,pre-upgrade');
+  assert.ok(Number(config.metadata.annotations['helm.sh/hook-weight']) < Number(job.metadata.annotations['helm.sh/hook-weight']));
+  const pod = job.spec.template, container = only(pod.spec.containers);
+  assert.deepEqual(container.args, ['store', 'migrate', '--config', '/etc/thoughtgate/config.yaml']);
+  assert.deepEqual(only(container.env).valueFrom.secretKeyRef, { name: 'database-owner', key: 'owner-url' });
+  assert.equal(only(pod.spec.volumes).configMap.name, config.metadata.name);
+  assert.notEqual(pod.metadata.labels['app.kubernetes.io/name'], objects.get('Service gate').spec.selector['app.kubernetes.io/name'], 'no Service leads to it');
+  const mine = JSON.stringify(objects.get('Deployment gate'));
+  assert.ok(!mine.includes('database-owner'), 'the gateways do not have its URL');
+});
+
+test('replicas: the gateway takes the configuration of the migration', { skip: skip || withoutGateway }, (t) => {
+  const file = path.join(temporaryFolder(t), 'config.yaml');
+  writeFileSync(file, render(t, REPLICAS).get('ConfigMap gate-migration').data['config.yaml']);
+  const { PATH, TASKGATE_STORE_URL } = ENVIRONMENT;
+  const { status, stderr } = run(gateway, ['check', '--config', file], { env: { PATH, TASKGATE_STORE_URL } });
+  assert.equal(status, 0, stderr);
+});
+
+test('telemetry: endpoint and share in the configuration, headers from a Secret', { skip }, (t) => {
+  const objects = render(t, COLLECTOR);
+  const { env } = only(objects.get('Deployment gate').spec.template.spec.containers);
+  assert.deepEqual(env.find(({ name }) => name === 'OTEL_EXPORTER_OTLP_HEADERS').valueFrom.secretKeyRef, { name: 'collector', key: 'headers' });
+  const facts = env.flatMap(({ name, valueFrom }) => (valueFrom?.fieldRef ? [name] : []));
+  assert.deepEqual(facts, ['POD_NAME', 'K8S_NAMESPACE', 'NODE_NAME']);
+  const config = objects.get('ConfigMap gate').data['config.yaml'];
+  for (const part of [/enabled: true/, /endpoint: http:\/\/collector:4318/, /protocol: http\/protobuf/, /success_sample_rate: 0\.1/, /team: a/]) assert.match(config, part);
+});
+
 const refused = {
-  'store.url': [{ store: { url: 'postgres://db/x' } }, /store\.url: PostgreSQL is not supported yet/],
-  'store.url by a variable': [{ store: { url: { env: 'DATABASE' } } }, /store\.url: PostgreSQL is not supported yet/],
-  'config.store.url': [{ config: { store: { url: { env: 'DATABASE' } } } }, /store\.url: PostgreSQL is not supported yet/],
-  'config.store.path': [{ config: { store: { path: '/x' } } }, /config\.store\.path: the chart sets it/],
-  'more than one replica': [{ replicas: 2 }, /replicas/],
+  'a URL in plain text': [{ store: { url: 'postgres://db/x' } }, /url/],
+  'config.store.url': [{ config: { store: { url: { env: 'DATABASE' } } } }, /config\.store, config\.replica: the chart sets them/],
+  'config.store.path': [{ config: { store: { path: '/x' } } }, /config\.store, config\.replica: the chart sets them/],
+  'config.replica': [{ config: { replica: { id: 'a' } } }, /config\.store, config\.replica: the chart sets them/],
+  'more than one replica of a file': [{ replicas: 2 }, /replicas: more than one needs PostgreSQL/],
+  'no replica': [{ replicas: 0 }, /replicas/],
+  'sidecars that know nothing of each other': [{ ...REPLICAS, ...SIDECAR }, /replicas: with mode sidecar there is one/],
+  'PostgreSQL without the shared keys': [{ store: { postgres: { existingSecret: 'database' } } }, /replica\.existingSecret: with PostgreSQL it needs a Secret/],
+  'a migration of a file': [{ store: { postgres: { migration: { existingSecret: 'owner' } } } }, /store\.postgres\.migration: it has no effect/],
+  'a volume beside PostgreSQL': [{ ...REPLICAS, store: { existingClaim: 'mine', postgres: { existingSecret: 'database' } } }, /store\.existingClaim: it has no effect/],
+  'no way to the database': [{ ...REPLICAS, networkPolicy: { egress: { enabled: true } } }, /networkPolicy\.egress\.database: nothing is named/],
+  'telemetry without a collector': [{ telemetry: { enabled: true } }, /telemetry\.endpoint: name the collector/],
+  'telemetry in two places': [{ ...COLLECTOR, config: { telemetry: { enabled: true } } }, /config\.telemetry: write it as telemetry/],
   'a misspelt value': [{ networkPolcy: { enabled: false } }, /networkPolcy/],
   'another mode': [{ mode: 'daemon' }, /mode/],
   'tokens in the configuration': [{ config: { admin: { tokens: [{ name: 'a', token_env: 'A', roles: ['viewer'] }] } } }, /write people and tokens as operators\.people/],

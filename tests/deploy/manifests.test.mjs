@@ -42,7 +42,7 @@ test('kustomize builds the base', { skip: missing('kubectl', 'the base is not bu
 test('docker-compose.yaml: every file it mounts is there, and every port is on the loopback', () => {
   const compose = read('deploy/docker-compose.yaml');
   const mounted = [...compose.matchAll(/^ +- (\.\/[^:]+):/gm)].map(([, file]) => file);
-  assert.ok(mounted.length >= 6);
+  assert.ok(mounted.length >= 7);
   for (const file of mounted) assert.ok(existsSync(inRoot('deploy', file)), file);
   const ports = [...compose.matchAll(/"([\d.:]+:\d+)"/g)].map(([, port]) => port);
   assert.ok(ports.length >= 4);
@@ -50,8 +50,27 @@ test('docker-compose.yaml: every file it mounts is there, and every port is on t
   for (const [, target] of compose.matchAll(/target: (\w+)/g)) assert.match(read('deploy/Dockerfile'), new RegExp(`^FROM \\S+ AS ${target}$`, 'm'));
 });
 
+test('docker-compose.yaml: each image has a version, and each host that a file names is a service', () => {
+  const compose = read('deploy/docker-compose.yaml');
+  const services = new Set([...compose.slice(compose.indexOf('\nservices:'), compose.indexOf('\nnetworks:')).matchAll(/^  ([a-z0-9-]+):$/gm)].map(([, name]) => name));
+  assert.ok(services.size >= 8, [...services].join());
+  for (const [, image] of compose.matchAll(/^ +image: (\S+)$/gm)) assert.match(image, /^taskgate|:v?\d+\.\d+/, image);
+  const files = ['docker-compose.yaml', 'compose/config.yaml', 'compose/prometheus.yaml', 'compose/grafana-source.yaml', 'compose/haproxy.cfg'];
+  const named = files.flatMap((file) => [...read(`deploy/${file}`).matchAll(/(?:https?:\/\/|[ [@])([a-z][a-z0-9-]+)(?::\d{4}\b|\/taskgate$)/gm)].map(([, host]) => host));
+  assert.ok(['server', 'collector', 'prometheus', 'gate-1', 'gate-2', 'database'].every((host) => named.includes(host)), named.join());
+  for (const host of named) assert.ok(services.has(host), host);
+  for (const name of services) if (name.startsWith('gate-')) assert.match(compose, new RegExp(`REPLICA: ${name}$`, 'm'));
+});
+
+test('docker-compose.yaml: HAProxy takes its configuration', { skip: missing('haproxy', 'apt-get install haproxy') }, () => {
+  const { status, stdout, stderr } = run('haproxy', ['-c', '-f', inRoot('deploy/compose/haproxy.cfg')]);
+  assert.equal(status, 0, stdout + stderr);
+  assert.doesNotMatch(stdout + stderr, /WARNING|ALERT/);
+});
+
 test('docker-compose.yaml: the gateway takes its configuration, without a warning', { skip: withoutGateway }, () => {
-  const { status, stderr } = run(gateway, ['check', '--strict', '--config', inRoot('deploy/compose/config.yaml')], { env: { PATH: process.env.PATH, OPERATOR_TOKEN: 'a-token-of-some-length' } });
+  const environment = { PATH: process.env.PATH, OPERATOR_TOKEN: 'a-token-of-some-length', STORE_URL: 'postgres://taskgate:secret@database/taskgate', REPLICA: 'gate-1', REPLICA_KEY: 'ab'.repeat(32), STATE_KEY: 'ab'.repeat(32) };
+  const { status, stderr } = run(gateway, ['check', '--strict', '--config', inRoot('deploy/compose/config.yaml')], { env: environment });
   assert.deepEqual([status, stderr], [0, '']);
 });
 

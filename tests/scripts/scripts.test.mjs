@@ -1,6 +1,6 @@
 // scripts/call against the example server alone, and scripts/run with everything, as a first user would.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -30,6 +30,22 @@ async function run(t, words, environment) {
   const started = start(t, words, environment);
   const status = await started.ended;
   return { status, stdout: started.stdout, stderr: started.stderr };
+}
+
+/** Why there are no replicas here, or false. */
+const postgresMissing = ['haproxy', 'initdb'].map(missing).find(Boolean) ?? false;
+
+function missing(program) {
+  const found = spawnSync('sh', ['-c', `command -v ${program} || ls /usr/lib/postgresql/*/bin/${program}`]).status === 0;
+  return found ? false : `${program} is not installed`;
+}
+
+function alive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const given = new Set();
@@ -167,6 +183,50 @@ test('scripts/run prints three commands, and they do what it says', whole, async
   for (const port of Object.values(running.ports)) {
     await assert.rejects(fetch(`http://127.0.0.1:${port}/`), 'everything has stopped');
   }
+});
+
+test('scripts/run --postgres: three replicas answer as one, and two go on as one', { ...whole, skip: whole.skip || postgresMissing }, async (t) => {
+  const running = await startAll(t, ['--postgres']);
+  const paste = (command) => run(t, ['bash', '-c', command]);
+  const [, dangerous, approve] = commands(running.stdout);
+  const replicas = [...running.stdout.matchAll(/replica-\d +process (\d+), page (http:\/\/127\.0\.0\.1:\d+)/g)].map(([, pid, url]) => ({ pid: Number(pid), url }));
+  assert.equal(replicas.length, 3, running.stdout);
+  const database = /psql (\S+)/.exec(running.stdout)[1];
+  const log = () => readFileSync(path.join(running.folder, 'example-server.log'), 'utf8');
+
+  const callAndApprove = async (times) => {
+    const asked = await paste(dangerous);
+    assert.equal(asked.status, 0, asked.stdout + asked.stderr);
+    const approved = await paste(approve);
+    assert.equal(approved.status, 0, approved.stdout + approved.stderr);
+    await until(() => log().match(/^executed delete_database/gm)?.length === times, 'the execution');
+    const { taskId } = JSON.parse(asked.stdout);
+    const token = /#token=(\S+)/.exec(running.stdout)[1];
+    for (const { url } of replicas.slice(0, 4 - times)) {
+      const seen = await fetch(`${url}/api/v1/tasks/${taskId}`, { headers: { authorization: `Bearer ${token}` } });
+      assert.deepEqual([seen.status, (await seen.json()).id], [200, taskId], 'each replica knows the task');
+    }
+  };
+  await callAndApprove(1);
+
+  process.kill(replicas[2].pid, 'SIGKILL');
+  await until(() => running.stderr.includes(`the replica with process ${replicas[2].pid} has ended`), 'the word of its end');
+  await until(async () => readFileSync(path.join(running.folder, 'haproxy.log'), 'utf8').match(/replica-3 is DOWN/g)?.length === 2, 'the balancer to see it');
+  await callAndApprove(2);
+
+  running.child.kill('SIGINT');
+  assert.equal(await running.ended, 130);
+  const folder = new URL(database.replaceAll('\\', '')).searchParams.get('host');
+  assert.ok(!existsSync(folder), 'the database is gone');
+  for (const { pid } of replicas) assert.ok(!alive(pid), 'every replica has stopped');
+});
+
+test('scripts/run --postgres refuses rules that name a store', { ...whole, skip: whole.skip || postgresMissing }, async (t) => {
+  const policy = path.join(temporaryFolder(t), 'mine.yaml');
+  writeFileSync(policy, 'schema: 1\nstore: {path: x.db}\n');
+  const refused = await run(t, ['scripts/run', '--postgres', '--policy', policy], { TASKGATE_RUN_DIR: temporaryFolder(t) });
+  assert.equal(refused.status, 1);
+  assert.match(refused.stderr, /--postgres brings a store of its own; take store, replica and state_key out of .*mine\.yaml/);
 });
 
 test('scripts/run --upstream --policy stands in front of a server of your own', whole, async (t) => {

@@ -13,6 +13,7 @@ import (
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -26,6 +27,7 @@ var kinds = map[string]func() meta.Object{
 	"v1 PersistentVolumeClaim":                func() meta.Object { return new(core.PersistentVolumeClaim) },
 	"v1 Service":                              func() meta.Object { return new(core.Service) },
 	"apps/v1 Deployment":                      func() meta.Object { return new(apps.Deployment) },
+	"batch/v1 Job":                            func() meta.Object { return new(batch.Job) },
 	"networking.k8s.io/v1 NetworkPolicy":      func() meta.Object { return new(networking.NetworkPolicy) },
 	"policy/v1 PodDisruptionBudget":           func() meta.Object { return new(policy.PodDisruptionBudget) },
 	"monitoring.coreos.com/v1 ServiceMonitor": func() meta.Object { return new(monitoring.ServiceMonitor) },

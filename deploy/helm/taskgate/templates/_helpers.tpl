@@ -23,22 +23,59 @@ TASKGATE_TOKEN_{{ .name | upper | replace "-" "_" | replace "." "_" }}
 {{- if or .Values.adminService.enabled .Values.metrics.serviceMonitor.enabled }}yes{{ end }}
 {{- end }}
 
+{{- define "taskgate.hasDatabase" -}}
+{{- if .Values.store.postgres.existingSecret }}yes{{ end }}
+{{- end }}
+
+{{/* The variable with the URL of the database, for the gateway and for the migration. */}}
+{{- define "taskgate.storeVariable" -}}
+TASKGATE_STORE_URL
+{{- end }}
+
+{{/* What the values contradict about the store. */}}
+{{- define "taskgate.refuseStore" -}}
+{{- $config := .Values.config }}
+{{- $postgres := .Values.store.postgres }}
+{{- if or $config.store $config.replica }}
+{{- fail "config.store, config.replica: the chart sets them from store, replica and replicas; take them out" }}
+{{- end }}
+{{- if and (gt (int .Values.replicas) 1) (not $postgres.existingSecret) }}
+{{- fail "replicas: more than one needs PostgreSQL, because a file is one process's alone; write store.postgres.existingSecret" }}
+{{- end }}
+{{- if and (gt (int .Values.replicas) 1) (eq .Values.mode "sidecar") }}
+{{- fail "replicas: with mode sidecar there is one, because the server beside another knows none of this one's sessions; write mode: gateway" }}
+{{- end }}
+{{- if and $postgres.existingSecret (not .Values.replica.existingSecret) }}
+{{- fail "replica.existingSecret: with PostgreSQL it needs a Secret with the keys that all replicas share" }}
+{{- end }}
+{{- if and $postgres.migration.existingSecret (not $postgres.existingSecret) }}
+{{- fail "store.postgres.migration: it has no effect without store.postgres.existingSecret" }}
+{{- end }}
+{{- if and .Values.store.existingClaim $postgres.existingSecret }}
+{{- fail "store.existingClaim: it has no effect with store.postgres; take one of the two out" }}
+{{- end }}
+{{- $egress := .Values.networkPolicy.egress }}
+{{- if and $egress.enabled $postgres.existingSecret (not $egress.database) }}
+{{- fail "networkPolicy.egress.database: nothing is named, so the gateway would not reach its database" }}
+{{- end }}
+{{- end }}
+
 {{/* What the values contradict. */}}
 {{- define "taskgate.refuse" -}}
 {{- $config := .Values.config }}
-{{- $store := $config.store | default dict }}
+{{- include "taskgate.refuseStore" . }}
 {{- $admin := $config.admin | default dict }}
-{{- if or .Values.store.url $store.url }}
-{{- fail "store.url: PostgreSQL is not supported yet; leave it empty, and the store is a file on a volume" }}
-{{- end }}
-{{- if $store.path }}
-{{- fail "config.store.path: the chart sets it; take it out" }}
-{{- end }}
 {{- if or $admin.tokens $admin.people }}
 {{- fail "config.admin: write people and tokens as operators.people" }}
 {{- end }}
 {{- if or $admin.tls (dig "proxy" "tls" "" $config) }}
 {{- fail "config: write tls.proxySecret and tls.adminSecret in place of tls below proxy and admin" }}
+{{- end }}
+{{- if and .Values.telemetry.enabled $config.telemetry }}
+{{- fail "config.telemetry: write it as telemetry, or leave telemetry.enabled out" }}
+{{- end }}
+{{- if and .Values.telemetry.enabled (not .Values.telemetry.endpoint) }}
+{{- fail "telemetry.endpoint: name the collector, such as http://collector.monitoring:4318" }}
 {{- end }}
 {{- if and (eq .Values.mode "sidecar") (not .Values.server.image) }}
 {{- fail "server.image: mode sidecar needs the image of the MCP server" }}
@@ -87,44 +124,125 @@ TASKGATE_TOKEN_{{ .name | upper | replace "-" "_" | replace "." "_" }}
 {{- if .Values.tls.adminSecret }}
 {{- $_ := set $admin "tls" (dict "cert" "/etc/taskgate/tls/admin/tls.crt" "key" "/etc/taskgate/tls/admin/tls.key") }}
 {{- end }}
-{{- $added := dict "proxy" $proxy "admin" $admin "store" (dict "path" "/var/lib/taskgate/taskgate.db") }}
+{{- $added := dict "proxy" $proxy "admin" $admin }}
+{{- if include "taskgate.hasDatabase" . }}
+{{- $_ := set $added "store" (dict "url" (dict "env" (include "taskgate.storeVariable" .))) }}
+{{- $_ := set $added "replica" (fromYaml (include "taskgate.replica" .)) }}
+{{- $_ := set $added "state_key" (dict "env" "TASKGATE_STATE_KEY") }}
+{{- else }}
+{{- $_ := set $added "store" (dict "path" "/var/lib/taskgate/taskgate.db") }}
+{{- end }}
+{{- if .Values.telemetry.enabled }}
+{{- $_ := set $added "telemetry" (fromYaml (include "taskgate.telemetry" .)) }}
+{{- end }}
 {{- toYaml (mergeOverwrite $config $added) }}
+{{- end }}
+
+{{/* The name of a pod is its replica's, and its address is where the others reach it. */}}
+{{- define "taskgate.replica" -}}
+{{- $isSix := eq .Values.replica.ipFamily "IPv6" -}}
+id: ${POD_NAME}
+address: http://{{ ternary "[${POD_IP}]" "${POD_IP}" $isSix }}:{{ .Values.replica.port }}
+bind: "{{ ternary "[::]" "0.0.0.0" $isSix }}:{{ .Values.replica.port }}"
+key_env: TASKGATE_REPLICA_KEY
+{{- end }}
+
+{{- define "taskgate.telemetry" -}}
+enabled: true
+otlp:
+  endpoint: {{ .Values.telemetry.endpoint | quote }}
+  protocol: {{ .Values.telemetry.protocol }}
+sampling:
+  success_sample_rate: {{ .Values.telemetry.sampleRate }}
+{{- with .Values.telemetry.resource }}
+resource:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* name, secret, key: a variable from an existing Secret. */}}
+{{- define "taskgate.secretVariable" -}}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secret }}
+      key: {{ .key }}
+{{- end }}
+
+{{/* name, path: a variable with a fact about the pod. */}}
+{{- define "taskgate.podVariable" -}}
+- name: {{ .name }}
+  valueFrom:
+    fieldRef:
+      fieldPath: {{ .path }}
+{{- end }}
+
+{{- define "taskgate.environment" -}}
+# The kubelet's probes come from outside the pod's loopback.
+- name: THOUGHTGATE_ADMIN_BIND
+  value: 0.0.0.0
+{{- $secret := .Values.operators.existingSecret }}
+{{- range .Values.operators.people }}
+{{ include "taskgate.secretVariable" (dict "name" (include "taskgate.tokenVariable" .) "secret" $secret "key" (.key | default .name)) }}
+{{- end }}
+{{- range .Values.secretEnv }}
+{{ include "taskgate.secretVariable" . }}
+{{- end }}
+{{- if include "taskgate.hasDatabase" . }}
+{{- $postgres := .Values.store.postgres }}
+{{- $replica := .Values.replica }}
+{{ include "taskgate.secretVariable" (dict "name" (include "taskgate.storeVariable" .) "secret" $postgres.existingSecret "key" $postgres.urlKey) }}
+{{ include "taskgate.secretVariable" (dict "name" "TASKGATE_REPLICA_KEY" "secret" $replica.existingSecret "key" $replica.signatureKey) }}
+{{ include "taskgate.secretVariable" (dict "name" "TASKGATE_STATE_KEY" "secret" $replica.existingSecret "key" $replica.stateKey) }}
+{{ include "taskgate.podVariable" (dict "name" "POD_IP" "path" "status.podIP") }}
+{{- end }}
+{{- if or (include "taskgate.hasDatabase" .) .Values.telemetry.enabled }}
+{{ include "taskgate.podVariable" (dict "name" "POD_NAME" "path" "metadata.name") }}
+{{- end }}
+{{- if .Values.telemetry.enabled }}
+{{ include "taskgate.podVariable" (dict "name" "K8S_NAMESPACE" "path" "metadata.namespace") }}
+{{ include "taskgate.podVariable" (dict "name" "NODE_NAME" "path" "spec.nodeName") }}
+{{- if .Values.telemetry.headersSecret }}
+{{ include "taskgate.secretVariable" (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "secret" .Values.telemetry.headersSecret "key" .Values.telemetry.headersKey) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "taskgate.securityContext" -}}
+runAsUser: 7467
+runAsGroup: 7467
+runAsNonRoot: true
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "taskgate.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
 {{/* The gateway's container; in a sidecar's place it starts before the server and ends after it. */}}
 {{- define "taskgate.container" -}}
 {{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.tls.adminSecret "") -}}
 name: taskgate
-image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+image: {{ include "taskgate.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- if eq .Values.mode "sidecar" }}
 restartPolicy: Always
 {{- end }}
 args: [serve, --config, /etc/thoughtgate/config.yaml]
 env:
-  # The kubelet's probes come from outside the pod's loopback.
-  - name: THOUGHTGATE_ADMIN_BIND
-    value: 0.0.0.0
-  {{- $secret := .Values.operators.existingSecret }}
-  {{- range .Values.operators.people }}
-  - name: {{ include "taskgate.tokenVariable" . }}
-    valueFrom:
-      secretKeyRef:
-        name: {{ $secret }}
-        key: {{ .key | default .name }}
-  {{- end }}
-  {{- range .Values.secretEnv }}
-  - name: {{ .name }}
-    valueFrom:
-      secretKeyRef:
-        name: {{ .secret }}
-        key: {{ .key }}
-  {{- end }}
+  {{- include "taskgate.environment" . | nindent 2 }}
 ports:
   - name: mcp
     containerPort: 7467
   - name: admin
     containerPort: 7469
+  {{- if include "taskgate.hasDatabase" . }}
+  - name: replica
+    containerPort: {{ .Values.replica.port }}
+  {{- end }}
 startupProbe:
   httpGet: {path: /health, port: admin, scheme: {{ $scheme }}}
   periodSeconds: 1
@@ -144,13 +262,7 @@ lifecycle:
       seconds: {{ .Values.gateway.preStopSeconds }}
 {{- end }}
 securityContext:
-  runAsUser: 7467
-  runAsGroup: 7467
-  runAsNonRoot: true
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+  {{- include "taskgate.securityContext" . | nindent 2 }}
 resources:
   {{- toYaml .Values.gateway.resources | nindent 2 }}
 volumeMounts:

@@ -1,0 +1,151 @@
+// What replicas cost the database, and how gateway and database do with many tasks. For numbers, not for verdicts.
+import { execFileSync } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { databaseMissing, startDatabase } from '../chaos/lib/database.mjs';
+import { connectedRaw } from '../integration/lib/client.mjs';
+import { startGateway, workflow } from '../integration/lib/gateway.mjs';
+import { freePort } from '../integration/lib/ports.mjs';
+import { startUpstream, tool } from '../integration/lib/upstream.mjs';
+import { until } from '../integration/lib/wait.mjs';
+
+const CALLS = 200;
+const REST_S = 20;
+
+const sql = (place, text) => execFileSync('psql', ['--no-psqlrc', '--quiet', '--tuples-only', '--no-align', '--set', 'ON_ERROR_STOP=1', place.database.url(), '--command', text], { encoding: 'utf8' }).trim();
+const number = (place, text) => Number(sql(place, text));
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+const startReplica = async (t, place, n) =>
+  startGateway(t, {
+    upstream: place.upstream.url,
+    rules: [['delete_*', 'approve']],
+    approval: workflow('60m'),
+    config: {
+      store: { url: { env: 'STORE_URL' } },
+      state_key: { env: 'KEY' },
+      replica: { id: `replica-${n}`, address: `http://127.0.0.1:${await freePort()}`, key_env: 'KEY' },
+      limits: { pending_per_principal: 100_000, pending_total: 100_000 },
+    },
+    env: { STORE_URL: place.database.url(), KEY: 'ab'.repeat(32) },
+  });
+
+/** Transactions, rows read, and bytes of the write-ahead log so far. */
+async function counters(place) {
+  await pause(1500); // the statistics of a session arrive when it is idle for a second
+  const [transactions, rows, log] = sql(place, "SELECT xact_commit + xact_rollback, tup_fetched, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') FROM pg_stat_database WHERE datname = 'taskgate'").split('|').map(Number);
+  return { transactions, rows, log, at: performance.now() };
+}
+
+async function during(place, work) {
+  const before = await counters(place);
+  await work();
+  const after = await counters(place);
+  return Object.fromEntries(Object.keys(before).map((key) => [key, after[key] - before[key]]));
+}
+
+async function rest(place) {
+  const spent = await during(place, () => pause(REST_S * 1000));
+  const connections = number(place, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'taskgate%'");
+  const seconds = spent.at / 1000;
+  console.log(`at rest, ${place.replicas.length} replicas: ${connections} connections, ${(spent.transactions / seconds).toFixed(1)} transactions/s, ${(spent.log / seconds / 1000).toFixed(1)} kB/s of log`);
+}
+
+/** Times a call, in milliseconds; returns the median of many. */
+async function median(times, call) {
+  const taken = [];
+  for (let i = 0; i < times; i++) {
+    const began = performance.now();
+    await call(i);
+    taken.push(performance.now() - began);
+  }
+  return taken.sort((a, b) => a - b)[Math.floor(times / 2)].toFixed(1);
+}
+
+async function work(place) {
+  const { admin } = place.replicas[0];
+  const feed = number(place, 'SELECT coalesce(max(sequence), 0) FROM taskgate_feed');
+  const audit = number(place, 'SELECT coalesce(max(sequence), 0) FROM taskgate_audit');
+  const spent = await during(place, async () => {
+    for (let i = 0; i < CALLS; i++) {
+      const { task } = await place.client.createTask('delete_user', { name: `user ${i}` }, { ttl: 3_600_000 });
+      await admin.approve(task.taskId);
+      await admin.inState(task.taskId, 'completed');
+    }
+  });
+  const each = (count) => (count / CALLS).toFixed(1);
+  const rows = number(place, 'SELECT max(sequence) FROM taskgate_feed') - feed;
+  const trail = number(place, 'SELECT max(sequence) FROM taskgate_audit') - audit;
+  console.log(`a task from call to result, ${place.replicas.length} replicas: ${each(spent.transactions)} transactions, ${each(spent.rows)} rows read, ${each(spent.log / 1000)} kB of log, ${each(rows)} rows of the feed, ${each(trail)} of the trail`);
+}
+
+/** Copies of an ended task, and of its rows in the trail, written by the database itself. */
+function fill(place, tasks) {
+  const columns = sql(place, "SELECT string_agg(column_name, ',') FROM information_schema.columns WHERE table_name = 'taskgate_task' AND column_name NOT IN ('sequence', 'id')");
+  sql(place, `INSERT INTO taskgate_task (id, ${columns}) SELECT 'tg_' || md5(g::text), ${columns} FROM taskgate_task, generate_series(1, ${tasks}) g WHERE sequence = (SELECT max(sequence) FROM taskgate_task WHERE ended_ms > 0)`);
+  sql(place, 'ANALYZE');
+}
+
+async function many(place, tasks) {
+  const [first] = place.replicas;
+  const size = () => number(place, "SELECT pg_total_relation_size('taskgate_task')");
+  const before = size();
+  fill(place, tasks);
+  console.log(`${tasks} tasks: ${megabytes(size() - before)} with indexes, ${((size() - before) / tasks).toFixed(0)} bytes each; a row of the trail has ${number(place, "SELECT pg_total_relation_size('taskgate_audit') / (SELECT count(*) FROM taskgate_audit)")} bytes`);
+  await measure(place, 'with them');
+
+  const due = Math.floor(tasks / 10);
+  sql(place, `UPDATE taskgate_task SET purge_ms = 1 WHERE sequence IN (SELECT sequence FROM taskgate_task ORDER BY sequence LIMIT ${due})`);
+  const began = performance.now();
+  const left = () => number(place, 'SELECT count(*) FROM taskgate_task WHERE purge_ms = 1');
+  const still = until(async () => left() === 0, 'the sweep to remove what is due', { deadline: 600_000, every: 500 });
+  await measure(place, `while ${due} of them are removed`);
+  await still;
+  console.log(`${due} tasks removed in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  const vacuum = performance.now();
+  sql(place, 'VACUUM taskgate_task');
+  console.log(`VACUUM of the tasks: ${((performance.now() - vacuum) / 1000).toFixed(1)} s`);
+  await first.admin.metrics();
+}
+
+async function measure(place, when) {
+  const { admin } = place.replicas[0];
+  const create = await median(CALLS, (i) => place.client.createTask('delete_user', { name: `more ${i}` }, { ttl: 3_600_000 }));
+  const list = await median(20, () => admin.list({ limit: '100' }));
+  const pending = await median(20, () => admin.list({ state: 'pending', limit: '100' }));
+  const metrics = await median(20, () => admin.metrics());
+  console.log(`${when}: a create ${create} ms, a page of all tasks ${list} ms, of pending ones ${pending} ms, /metrics ${metrics} ms (medians, one client)`);
+}
+
+async function scale(t, tasks) {
+  const place = { database: await startDatabase(t), replicas: [] };
+  place.upstream = await startUpstream(t, { tools: [tool('delete_user')] });
+  for (const replicas of [1, 3]) {
+    while (place.replicas.length < replicas) place.replicas.push(await startReplica(t, place, place.replicas.length + 1));
+    place.client ??= await connectedRaw(t, place.replicas[0].url, { token: 'A' });
+    await rest(place);
+    await work(place);
+  }
+  await measure(place, 'without many tasks');
+  await many(place, tasks);
+}
+
+export async function main([tasks = '1000000', ...more]) {
+  if (!(Number(tasks) >= 1000) || more.length > 0) {
+    console.error('usage: tests/bench/scale [TASKS]    at least 1000; TASKGATE_BIN names the gateway');
+    process.exit(2);
+  }
+  if (databaseMissing) {
+    console.error(`scale: ${databaseMissing}`);
+    process.exit(1);
+  }
+  const cleanups = [];
+  let status = 0;
+  try {
+    await scale({ after: (cleanup) => cleanups.unshift(cleanup) }, Number(tasks));
+  } catch (error) {
+    console.error(error);
+    status = 1;
+  }
+  for (const cleanup of cleanups) await cleanup();
+  process.exit(status);
+}
