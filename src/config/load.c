@@ -52,6 +52,7 @@ static void fill(const struct draft *draft)
     environment_apply(draft);
     validate_schema(draft);
     validate_sources(draft);
+    validate_telemetry(draft);
     validate_tls(draft);
     validate_workflows(draft);
     validate_cedar(draft);
@@ -64,7 +65,6 @@ static void fill(const struct draft *draft)
     validate_ballots(draft);
     validate_audit(draft);
     validate_pseudo(draft);
-    validate_telemetry(draft);
     validate_advice(draft);
     if (validate_shadow_path(draft)) {
         draft->config->shadow = load_shadow(draft);

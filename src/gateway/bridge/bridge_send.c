@@ -125,6 +125,7 @@ void bridge_call_send(struct bridge_call *bridge, struct str more)
         .id = buffer_str(&id),
         .silence_ms = bridge->options.silence_ms,
         .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
+        .trace = rpc_call_trace(call),
     };
     bridge->rpc = rpc_call_start(call->worker, &options, &callbacks, bridge);
     buffer_finish(&id);

@@ -53,6 +53,7 @@ struct rpc_call {
     int failures;     /* tries in a row to resume that failed */
     bool is_resumed;  /* the resumed stream is under way, */
     bool is_refused;  /* and the server has refused it */
+    struct span *span; /* NULL: it belongs to no trace */
 };
 #define RPC_CALL_MAGIC 0x47575209
 
@@ -91,6 +92,7 @@ static void rpc_call_destroy(struct rpc_call *rpc)
     buffer_finish(&rpc->received);
     buffer_finish(&rpc->message);
     snapshot_unref(rpc->snapshot);
+    upstream_span_give_up(rpc->span);
     MAGIC_CLEAR(rpc);
     free(rpc);
 }
@@ -154,6 +156,8 @@ static void conclude(struct rpc_call *rpc, enum upstream_result result, const ch
     /* A response that broke off does not show that the server can be reached now. */
     if (result == UPSTREAM_DONE || reply.status == 0)
         server_status_note(rpc->worker->gateway->catalog, source, result == UPSTREAM_DONE);
+    upstream_span_end(rpc->span, result, reply.status);
+    rpc->span = NULL;
     rpc->callbacks.reply(rpc->context, &reply);
     rpc_call_cancel(rpc);
 }
@@ -388,12 +392,39 @@ static struct rpc_call *create(struct gateway_worker *worker,
     return rpc;
 }
 
+struct span_parent rpc_call_trace(const struct call *call)
+{
+    return (struct span_parent){.context = span_context(call->span),
+                                .state = span_state(call->span)};
+}
+
+/* The body is of the gateway's making, so that it is read here alone. */
+static void begin_span(struct rpc_call *rpc, const struct rpc_call_options *options)
+{
+    char text[TRACEPARENT_BYTES];
+    char *method = json_string_text(json_member(options->body, "method"), NULL);
+    char *name = json_string_text(json_path(options->body, "params", "name"), NULL);
+    const struct upstream_span request = {.parent = options->trace,
+                                          .source = options->source,
+                                          .method = str_from(method),
+                                          .name = str_from(name)};
+    rpc->span = upstream_span_start(&request);
+    for (size_t i = 0; i < 2 && options->links[i]; i++)
+        span_add_link(rpc->span, options->links[i]);
+    span_set_text(rpc->span, ATTRIBUTE_TASK, str_from(options->task));
+    upstream_span_set_headers(rpc->span, &rpc->request_headers, text);
+    free(method);
+    free(name);
+}
+
 struct rpc_call *rpc_call_start(struct gateway_worker *worker,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context)
 {
     struct rpc_call *rpc = create(worker, options, callbacks, context);
     buffer_append(&rpc->body, options->body);
+    if (options->trace.context)
+        begin_span(rpc, options);
     headers_set(&rpc->request_headers, STR("content-type"), STR("application/json"));
     headers_set(&rpc->request_headers, STR("accept"), STR("application/json, text/event-stream"));
     struct upstream_request request = {
@@ -423,6 +454,7 @@ struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_b
     rpc->last_id = taken->last_id;
     rpc->started_ms = taken->started_ms;
     rpc->upstream = taken->upstream;
+    rpc->span = taken->span;
     upstream_call_hand_over(rpc->upstream, &upstream_callbacks, rpc);
     upstream_call_set_silence(rpc->upstream, options->silence_ms);
     return rpc;
@@ -444,6 +476,7 @@ struct rpc_call *rpc_call_ask(const struct call *call, const struct rpc_call_que
         .silence_ms = question->limit_ms,
         .total_ms = question->limit_ms,
         .most_bytes = question->most_bytes,
+        .trace = rpc_call_trace(call),
     };
     return rpc_call_start(call->worker, &options, callbacks, context);
 }

@@ -6,6 +6,7 @@
 
 #include "request/call.h"
 #include "request/headers.h"
+#include "request/upstream_span.h"
 #include "taskgate/mcp/sse.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -21,7 +22,13 @@ struct rpc_call_options {
     int64_t silence_ms;
     int64_t total_ms; /* 0: no limit but silence */
     size_t most_bytes;
+    /* The trace that it belongs to, and what led to it. Without a context it has no span. */
+    struct span_parent trace;
+    const struct trace_context *links[2]; /* NULL: none */
+    const char *task;                     /* id of the task that it is for, or NULL */
 };
+/* The trace of a request of the gateway's for a call: empty without telemetry. */
+struct span_parent rpc_call_trace(const struct call *call);
 
 struct rpc_call_reply {
     enum upstream_result result;
@@ -57,6 +64,7 @@ struct rpc_call_begun {
     struct sse_splitter splitter; /* that has seen them */
     struct buffer last_id;        /* of what went down last, if that had one; the taker's */
     int64_t started_ms;
+    struct span *span; /* the taker's; NULL without telemetry */
 };
 /* Takes over a request that a relay has sent. No body is sent. The silence limit is the options'
  * from now on. */

@@ -7,8 +7,10 @@
 #include "relay_bridged.h"
 #include "relay_rewrite.h"
 #include "request/call_counters.h"
+#include "request/call_span.h"
 #include "request/token_clock.h"
 #include "request/token_exchange.h"
+#include "request/upstream_span.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -26,6 +28,10 @@ static void relay_destroy(struct relay *relay)
     buffer_finish(&relay->glimpse);
     reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->kept);
+    if (relay->span) {
+        upstream_span_give_up(relay->span);
+        buffer_finish(&relay->traced);
+    }
     MAGIC_CLEAR(relay);
     free(relay);
 }
@@ -111,7 +117,9 @@ bool relay_detach(struct call *call, struct rpc_call_begun *taken)
         .received = relay->kept,
         .splitter = relay->splitter,
         .started_ms = relay->started_ms,
+        .span = relay->span,
     };
+    relay->span = NULL;
     relay_find_last_id(relay, &taken->last_id);
     if (taken->is_stream)
         http_on_drained(call->exchange, NULL, NULL);
@@ -415,6 +423,15 @@ static void end_stream(struct relay *relay)
     http_stream_end(exchange);
 }
 
+static void end_span(struct relay *relay, enum upstream_result result)
+{
+    if (relay->status >= 400)
+        call_span_fail_status(relay->call, relay->status);
+    upstream_span_end(relay->span, result, relay->status);
+    relay->span = NULL;
+    buffer_finish(&relay->traced);
+}
+
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
     struct relay *relay = relay_from(context);
@@ -423,6 +440,8 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     call_counters_upstream(source, relay->status,
                            loop_now_ms(call->worker->loop) - relay->started_ms);
     relay->upstream = NULL; /* gone when this returns */
+    if (relay->span)
+        end_span(relay, result);
     if (relay->mode == RELAY_LOOKING && result != UPSTREAM_DONE)
         let_down(relay);
     if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
@@ -442,6 +461,24 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         else
             relay_fail_in_stream(relay, relay_failure_of(result));
     }
+}
+
+/* Goes up in the trace of its call. `body` becomes the one that names the span, where the client
+ * has named its own. */
+static void begin_span(struct relay *relay, struct headers *headers, struct str *body,
+                       char text[TRACEPARENT_BYTES])
+{
+    const struct call *call = relay->call;
+    const struct upstream_span request = {
+        .parent = {.context = span_context(call->span), .state = span_state(call->span)},
+        .source = call->source,
+        .method = call->envelope.method,
+        .name = call->envelope.name.text,
+    };
+    relay->span = upstream_span_start(&request);
+    upstream_span_set_headers(relay->span, headers, text);
+    if (upstream_span_write_body(relay->span, *body, call->envelope.meta.raw, &relay->traced))
+        *body = buffer_str(&relay->traced);
 }
 
 void relay_start(struct call *call, const struct relay_options *options)
@@ -465,6 +502,10 @@ void relay_start(struct call *call, const struct relay_options *options)
     sse_splitter_init(&relay->splitter);
     headers_from_call(&headers, call);
     call_part_add(call, &relay->part, &relay_kind);
+    struct str body = call->body;
+    char traceparent[TRACEPARENT_BYTES];
+    if (call->span)
+        begin_span(relay, &headers, &body, traceparent);
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"
@@ -473,7 +514,7 @@ void relay_start(struct call *call, const struct relay_options *options)
         .tls = call->source->tls,
         .headers = headers.items,
         .header_count = headers.count,
-        .body = call->body,
+        .body = body,
         .owner = headers_connection_owner(&headers, call->source),
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,

@@ -44,6 +44,8 @@ struct relay {
     bool is_encoded;        /* the body has an encoding, so it cannot be read */
     bool is_looked_at;      /* the reply's id is checked, by `reply` */
     struct loop_timer slow; /* only with options.slow_ms */
+    struct span *span;      /* of the request upstream; NULL without telemetry */
+    struct buffer traced;   /* the body, where it names the trace; else empty */
 };
 #define RELAY_MAGIC 0x4757420a
 

@@ -7,6 +7,7 @@
 #include "call_counters.h"
 #include "call_part.h"
 #include "call_pool.h"
+#include "call_span.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
 #include "state/tool_catalog.h"
@@ -83,6 +84,7 @@ void call_note_acceptance(struct call *call, struct str session)
 static void on_gone(void *context)
 {
     struct call *call = call_from(context);
+    span_fail(call->span, STR("cancelled"), STR_EMPTY);
     call_part_report_gone(call);
     call_ended(call);
 }
@@ -144,6 +146,8 @@ void call_ended(struct call *call)
 {
     call_part_drop_all(call);
     count(call);
+    if (call->span)
+        call_span_end(call);
     call->exchange = NULL;
     list_remove(&call->node);
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);

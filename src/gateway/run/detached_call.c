@@ -217,6 +217,7 @@ void detached_call_run(struct call *call, int64_t patience_ms)
     struct rpc_call_options options = detached_call_options(detached);
     detached->is_executed = true;
     options.body = call->body;
+    options.trace = rpc_call_trace(call);
     deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);

@@ -296,6 +296,9 @@ const char *const migration_scripts[] = {
     " OR (state = 2 AND (accelerated OR promoted)) GROUP BY owner;"
     "INSERT INTO limited SELECT '', coalesce(sum(tasks), 0), coalesce(sum(pending), 0)"
     " FROM limited;",
+
+    /* 23 -> 24: the trace that a task belongs to */
+    "ALTER TABLE task ADD COLUMN trace TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 
