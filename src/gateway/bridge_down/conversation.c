@@ -190,8 +190,8 @@ static void send_call(struct conversation *conversation)
     options.silence_ms = conversation->silence_ms;
     options.total_ms = 0;
     if (conversation->has_trace)
-        options.trace = (struct span_parent){.context = &conversation->trace,
-                                             .state = buffer_str(&conversation->trace_state)};
+        options.trace.parent = (struct span_parent){
+            .context = &conversation->trace, .state = buffer_str(&conversation->trace_state)};
     options.most_bytes = (size_t)conversation->snapshot->config->limits.result_bytes;
     conversation->rpc = rpc_call_start(conversation->worker, &options, &callbacks, conversation);
     buffer_finish(&conversation->body);

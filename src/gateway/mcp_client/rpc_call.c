@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "request/call_span.h"
 #include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -392,39 +393,15 @@ static struct rpc_call *create(struct gateway_worker *worker,
     return rpc;
 }
 
-struct span_parent rpc_call_trace(const struct call *call)
-{
-    return (struct span_parent){.context = span_context(call->span),
-                                .state = span_state(call->span)};
-}
-
-/* The body is of the gateway's making, so that it is read here alone. */
-static void begin_span(struct rpc_call *rpc, const struct rpc_call_options *options)
-{
-    char text[TRACEPARENT_BYTES];
-    char *method = json_string_text(json_member(options->body, "method"), NULL);
-    char *name = json_string_text(json_path(options->body, "params", "name"), NULL);
-    const struct upstream_span request = {.parent = options->trace,
-                                          .source = options->source,
-                                          .method = str_from(method),
-                                          .name = str_from(name)};
-    rpc->span = upstream_span_start(&request);
-    for (size_t i = 0; i < 2 && options->links[i]; i++)
-        span_add_link(rpc->span, options->links[i]);
-    span_set_text(rpc->span, ATTRIBUTE_TASK, str_from(options->task));
-    upstream_span_set_headers(rpc->span, &rpc->request_headers, text);
-    free(method);
-    free(name);
-}
-
 struct rpc_call *rpc_call_start(struct gateway_worker *worker,
                                 const struct rpc_call_options *options,
                                 const struct rpc_call_callbacks *callbacks, void *context)
 {
     struct rpc_call *rpc = create(worker, options, callbacks, context);
     buffer_append(&rpc->body, options->body);
-    if (options->trace.context)
-        begin_span(rpc, options);
+    if (options->trace.parent.context)
+        rpc->span = upstream_span_start_own(&options->trace, rpc->source, options->body,
+                                            &rpc->request_headers);
     headers_set(&rpc->request_headers, STR("content-type"), STR("application/json"));
     headers_set(&rpc->request_headers, STR("accept"), STR("application/json, text/event-stream"));
     struct upstream_request request = {
@@ -476,7 +453,7 @@ struct rpc_call *rpc_call_ask(const struct call *call, const struct rpc_call_que
         .silence_ms = question->limit_ms,
         .total_ms = question->limit_ms,
         .most_bytes = question->most_bytes,
-        .trace = rpc_call_trace(call),
+        .trace.parent = call_span_parent(call),
     };
     return rpc_call_start(call->worker, &options, callbacks, context);
 }

@@ -22,13 +22,8 @@ struct rpc_call_options {
     int64_t silence_ms;
     int64_t total_ms; /* 0: no limit but silence */
     size_t most_bytes;
-    /* The trace that it belongs to, and what led to it. Without a context it has no span. */
-    struct span_parent trace;
-    const struct trace_context *links[2]; /* NULL: none */
-    const char *task;                     /* id of the task that it is for, or NULL */
+    struct upstream_trace trace; /* all zeros: it has no span */
 };
-/* The trace of a request of the gateway's for a call: empty without telemetry. */
-struct span_parent rpc_call_trace(const struct call *call);
 
 struct rpc_call_reply {
     enum upstream_result result;

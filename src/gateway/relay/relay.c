@@ -7,10 +7,8 @@
 #include "relay_bridged.h"
 #include "relay_rewrite.h"
 #include "request/call_counters.h"
-#include "request/call_span.h"
 #include "request/token_clock.h"
 #include "request/token_exchange.h"
-#include "request/upstream_span.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -28,10 +26,8 @@ static void relay_destroy(struct relay *relay)
     buffer_finish(&relay->glimpse);
     reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->kept);
-    if (relay->span) {
-        upstream_span_give_up(relay->span);
-        buffer_finish(&relay->traced);
-    }
+    if (relay->span)
+        relay_span_give_up(relay);
     MAGIC_CLEAR(relay);
     free(relay);
 }
@@ -423,15 +419,6 @@ static void end_stream(struct relay *relay)
     http_stream_end(exchange);
 }
 
-static void end_span(struct relay *relay, enum upstream_result result)
-{
-    if (relay->status >= 400)
-        call_span_fail_status(relay->call, relay->status);
-    upstream_span_end(relay->span, result, relay->status);
-    relay->span = NULL;
-    buffer_finish(&relay->traced);
-}
-
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
     struct relay *relay = relay_from(context);
@@ -441,7 +428,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
                            loop_now_ms(call->worker->loop) - relay->started_ms);
     relay->upstream = NULL; /* gone when this returns */
     if (relay->span)
-        end_span(relay, result);
+        relay_span_end(relay, result);
     if (relay->mode == RELAY_LOOKING && result != UPSTREAM_DONE)
         let_down(relay);
     if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
@@ -461,24 +448,6 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         else
             relay_fail_in_stream(relay, relay_failure_of(result));
     }
-}
-
-/* Goes up in the trace of its call. `body` becomes the one that names the span, where the client
- * has named its own. */
-static void begin_span(struct relay *relay, struct headers *headers, struct str *body,
-                       char text[TRACEPARENT_BYTES])
-{
-    const struct call *call = relay->call;
-    const struct upstream_span request = {
-        .parent = {.context = span_context(call->span), .state = span_state(call->span)},
-        .source = call->source,
-        .method = call->envelope.method,
-        .name = call->envelope.name.text,
-    };
-    relay->span = upstream_span_start(&request);
-    upstream_span_set_headers(relay->span, headers, text);
-    if (upstream_span_write_body(relay->span, *body, call->envelope.meta.raw, &relay->traced))
-        *body = buffer_str(&relay->traced);
 }
 
 void relay_start(struct call *call, const struct relay_options *options)
@@ -505,7 +474,7 @@ void relay_start(struct call *call, const struct relay_options *options)
     struct str body = call->body;
     char traceparent[TRACEPARENT_BYTES];
     if (call->span)
-        begin_span(relay, &headers, &body, traceparent);
+        body = relay_span_begin(relay, &headers, traceparent);
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"

@@ -7,7 +7,6 @@
 #include "call_counters.h"
 #include "call_part.h"
 #include "call_pool.h"
-#include "call_span.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
 #include "state/tool_catalog.h"
@@ -18,6 +17,7 @@
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/telemetry/span.h"
 
 /* Under verified tokens a session belongs to its owner. The same id of another owner is another
  * session. */
@@ -142,12 +142,23 @@ static void count(const struct call *call)
                            loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
 }
 
+/* The exchange is still there. */
+static void end_span(struct call *call)
+{
+    if (span_is_sampled(call->span)) {
+        call_identify(call);
+        span_set_text(call->span, ATTRIBUTE_SESSION, str_from(call->session));
+    }
+    span_end(call->span);
+    call->span = NULL;
+}
+
 void call_ended(struct call *call)
 {
     call_part_drop_all(call);
     count(call);
     if (call->span)
-        call_span_end(call);
+        end_span(call);
     call->exchange = NULL;
     list_remove(&call->node);
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);

@@ -8,15 +8,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/task/task.h"
-
-void span_name_write(struct buffer *out, struct str method, struct str name)
-{
-    buffer_append(out, method);
-    if (name.length > 0) {
-        buffer_append_char(out, ' ');
-        buffer_append(out, name);
-    }
-}
+#include "upstream_span.h"
 
 /* ---- the trace that it belongs to ---- */
 
@@ -153,13 +145,8 @@ void call_span_fail_status(struct call *call, int status)
     span_fail(call->span, str_from(code), STR_EMPTY);
 }
 
-void call_span_end(struct call *call)
+struct span_parent call_span_parent(const struct call *call)
 {
-    struct span *span = call->span;
-    call->span = NULL;
-    if (span_is_sampled(span)) {
-        call_identify(call);
-        span_set_text(span, ATTRIBUTE_SESSION, str_from(call->session));
-    }
-    span_end(span);
+    return (struct span_parent){.context = span_context(call->span),
+                                .state = span_state(call->span)};
 }

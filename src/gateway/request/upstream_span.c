@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "call_span.h"
 #include "taskgate/json/text.h"
 
 /* "https://host:port/path" to its host and its port. */
@@ -30,23 +29,51 @@ static void set_address(struct span *span, struct str url)
                         str_equal_ignore_case(scheme, STR("https")) ? 443 : 80);
 }
 
-struct span *upstream_span_start(const struct upstream_span *request)
+void span_name_write(struct buffer *out, struct str method, struct str name)
 {
-    struct buffer name = {0};
-    span_name_write(&name, request->method, request->name);
-    struct span *span = span_start(SPAN_CLIENT, buffer_str(&name), &request->parent);
-    buffer_finish(&name);
+    buffer_append(out, method);
+    if (name.length > 0) {
+        buffer_append_char(out, ' ');
+        buffer_append(out, name);
+    }
+}
+
+struct span *upstream_span_start(const struct upstream_trace *trace,
+                                 const struct config_source *source, struct str method,
+                                 struct str name)
+{
+    struct buffer span_name = {0};
+    span_name_write(&span_name, method, name);
+    struct span *span = span_start(SPAN_CLIENT, buffer_str(&span_name), &trace->parent);
+    buffer_finish(&span_name);
     if (!span_is_sampled(span))
         return span;
-    span_set_text(span, ATTRIBUTE_METHOD, request->method);
-    span_set_text(span, ATTRIBUTE_SOURCE, str_from(request->source->id));
+    span_set_text(span, ATTRIBUTE_METHOD, method);
+    span_set_text(span, ATTRIBUTE_SOURCE, str_from(source->id));
     span_set_text(span, ATTRIBUTE_TRANSPORT, STR("tcp"));
-    set_address(span, str_from(request->source->url));
-    if (str_equal(request->method, STR("tools/call"))) {
-        span_set_text(span, ATTRIBUTE_TOOL, request->name);
-        span_set_text(span, ATTRIBUTE_GEN_AI_TOOL, request->name);
+    span_set_text(span, ATTRIBUTE_TASK, str_from(trace->task));
+    set_address(span, str_from(source->url));
+    if (str_equal(method, STR("tools/call"))) {
+        span_set_text(span, ATTRIBUTE_TOOL, name);
+        span_set_text(span, ATTRIBUTE_GEN_AI_TOOL, name);
         span_set_text(span, ATTRIBUTE_GEN_AI_OPERATION, STR("execute_tool"));
     }
+    for (size_t i = 0; i < 2 && trace->links[i]; i++)
+        span_add_link(span, trace->links[i]);
+    return span;
+}
+
+struct span *upstream_span_start_own(const struct upstream_trace *trace,
+                                     const struct config_source *source, struct str body,
+                                     struct headers *headers)
+{
+    char text[TRACEPARENT_BYTES];
+    char *method = json_string_text(json_member(body, "method"), NULL);
+    char *name = json_string_text(json_path(body, "params", "name"), NULL);
+    struct span *span = upstream_span_start(trace, source, str_from(method), str_from(name));
+    upstream_span_set_headers(span, headers, text);
+    free(method);
+    free(name);
     return span;
 }
 

@@ -8,13 +8,24 @@
 #include "taskgate/telemetry/span.h"
 #include "taskgate/upstream/upstream.h"
 
-/* A request to the source's server that belongs to a trace. */
-struct upstream_span {
-    struct span_parent parent;
-    const struct config_source *source;
-    struct str method, name; /* of the message; name may be empty */
+/* What a request to a server belongs to, and what led to it. */
+struct upstream_trace {
+    struct span_parent parent;            /* without a context: it belongs to no trace */
+    const struct trace_context *links[2]; /* NULL: none */
+    const char *task;                     /* id of the task that it is for, or NULL */
 };
-struct span *upstream_span_start(const struct upstream_span *request);
+
+/* "tools/call TOOL"; the method alone where it names nothing. */
+void span_name_write(struct buffer *out, struct str method, struct str name);
+/* `name` may be empty. */
+struct span *upstream_span_start(const struct upstream_trace *trace,
+                                 const struct config_source *source, struct str method,
+                                 struct str name);
+/* The same for a message of the gateway's own making, which is read for its method and name, and
+ * whose headers (owning) get the span. */
+struct span *upstream_span_start_own(const struct upstream_trace *trace,
+                                     const struct config_source *source, struct str body,
+                                     struct headers *headers);
 /* Names the span in the headers, which borrow from it and from `text`. */
 void upstream_span_set_headers(const struct span *span, struct headers *headers,
                                char text[TRACEPARENT_BYTES]);

@@ -38,10 +38,11 @@ static int64_t silence_limit_ms(const struct execution *execution)
 static void join_trace(struct rpc_call_options *options, const struct task *task,
                        const struct task_trace *trace)
 {
-    options->trace = (struct span_parent){.context = &trace->create, .state = str_from(trace->state)};
-    options->links[0] = &trace->create;
-    options->links[1] = task->accelerated ? NULL : &trace->wait;
-    options->task = task->id;
+    options->trace = (struct upstream_trace){
+        .parent = {.context = &trace->create, .state = str_from(trace->state)},
+        .links = {&trace->create, task->accelerated ? NULL : &trace->wait},
+        .task = task->id,
+    };
 }
 
 void execution_start_rpc_with(struct execution *execution, const struct headers *headers,
