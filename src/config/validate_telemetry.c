@@ -48,7 +48,8 @@ static void apply_switch(const struct draft *draft, struct config_telemetry *tel
     if (value && parse_bool(str_trim(str_from(value)), &is_on))
         telemetry->is_on = is_on;
     else if (value)
-        warn(draft, SWITCH, "write true or false", "this is no truth value, the variable is ignored");
+        warn(draft, SWITCH, "write true or false",
+             "this is no truth value, the variable is ignored");
 }
 
 static void apply_endpoint(const struct draft *draft, struct config_telemetry *telemetry)

@@ -149,8 +149,8 @@ static void note_success(struct exporter *exporter, const struct transport_reply
  * is useless. */
 static bool post(struct exporter *exporter, struct str body, int64_t *retry_ms)
 {
-    struct deadline deadline = {exporter, clock_monotonic_ms() +
-                                              exporter->telemetry->export_timeout_ms};
+    struct deadline deadline = {exporter,
+                                clock_monotonic_ms() + exporter->telemetry->export_timeout_ms};
     struct transport_reply reply;
     transport_post(exporter->transport, body, until_ms, &deadline, &reply);
     bool is_taken = reply.status >= 200 && reply.status < 300;

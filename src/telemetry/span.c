@@ -198,7 +198,6 @@ void span_end(struct span *span)
     }
     /* The wall clock may have been set meanwhile. */
     if (!span->has_end)
-        span->end_ns =
-            span->start_ns + (uint64_t)(clock_monotonic_us() - span->started_us) * 1000;
+        span->end_ns = span->start_ns + (uint64_t)(clock_monotonic_us() - span->started_us) * 1000;
     exporter_take(span);
 }

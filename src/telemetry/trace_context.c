@@ -42,8 +42,7 @@ static bool has_its_length(struct str text, unsigned char version)
 {
     if (text.length == TRACEPARENT_LENGTH)
         return true;
-    return version > 0 && text.length > TRACEPARENT_LENGTH &&
-           text.bytes[TRACEPARENT_LENGTH] == '-';
+    return version > 0 && text.length > TRACEPARENT_LENGTH && text.bytes[TRACEPARENT_LENGTH] == '-';
 }
 
 bool trace_context_parse(struct trace_context *context, struct str text)

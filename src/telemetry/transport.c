@@ -112,10 +112,9 @@ static void start(struct transport *transport, struct str body)
     const struct config_telemetry *telemetry = transport->telemetry;
     size_t count = telemetry->header_count + 2;
     struct http_header *headers = memory_alloc_array(count, sizeof *headers);
-    headers[0] = (struct http_header){STR("content-type"),
-                                      telemetry->protocol == OTLP_JSON
-                                          ? STR("application/json")
-                                          : STR("application/x-protobuf")};
+    headers[0] = (struct http_header){STR("content-type"), telemetry->protocol == OTLP_JSON
+                                                               ? STR("application/json")
+                                                               : STR("application/x-protobuf")};
     headers[1] = (struct http_header){STR("user-agent"), STR("taskgate/" TASKGATE_VERSION)};
     for (size_t i = 0; i < telemetry->header_count; i++)
         headers[i + 2] = (struct http_header){str_from(telemetry->headers[i].name),

@@ -49,11 +49,11 @@ struct rpc_call {
     /* An event stream that ended before the answer is resumed after its last event. */
     struct buffer last_id;
     struct loop_timer again;
-    int64_t retry_ms; /* the server's `retry` */
-    int64_t heard_ms; /* monotonic: when its last byte came */
-    int failures;     /* tries in a row to resume that failed */
-    bool is_resumed;  /* the resumed stream is under way, */
-    bool is_refused;  /* and the server has refused it */
+    int64_t retry_ms;  /* the server's `retry` */
+    int64_t heard_ms;  /* monotonic: when its last byte came */
+    int failures;      /* tries in a row to resume that failed */
+    bool is_resumed;   /* the resumed stream is under way, */
+    bool is_refused;   /* and the server has refused it */
     struct span *span; /* NULL: it belongs to no trace */
 };
 #define RPC_CALL_MAGIC 0x47575209

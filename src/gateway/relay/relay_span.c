@@ -7,11 +7,11 @@ struct str relay_span_begin(struct relay *relay, struct headers *headers,
 {
     const struct call *call = relay->call;
     const struct upstream_trace trace = {.parent = call_span_parent(call)};
-    relay->span = upstream_span_start(&trace, call->source, call->envelope.method,
-                                      call->envelope.name.text);
+    relay->span =
+        upstream_span_start(&trace, call->source, call->envelope.method, call->envelope.name.text);
     upstream_span_set_headers(relay->span, headers, text);
-    bool is_named = upstream_span_write_body(relay->span, call->body, call->envelope.meta.raw,
-                                             &relay->traced);
+    bool is_named =
+        upstream_span_write_body(relay->span, call->body, call->envelope.meta.raw, &relay->traced);
     return is_named ? buffer_str(&relay->traced) : call->body;
 }
 

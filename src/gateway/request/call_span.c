@@ -120,8 +120,7 @@ void call_span_start(struct call *call)
     buffer_finish(&name);
     if (!span_is_sampled(call->span))
         return;
-    span_backdate(call->span,
-                  loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
+    span_backdate(call->span, loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
     describe(call, call->span);
 }
 

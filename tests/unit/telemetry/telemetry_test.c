@@ -98,7 +98,8 @@ static void make_spans(struct list *spans)
     const struct trace_context parent = context_of("00-" TRACE "-00f067aa0ba902b7-01");
     const struct trace_context link =
         context_of("00-11111111111111111111111111111111-2222222222222222-01");
-    const struct span_parent remote = {&parent, STR("a=1"), true}, local = {&parent, STR_EMPTY, false};
+    const struct span_parent remote = {&parent, STR("a=1"), true},
+                             local = {&parent, STR_EMPTY, false};
     const struct trace_context own = context_of("00-" TRACE "-" PARENT "-01");
     struct span *span = span_start(SPAN_SERVER, STR("tools/call read"), &remote);
     memset(long_value, 'x', 200);
@@ -205,8 +206,8 @@ static const struct {
     {STR("\x0a\x02\x08\xff"), false, 0, ""},                   /* a number without its end */
     {STR("<html>"), false, 0, ""},
     {STR("\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), false, 0, ""}, /* below 0 */
-    {STR("{\"partialSuccess\":{\"rejectedSpans\":\"300\",\"errorMessage\":\"too old\"}}"), true, 300,
-     "too old"},
+    {STR("{\"partialSuccess\":{\"rejectedSpans\":\"300\",\"errorMessage\":\"too old\"}}"), true,
+     300, "too old"},
     {STR("{\"partialSuccess\":{\"rejectedSpans\":2}}"), true, 2, ""},
     {STR("{\"partialSuccess\":{\"rejectedSpans\":\"\"}}"), true, 0, ""},
     {STR("{\"partialSuccess\":{\"rejectedSpans\":-2}}"), true, 0, ""},
@@ -220,9 +221,8 @@ START_TEST(a_response_may_reject_spans)
     struct str body = responses[_i].body;
     char *exact = malloc(body.length ? body.length : 1);
     memcpy(exact, body.bytes, body.length);
-    ck_assert_int_eq(
-        otlp_read_rejected(str_slice(exact, body.length), responses[_i].is_json, &why),
-        responses[_i].rejected);
+    ck_assert_int_eq(otlp_read_rejected(str_slice(exact, body.length), responses[_i].is_json, &why),
+                     responses[_i].rejected);
     ck_assert(str_equal(buffer_str(&why), str_from(responses[_i].why)));
     buffer_finish(&why);
     free(exact);
@@ -236,7 +236,10 @@ START_TEST(texts_are_cut_between_characters_and_are_utf8)
     const struct span_parent none = {0};
     char text[SPAN_TEXT_MOST_BYTES + 2];
     sampler_configure(SAMPLER_ON, 1);
-    struct span *span = span_start(SPAN_CLIENT, STR("a\xff" "b"), &none);
+    struct span *span = span_start(SPAN_CLIENT,
+                                   STR("a\xff"
+                                       "b"),
+                                   &none);
     ck_assert_str_eq(span->name, "a");
     memset(text, 'a', sizeof text);
     memcpy(text + SPAN_TEXT_MOST_BYTES - 1, "\xc3\xa9", 2);
