@@ -159,15 +159,17 @@ static int digit_of(char c)
 static char *decode(struct str text)
 {
     struct buffer out = {0};
-    for (size_t i = 0; i < text.length; i++) {
-        int high = -1, low = -1;
-        if (text.bytes[i] == '%' && text.length - i > 2) {
-            high = digit_of(text.bytes[i + 1]);
-            low = digit_of(text.bytes[i + 2]);
+    while (text.length > 0) {
+        size_t taken = 1;
+        char c = text.bytes[0];
+        int high = c == '%' && text.length > 2 ? digit_of(text.bytes[1]) : -1;
+        int low = high >= 0 ? digit_of(text.bytes[2]) : -1;
+        if (low >= 0) {
+            c = (char)(unsigned char)(high * 16 + low);
+            taken = 3;
         }
-        bool is_encoded = high >= 0 && low >= 0;
-        buffer_append_char(&out, is_encoded ? (char)(high * 16 + low) : text.bytes[i]);
-        i += is_encoded ? 2 : 0;
+        buffer_append_char(&out, c);
+        text = str_slice(text.bytes + taken, text.length - taken);
     }
     char *decoded = memory_copy_str(buffer_str(&out));
     buffer_finish(&out);

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #define WAIT_AT (TRACEPARENT_LENGTH + 1)
-#define STATE_AT (WAIT_AT + 2 * SPAN_ID_BYTES + 1)
+#define HEX_BYTES ((size_t)2 * SPAN_ID_BYTES)
+#define STATE_AT (WAIT_AT + HEX_BYTES + 1)
+#define SPAN_ID_AT (TRACEPARENT_LENGTH - 3 - HEX_BYTES)
 
 void task_trace_write(struct buffer *out, const struct span *create)
 {
-    char text[TRACEPARENT_BYTES], hex[2 * SPAN_ID_BYTES];
+    char text[TRACEPARENT_BYTES], hex[HEX_BYTES];
     unsigned char wait_id[SPAN_ID_BYTES];
     if (!span_is_sampled(create))
         return;
@@ -30,8 +32,7 @@ bool task_trace_read(struct task_trace *trace, struct str text)
         return false;
     /* The two are in one trace. */
     trace_context_write(&trace->create, wait);
-    memcpy(wait + TRACEPARENT_LENGTH - 3 - 2 * SPAN_ID_BYTES, text.bytes + WAIT_AT,
-           (size_t)2 * SPAN_ID_BYTES);
+    memcpy(wait + SPAN_ID_AT, text.bytes + WAIT_AT, HEX_BYTES);
     if (!trace_context_parse(&trace->wait, str_slice(wait, TRACEPARENT_LENGTH)))
         return false;
     memcpy(trace->state, text.bytes + STATE_AT, text.length - STATE_AT);

@@ -262,7 +262,9 @@ test('a collector that is down, refuses, or asks for patience: calls go on, and 
 test('the queue is bounded, and a collector that hangs does not hold the end of the process', async (t) => {
   const { collector, gateway, admin } = await stage(t, { telemetry: { batch: { max_queue_size: 3, max_export_batch_size: 3, scheduled_delay_ms: 60_000 } }, env: { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '1' } });
   collector.answer = () => undefined; // the first batch hangs there until the process ends
-  await Promise.all(Array.from({ length: 6 }, () => post(gateway, callOf('read'))));
+  await Promise.all(Array.from({ length: 2 }, () => post(gateway, callOf('read'))));
+  await until(() => collector.requests.length === 1, 'the first batch');
+  await Promise.all(Array.from({ length: 3 }, () => post(gateway, callOf('read'))));
   await until(async () => (await dropped(admin)) > 0, 'spans beyond the queue');
   const started = performance.now();
   await gateway.stop();
