@@ -246,6 +246,25 @@ static void finish_notify(struct config_notify *notify)
     finish_strings(&notify->destination_of);
 }
 
+static void finish_pairs(struct config_pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(pairs[i].name);
+        finish_secret(pairs[i].value);
+    }
+    free(pairs);
+}
+
+static void finish_telemetry(struct config_telemetry *telemetry)
+{
+    finish_secret(telemetry->url);
+    free(telemetry->origin);
+    finish_pairs(telemetry->headers, telemetry->header_count);
+    finish_pairs(telemetry->resource, telemetry->resource_count);
+    free(telemetry->tls_ca);
+    tls_client_unref(telemetry->tls);
+}
+
 static void finish_lists(struct config *config)
 {
     for (size_t i = 0; i < config->source_count; i++)
@@ -301,6 +320,7 @@ void config_unref(struct config *config)
     signature_key_unref(config->audit.key);
     free(config->audit.key_file);
     finish_strings(&config->audit.anchor_notify);
+    finish_telemetry(&config->telemetry);
     free(config->path);
     free(config->store_path);
     finish_secret(config->store_url);

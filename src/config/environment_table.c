@@ -54,13 +54,24 @@ const struct variable environment_table[] = {
     {VARIABLE_NUMBER, {{"THOUGHTGATE_APPROVAL_POLL_INTERVAL_SECS", SECOND}}, AT(slack.poll_ms), RANGE(SECOND, 3600 * SECOND), .default_text = "5", .help = "Seconds between two looks at the reactions in Slack."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_SLACK_RATE_LIMIT_PER_SEC", 1}}, AT(slack.requests_per_second), RANGE(1, 100), .default_text = "1", .help = "Requests a second that ask Slack for reactions, for each token."},
 
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_TELEMETRY_ENABLED", 0}}, .sets = "telemetry.enabled", .help = "`true` or `false`."},
+    {VARIABLE_ELSEWHERE, {{"OTEL_EXPORTER_OTLP_ENDPOINT", 0}}, .sets = "telemetry.otlp.endpoint", .help = "URL of the collector."},
+    {VARIABLE_ELSEWHERE, {{"OTEL_EXPORTER_OTLP_PROTOCOL", 0}}, .sets = "telemetry.otlp.protocol", .help = "`http/protobuf` or `http/json`."},
+    {VARIABLE_ELSEWHERE, {{"OTEL_EXPORTER_OTLP_HEADERS", 0}}, .sets = "telemetry.otlp.headers", .help = "Headers, such as `authorization=Bearer%20TOKEN,x-team=a`, with the values percent-encoded. They replace those of the file."},
+    {VARIABLE_ELSEWHERE, {{"OTEL_SERVICE_NAME", 0}}, .default_text = "taskgate", .help = "The resource attribute `service.name`. It wins over `telemetry.resource`."},
+    {VARIABLE_ELSEWHERE, {{"OTEL_TRACES_SAMPLER", 0}}, .default_text = "parentbased_traceidratio", .help = "`always_on`, `always_off`, `traceidratio`, or one of these with `parentbased_` before it: then a client that has begun a trace decides on it."},
+    {VARIABLE_ELSEWHERE, {{"OTEL_TRACES_SAMPLER_ARG", 0}}, .sets = "telemetry.sampling.success_sample_rate", .help = "The share of the samplers `traceidratio`, from 0 to 1."},
+    {VARIABLE_ELSEWHERE, {{"K8S_NAMESPACE", 0}}, .help = "The resource attribute `k8s.namespace.name`."},
+    {VARIABLE_ELSEWHERE, {{"POD_NAME", 0}}, .help = "The resource attribute `k8s.pod.name`."},
+    {VARIABLE_ELSEWHERE, {{"NODE_NAME", 0}}, .help = "The resource attribute `k8s.node.name`."},
+    {VARIABLE_ELSEWHERE, {{"HOSTNAME", 0}}, .help = "The resource attribute `host.name`."},
+
     {VARIABLE_REFUSED, {{"THOUGHTGATE_PROFILE", 0}}, .allowed = "production prod", .help = "Only `production`: a development profile would switch approval off."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_DEV_MODE", 0}}, .allowed = "false 0 no off", .help = "Only `false`: it would switch approval off."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_MOCK_AUTO_APPROVE", 0}}, .allowed = "false 0 no off", .help = "Only `false`: it would switch approval off."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_APPROVAL_ADAPTER", 0}}, .allowed = "admin slack", .help = "Not `mock`: it would switch approval off. `slack` changes nothing: workflows name it as their destination."},
     {VARIABLE_REFUSED, {{"THOUGHTGATE_ON_TIMEOUT", 0}}, .allowed = "deny", .help = "Only `deny`: a call without a decision is never executed."},
 
-    {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_TELEMETRY_ENABLED", 0}}, .help = "telemetry does not exist yet"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_UPSTREAM_TIMEOUT_SECS", 0}}, .help = "use THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS"},
     {VARIABLE_WITHOUT_EFFECT, {{"THOUGHTGATE_RATE_LIMIT_BURST", 0}}, .help = "the rate limit has no burst of its own"},
 };

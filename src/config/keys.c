@@ -58,7 +58,8 @@ static const struct choices pseudo_tools = {"one of these tools", pseudo_tools_i
                                             PSEUDO_TOOL_COUNT};
 CHOICES(tls_versions, "a version of TLS that is offered", {"1.2", TLS_VERSION_1_2},
         {"1.3", TLS_VERSION_1_3});
-CHOICES(protocols, "a protocol", {"http/protobuf", 0}, {"grpc", 1});
+CHOICES(protocols, "a protocol", {"http/protobuf", OTLP_PROTOBUF}, {"http/json", OTLP_JSON},
+        {"grpc", OTLP_GRPC});
 CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 
 /* The member that a value goes to: `type.member` of the mapping's own struct. */
@@ -91,7 +92,7 @@ const struct key config_keys[] = {
     {"", "task_annotation_overrides", KEY_MAPPING,
      .help = "Exceptions from the `taskSupport` that the rules give a tool."},
     {"", "telemetry", KEY_MAPPING,
-     .help = "Export of traces. It does not exist yet; the key is loaded with a warning."},
+     .help = "Export of traces by OTLP. See docs/telemetry.md. Only a restart changes it."},
     {"", "store", KEY_MAPPING, .help = "Where tasks are kept."},
     {"", "replica", KEY_MAPPING, .help = "This process among those that share a PostgreSQL database."},
     {"", "state_key", KEY_MAPPING,
@@ -292,22 +293,24 @@ const struct key config_keys[] = {
     {"task_annotation_overrides", "force_required", KEY_TEXTS, AT(config, force_required), .check = check_not_empty,
      .help = "Tools that are announced as `required`, whatever else applies to them."},
 
-    {"telemetry", "enabled", KEY_BOOL, .default_text = "false", .help = "Master switch."},
+    {"telemetry", "enabled", KEY_BOOL, AT(config, telemetry.is_on), .default_text = "false", .help = "Whether traces are exported."},
     {"telemetry", "otlp", KEY_MAPPING, .help = "The collector."},
     {"telemetry", "sampling", KEY_MAPPING, .help = "Which traces are kept."},
-    {"telemetry", "batch", KEY_MAPPING, .help = "How traces are sent."},
-    {"telemetry", "resource", KEY_TEXT_MAP, .help = "Resource attributes."},
-    {"telemetry", "stdio", KEY_MAPPING, .help = "For servers on standard input and output."},
-    {"telemetry.otlp", "endpoint", KEY_TEXT, .is_required = true, .check = check_url, .is_hidden = true, .rule = "V-TEL-002", .help = "URL of the collector."},
-    {"telemetry.otlp", "protocol", KEY_CHOICE, .choices = &protocols, .rule = "V-TEL-003", .default_text = "http/protobuf", .help = "`grpc` falls back to the other."},
-    {"telemetry.otlp", "headers", KEY_TEXT_MAP, .help = "Headers for the collector."},
-    {"telemetry.sampling", "strategy", KEY_CHOICE, .choices = &strategies, .rule = "V-TEL-004", .default_text = "head", .help = "`tail` falls back to `head`."},
-    {"telemetry.sampling", "success_sample_rate", KEY_REAL, .rule = "V-TEL-001", RANGE(0, 1), .default_text = "1.0", .help = "Share of the successful calls that is kept."},
-    {"telemetry.batch", "max_queue_size", KEY_INTEGER, .rule = "V-TEL-005", RANGE(1, INT32_MAX), .default_text = "2048", .help = "Traces that may wait."},
-    {"telemetry.batch", "max_export_batch_size", KEY_INTEGER, .rule = "V-TEL-007", RANGE(1, INT32_MAX), .default_text = "512", .help = "Traces sent at once, at most `max_queue_size`."},
-    {"telemetry.batch", "scheduled_delay_ms", KEY_INTEGER, .rule = "V-TEL-006", RANGE(100, MS_MAX), .default_text = "5000", .help = "Milliseconds between two exports."},
-    {"telemetry.batch", "export_timeout_ms", KEY_INTEGER, .rule = "V-TEL-008", RANGE(100, MS_MAX), .default_text = "30000", .help = "Milliseconds an export may take."},
-    {"telemetry.stdio", "propagate_upstream", KEY_BOOL, .default_text = "false", .help = "Whether trace context goes up."},
+    {"telemetry", "batch", KEY_MAPPING, .help = "How spans are sent."},
+    {"telemetry", "resource", KEY_TEXT_MAP, .help = "Resource attributes, such as `deployment.environment`."},
+    {"telemetry", "stdio", KEY_MAPPING, .help = "For servers on standard input and output. They do not exist, so it has no effect."},
+    {"telemetry.otlp", "endpoint", KEY_TEXT, AT(config, telemetry.url), .check = check_url, .is_hidden = true, .rule = "V-TEL-002", .default_text = "http://localhost:4318", .help = "URL of the collector. `/v1/traces` is added, unless the path ends so."},
+    {"telemetry.otlp", "protocol", KEY_CHOICE, AT(config, telemetry.protocol), .choices = &protocols, .rule = "V-TEL-003", .default_text = "http/protobuf", .help = "The encoding of the spans. `grpc` falls back to the default, with a warning."},
+    {"telemetry.otlp", "headers", KEY_TEXT_MAP, .help = "Headers of each request to the collector, such as credentials."},
+    {"telemetry.otlp", "tls", KEY_MAPPING, .help = "The certificates that the collector may show. Without it the system's authorities count."},
+    {"telemetry.otlp.tls", "ca", KEY_TEXT, AT(config, telemetry.tls_ca), .is_required = true, .check = check_not_empty, .help = "Whose certificates the collector may show, in PEM, in place of the system's authorities."},
+    {"telemetry.sampling", "strategy", KEY_CHOICE, .choices = &strategies, .rule = "V-TEL-004", .default_text = "head", .help = "`tail` falls back to `head`, with a warning."},
+    {"telemetry.sampling", "success_sample_rate", KEY_REAL, .rule = "V-TEL-001", RANGE(0, 1), .default_text = "1.0", .help = "Share of the traces that is kept, of those that begin here. The others follow the client's decision."},
+    {"telemetry.batch", "max_queue_size", KEY_INTEGER, AT(config, telemetry.max_queue_size), .rule = "V-TEL-005", RANGE(1, INT32_MAX), .default_text = "2048", .help = "Spans that may wait. Beyond it spans are dropped."},
+    {"telemetry.batch", "max_export_batch_size", KEY_INTEGER, AT(config, telemetry.max_export_batch_size), .rule = "V-TEL-007", RANGE(1, INT32_MAX), .default_text = "512", .help = "Spans sent at once, at most `max_queue_size`."},
+    {"telemetry.batch", "scheduled_delay_ms", KEY_INTEGER, AT(config, telemetry.scheduled_delay_ms), .rule = "V-TEL-006", RANGE(100, MS_MAX), .default_text = "5000", .help = "Milliseconds that a span waits for others at most."},
+    {"telemetry.batch", "export_timeout_ms", KEY_INTEGER, AT(config, telemetry.export_timeout_ms), .rule = "V-TEL-008", RANGE(100, MS_MAX), .default_text = "30000", .help = "Milliseconds that a request to the collector may take."},
+    {"telemetry.stdio", "propagate_upstream", KEY_BOOL, .default_text = "false", .help = "Whether trace context goes up on standard input. It has no effect; by HTTP trace context goes up always."},
 
     {"store", "path", KEY_TEXT, AT(config, store_path), .check = check_not_empty, .default_text = "/var/lib/taskgate/taskgate.db",
      .help = "SQLite file, for one process. If the folder of the default is not writable, the default is `./taskgate.db`."},

@@ -53,6 +53,7 @@ static void fill(const struct draft *draft)
     validate_schema(draft);
     validate_store(draft);
     validate_sources(draft);
+    validate_telemetry(draft);
     validate_tls(draft);
     validate_workflows(draft);
     validate_cedar(draft);
@@ -65,7 +66,6 @@ static void fill(const struct draft *draft)
     validate_ballots(draft);
     validate_audit(draft);
     validate_pseudo(draft);
-    validate_telemetry(draft);
     validate_advice(draft);
     if (validate_shadow_path(draft)) {
         draft->config->shadow = load_shadow(draft);

@@ -53,6 +53,7 @@ void validate_recipients(const struct draft *draft);
 bool validate_shadow_path(const struct draft *draft);
 /* Once it has been read, config->shadow, or has not, NULL; when all else has been looked at. */
 void validate_shadow(const struct draft *draft);
+/* Applies the variables of OpenTelemetry; before validate_tls(). */
 void validate_telemetry(const struct draft *draft);
 /* Warns of what is allowed, and hardly meant; after all else. */
 void validate_advice(const struct draft *draft);

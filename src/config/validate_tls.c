@@ -182,6 +182,27 @@ static void validate_endpoint(const struct draft *draft, const struct node *node
     free(path);
 }
 
+static void validate_collector(const struct draft *draft)
+{
+    struct config_telemetry *telemetry = &draft->config->telemetry;
+    const struct node *otlp = node_get(node_get(draft->root, "telemetry"), "otlp");
+    struct block block = {draft, node_get(otlp, "tls"), "telemetry.otlp.tls", true};
+    struct texts texts = {0};
+    enum tls_part part;
+    struct error error;
+    read_file(&block, "ca", &telemetry->tls_ca, &texts.ca);
+    if (telemetry->tls_ca && block.is_whole) {
+        telemetry->tls = tls_client_create(text_of(telemetry->tls_ca, &texts.ca), STR_EMPTY,
+                                           STR_EMPTY, &part, &error);
+        if (!telemetry->tls)
+            complain_of_file(&block, "ca", telemetry->tls_ca, &error);
+    }
+    if (telemetry->tls_ca && telemetry->url && !is_https(telemetry->url))
+        report_error(&draft->report, block.node, block.path, "write an https url, or leave tls out",
+                     "the collector is not called by TLS: its url is not https");
+    finish(&texts);
+}
+
 /* A shadow listens nowhere and calls nobody. */
 void validate_tls(const struct draft *draft)
 {
@@ -196,4 +217,5 @@ void validate_tls(const struct draft *draft)
     const struct node *endpoints = node_get(draft->root, "notify");
     for (size_t i = 0; endpoints && i < config->notify_count; i++)
         validate_endpoint(draft, endpoints->values[i], i);
+    validate_collector(draft);
 }

@@ -10,6 +10,7 @@
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
 #include "mcp_client/tools_fetch.h"
+#include "request/upstream_span.h"
 #include "run/execution.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -139,6 +140,21 @@ static void on_stored(void *context, const struct store_reply *reply)
     }
 }
 
+/* Nobody has sent a request of MCP's: the trace begins here. */
+static struct span *begin_span(const struct control *control)
+{
+    const struct span_parent nobody = {0};
+    struct str tool = control->envelope.name.text;
+    struct buffer name = {0};
+    span_name_write(&name, control->envelope.method, tool);
+    struct span *span = span_start(SPAN_INTERNAL, buffer_str(&name), &nobody);
+    buffer_finish(&name);
+    span_set_text(span, ATTRIBUTE_METHOD, control->envelope.method);
+    span_set_text(span, ATTRIBUTE_TOOL, tool);
+    span_set_text(span, ATTRIBUTE_SOURCE, str_from(control->source->id));
+    return span;
+}
+
 static void create(struct control *control, const struct policy_decision *decision,
                    const struct catalog_tool *tool)
 {
@@ -156,9 +172,11 @@ static void create(struct control *control, const struct policy_decision *decisi
         .session = "",
         .principal = control->owner,
         .owner_email = control->email,
+        .span = telemetry_is_on ? begin_span(control) : NULL,
     };
     struct task *task =
         task_binding_create(&origin, decision, tool, decision->action == ACTION_FORWARD);
+    span_end(origin.span);
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){control->worker->loop, on_stored, control});
 }

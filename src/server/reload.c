@@ -104,6 +104,29 @@ static bool differ(const char *old, const char *new)
     return old && new ? strcmp(old, new) != 0 : old != new;
 }
 
+static bool are_other_pairs(const struct config_pair *old, size_t old_count,
+                            const struct config_pair *new, size_t new_count)
+{
+    bool are_other = old_count != new_count;
+    for (size_t i = 0; !are_other && i < new_count; i++)
+        are_other =
+            strcmp(old[i].name, new[i].name) != 0 || strcmp(old[i].value, new[i].value) != 0;
+    return are_other;
+}
+
+static bool has_other_telemetry(const struct config_telemetry *old,
+                                const struct config_telemetry *new)
+{
+    return old->is_on != new->is_on || strcmp(old->url, new->url) != 0 ||
+           old->protocol != new->protocol || old->sampler != new->sampler ||
+           old->sample_rate != new->sample_rate || old->max_queue_size != new->max_queue_size ||
+           old->max_export_batch_size != new->max_export_batch_size ||
+           old->scheduled_delay_ms != new->scheduled_delay_ms ||
+           old->export_timeout_ms != new->export_timeout_ms ||
+           are_other_pairs(old->headers, old->header_count, new->headers, new->header_count) ||
+           are_other_pairs(old->resource, old->resource_count, new->resource, new->resource_count);
+}
+
 /* Warns of changes that only a restart can put into force. */
 static void warn_of_fixed(const struct config *old, const struct config *new)
 {
@@ -121,6 +144,7 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
         {"workers", old->workers != new->workers},
         {"proxy.bind", strcmp(old->proxy_bind, new->proxy_bind) != 0},
         {"limits.connections", old->limits.connections != new->limits.connections},
+        {"telemetry", has_other_telemetry(&old->telemetry, &new->telemetry)},
     };
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         if (fixed[i].changed)

@@ -31,10 +31,12 @@
 #include "taskgate/server/store_choice.h"
 #include "taskgate/store/replicas.h"
 #include "taskgate/store/store.h"
+#include "taskgate/telemetry/telemetry.h"
 #include "workers.h"
 
 #define DRAIN_MOST_MS 25000 /* contract "Process" */
 #define DRAIN_LOOK_MS 20
+#define FLUSH_MOST_MS 5000
 #define UPTIME_EVERY_MS 15000
 
 struct server {
@@ -276,7 +278,7 @@ static bool start(struct server *server, const char *config_path, struct config 
 {
     struct admin_options admin = {0};
     if (!take_signals(server, error) || !libraries_load(config, error) ||
-        !open_store(server, config, &admin, error))
+        !telemetry_start(config, error) || !open_store(server, config, &admin, error))
         return false;
     server->gateway = gateway_create(server->store, &server->state_keys);
     gateway_share(server->gateway, config->replica.key);
@@ -297,6 +299,15 @@ static bool start(struct server *server, const char *config_path, struct config 
 }
 
 /* ---- the end, in reverse ---- */
+
+/* What waits for the collector is sent within the drain, but not for long: a collector that is slow
+ * must not hold the process. */
+static void stop_telemetry(const struct server *server)
+{
+    int64_t until_ms = clock_monotonic_ms() + FLUSH_MOST_MS;
+    bool is_short = server->draining && server->drain_until_ms < until_ms;
+    telemetry_stop(is_short ? server->drain_until_ms : until_ms);
+}
 
 static void finish(struct server *server)
 {
@@ -323,6 +334,7 @@ static void finish(struct server *server)
     workers_destroy(server->workers);
     store_close(server->store);
     gateway_destroy(server->gateway);
+    stop_telemetry(server);
     snapshot_install(NULL);
     metrics_finish();
     if (server->signals >= 0)

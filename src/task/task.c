@@ -43,6 +43,7 @@ static const size_t texts[] = {
     offsetof(struct task, other_params),
     offsetof(struct task, refused_credentials),
     offsetof(struct task, mirrored_headers),
+    offsetof(struct task, trace),
     offsetof(struct task, shown),
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)

@@ -15,8 +15,8 @@ if (options.help) {
   console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N] [--rules N]
 
 Counts the instructions in user space of a forwarded call of 600 bytes with N rules (1000), by Callgrind, over
-N calls (3000) on 8 connections, also with a verified token that is known, and of a modern client; those of a list
-of 1,000 tools; its system calls on 64 connections, beside nginx's where that is installed; and the futex system
+N calls (3000) on 8 connections, also with a verified token that is known, of a modern client, and with spans that a
+collector takes; those of a list of 1,000 tools; its system calls on 64 connections, beside nginx's where that is installed; and the futex system
 calls of a process with 1, 2 and 4 workers during as many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
@@ -58,10 +58,10 @@ async function openSession(gateway, authorization) {
 }
 
 /** The profile of `count` calls, and their instructions. */
-async function profile(upstream, file, { auth, authorization, warm = 500, count = CALLS, connections = 8 } = {}) {
+async function profile(upstream, file, { auth, authorization, more, warm = 500, count = CALLS, connections = 8 } = {}) {
   const out = path.join(folder, `callgrind.out.${auth ? 'auth' : ''}${authorization ? 'token' : ''}`);
   const under = ['valgrind', '--tool=callgrind', '--instr-atstart=no', `--callgrind-out-file=${out}`];
-  const gateway = await startTaskgate(folder, upstream, { rules: RULES, binary, under, auth });
+  const gateway = await startTaskgate(folder, upstream, { rules: RULES, binary, under, auth, more });
   if (authorization) await openSession(gateway, authorization);
   if (warm) await load(gateway.port, warm, file, connections); // connections, lists and counters are there
   await run('callgrind_control', ['-i', 'on', String(gateway.child.pid)]);
@@ -126,6 +126,20 @@ async function withToken(upstream) {
   return verified.out;
 }
 
+/** Two spans for each call, and the thread that encodes and sends them, which are counted as well. */
+async function withTelemetry(upstream, file) {
+  const collector = http.createServer((request, response) => request.resume().on('end', () => response.end()));
+  await new Promise((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${collector.address().port}`;
+  for (const [name, rate] of [['spans of every call', 1], ['a sampler that takes none', 0]]) {
+    const telemetry = { enabled: true, otlp: { endpoint }, sampling: { success_sample_rate: rate }, batch: { max_queue_size: 65536 } };
+    const { total } = await profile(upstream, file, { more: `telemetry: ${JSON.stringify(telemetry)}\n` });
+    console.log(`| with telemetry, ${name} | ${Math.round(total / CALLS)} |`);
+  }
+  collector.closeAllConnections();
+  collector.close();
+}
+
 /** Runs `calls` with strace on all threads of a process; answers what strace has written. */
 async function traced(subject, file, connections, calls, args) {
   const out = path.join(folder, `strace-${subject.port}`);
@@ -181,6 +195,7 @@ try {
   await instructions(upstream, file);
   const modern = await profile(upstream, question('', true));
   console.log(`| instructions of a forwarded modern call | ${Math.round(modern.total / CALLS)} |`);
+  await withTelemetry(upstream, file);
   await withToken(upstream);
   await lists();
   await systemCalls(upstream, file);

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "taskgate/approval/terms.h"
+#include "taskgate/config/telemetry.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
@@ -397,6 +398,7 @@ struct config {
     struct config_limits limits;
     struct config_times times;
     struct config_audit audit;
+    struct config_telemetry telemetry;
 };
 
 /* One thing that is wrong, or worth a warning, where it stands. */

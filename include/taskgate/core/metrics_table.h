@@ -43,6 +43,7 @@ METRIC_ROW(NOTIFICATIONS, COUNTER, "notifications_total", "outcome", "Attempts t
 METRIC_ROW(PSEUDO_CALLS, COUNTER, "pseudo_tool_calls_total", "tool", "Calls of the gateway's own tools.")
 METRIC_ROW(PSEUDO_WAITS, COUNTER, "pseudo_waits_total", "kind,outcome", "Held calls of clients without tasks, by the end of the wait.")
 METRIC_ROW(PSEUDO_CLIENTS, GAUGE, "pseudo_clients", "", "Clients without tasks for which events are kept.")
+METRIC_ROW(TELEMETRY_DROPPED, COUNTER, "telemetry_dropped_total", "signal", "Spans that have not reached the collector, because the queue was full or the collector did not take them, by signal: traces.")
 METRIC_ROW(TLS_HANDSHAKES, COUNTER, "tls_handshakes_total", "port,outcome", "TLS handshakes of each port (proxy, admin), by outcome: full, resumed, or the kind of failure: plain_http, version, certificate, refused (by the client), timeout, left, failed.")
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport. Of each source the last complete list counts.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")

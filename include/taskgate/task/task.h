@@ -81,6 +81,7 @@ struct task {
     char *mirrored_headers;  /* of the modern era: its headers that repeat the body, as "name:value"
                                 lines; "" of a legacy task, and of one that has ended */
     char *progress_token;    /* JSON text of the create's token, or "" */
+    char *trace;             /* of the create, as task_trace_write() has it; "" without */
     bool on_result;          /* executes at the owner's tasks/result only */
     bool accelerated;        /* started approved */
     bool keep_task;          /* upstream's own annotation is required: execute with `task` */

@@ -4,6 +4,7 @@
 #include "bridge_internal.h"
 #include "bridge_questions.h"
 #include "bridge_request.h"
+#include "request/call_span.h"
 #include "request/deferred_response.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
@@ -125,6 +126,7 @@ void bridge_call_send(struct bridge_call *bridge, struct str more)
         .id = buffer_str(&id),
         .silence_ms = bridge->options.silence_ms,
         .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
+        .trace.parent = call_span_parent(call),
     };
     bridge->rpc = rpc_call_start(call->worker, &options, &callbacks, bridge);
     buffer_finish(&id);

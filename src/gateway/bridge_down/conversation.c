@@ -29,6 +29,7 @@ void conversation_end(struct conversation *conversation)
     buffer_finish(&conversation->body);
     buffer_finish(&conversation->request_id);
     buffer_finish(&conversation->declared);
+    buffer_finish(&conversation->trace_state);
     buffer_finish(&conversation->answer);
     headers_finish(&conversation->headers);
     snapshot_unref(conversation->snapshot);
@@ -188,6 +189,9 @@ static void send_call(struct conversation *conversation)
     options.id = buffer_str(&conversation->request_id);
     options.silence_ms = conversation->silence_ms;
     options.total_ms = 0;
+    if (conversation->has_trace)
+        options.trace.parent = (struct span_parent){
+            .context = &conversation->trace, .state = buffer_str(&conversation->trace_state)};
     options.most_bytes = (size_t)conversation->snapshot->config->limits.result_bytes;
     conversation->rpc = rpc_call_start(conversation->worker, &options, &callbacks, conversation);
     buffer_finish(&conversation->body);
@@ -247,6 +251,16 @@ static void write_call(struct conversation *conversation, const struct call *cal
                                 buffer_str(&conversation->request_id));
 }
 
+/* The call may be answered before it is sent. */
+static void take_trace(struct conversation *conversation, const struct call *call)
+{
+    conversation->has_trace = call->span != NULL;
+    if (!call->span)
+        return;
+    conversation->trace = *span_context(call->span);
+    buffer_append(&conversation->trace_state, span_state(call->span));
+}
+
 static void on_unanswered(struct conversation *conversation)
 {
     conversation_cancel(conversation, "the client has not answered");
@@ -266,6 +280,7 @@ void conversation_begin(struct call *call)
     list_append(&call->worker->conversations, &conversation->node);
     snprintf(conversation->leg, sizeof conversation->leg, "%s", leg_id(call));
     take_headers(conversation, call);
+    take_trace(conversation, call);
     write_call(conversation, call);
     if (session_pool_may_be_asked(call))
         buffer_append(&conversation->declared, call->envelope.reserved.client_capabilities);

@@ -39,6 +39,9 @@ struct conversation {
     struct buffer request_id; /* JSON text of the id that the server sees */
     struct headers headers;   /* that the call is sent with */
     struct buffer declared;   /* clientCapabilities of the first leg, or empty: nothing is asked */
+    struct trace_context trace; /* of the call; with has_trace, as the next */
+    struct buffer trace_state;
+    bool has_trace;
     int64_t silence_ms;
     char leg[RANDOM_UUID_BYTES]; /* "" while the client has no request open */
     char handle[TASK_ID_BYTES];  /* "" before the first round */

@@ -14,6 +14,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/task/recorded_name.h"
+#include "taskgate/telemetry/span.h"
 
 #define RULE_FIELDS 6
 #define CALLER_FIELDS 10
@@ -170,8 +171,20 @@ static void write_line(const struct decision_log_entry *entry)
     finish_texts(&texts);
 }
 
+static void tell_span(const struct decision_log_entry *entry)
+{
+    const struct config_rule *rule = entry->decision ? entry->decision->rule : NULL;
+    enum verdict_outcome outcome = outcome_of(entry);
+    span_set_text(entry->span, ATTRIBUTE_DECISION, str_from(verdict_outcome_name(outcome)));
+    span_set_text(entry->span, ATTRIBUTE_RULE, str_from(rule ? rule->match : "default"));
+    if (entry->decision)
+        span_set_text(entry->span, ATTRIBUTE_WORKFLOW, verdict_workflow(outcome, entry->decision));
+}
+
 static void record(struct gateway_worker *worker, const struct decision_log_entry *entry)
 {
+    if (entry->span)
+        tell_span(entry);
     if (entry->becomes_task || !entry->snapshot->config->record)
         return;
     if (entry->decision && entry->decision->by_policies && entry->facts)

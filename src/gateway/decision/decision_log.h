@@ -14,6 +14,7 @@ struct decision_log_entry {
     const struct policy_facts *facts;       /* NULL: nobody has asked who calls */
     struct identity *identity;              /* of a verified caller; else NULL */
     bool becomes_task;                      /* its line comes with the task */
+    struct span *span;                      /* of the request, which is told; or NULL */
 };
 
 /* On the worker's loop. */

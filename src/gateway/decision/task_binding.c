@@ -17,6 +17,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/policy/gate.h"
+#include "taskgate/telemetry/task_trace.h"
 
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
@@ -37,6 +38,7 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
         .owner_email = call->identity ? call->identity->verified_email : NULL,
         .client_name = call->facts.client.name,
         .client_version = call->facts.client.version,
+        .span = call->span,
     };
 }
 
@@ -55,6 +57,17 @@ static void bind_request(struct task *task, const struct envelope *envelope)
     request_parts_finish(&parts);
 }
 
+static void bind_trace(struct task *task, const struct task_origin *origin)
+{
+    struct buffer text = {0};
+    if (!origin->span)
+        return;
+    task_trace_write(&text, origin->span);
+    task_set_text(&task->trace, buffer_str(&text));
+    buffer_finish(&text);
+    span_set_text(origin->span, ATTRIBUTE_TASK, str_from(task->id));
+}
+
 static void bind(struct task *task, const struct task_origin *origin,
                  const struct catalog_tool *tool)
 {
@@ -68,6 +81,7 @@ static void bind(struct task *task, const struct task_origin *origin,
     task_set_text(&task->client_name, str_from(origin->client_name));
     task_set_text(&task->client_version, str_from(origin->client_version));
     memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
+    bind_trace(task, origin);
 }
 
 /* The members that an execution needs. */

@@ -20,6 +20,7 @@ struct task_origin {
     struct identity *identity; /* of a verified client; or NULL */
     const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
+    struct span *span;                        /* of the request, which is told the task's id */
 };
 
 /* The client that calls. `principal` is the text in `origin` that the caller frees. */

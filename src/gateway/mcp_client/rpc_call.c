@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "request/call_span.h"
 #include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -48,11 +49,12 @@ struct rpc_call {
     /* An event stream that ended before the answer is resumed after its last event. */
     struct buffer last_id;
     struct loop_timer again;
-    int64_t retry_ms; /* the server's `retry` */
-    int64_t heard_ms; /* monotonic: when its last byte came */
-    int failures;     /* tries in a row to resume that failed */
-    bool is_resumed;  /* the resumed stream is under way, */
-    bool is_refused;  /* and the server has refused it */
+    int64_t retry_ms;  /* the server's `retry` */
+    int64_t heard_ms;  /* monotonic: when its last byte came */
+    int failures;      /* tries in a row to resume that failed */
+    bool is_resumed;   /* the resumed stream is under way, */
+    bool is_refused;   /* and the server has refused it */
+    struct span *span; /* NULL: it belongs to no trace */
 };
 #define RPC_CALL_MAGIC 0x47575209
 
@@ -91,6 +93,7 @@ static void rpc_call_destroy(struct rpc_call *rpc)
     buffer_finish(&rpc->received);
     buffer_finish(&rpc->message);
     snapshot_unref(rpc->snapshot);
+    upstream_span_give_up(rpc->span);
     MAGIC_CLEAR(rpc);
     free(rpc);
 }
@@ -154,6 +157,8 @@ static void conclude(struct rpc_call *rpc, enum upstream_result result, const ch
     /* A response that broke off does not show that the server can be reached now. */
     if (result == UPSTREAM_DONE || reply.status == 0)
         server_status_note(rpc->worker->gateway->catalog, source, result == UPSTREAM_DONE);
+    upstream_span_end(rpc->span, result, reply.status);
+    rpc->span = NULL;
     rpc->callbacks.reply(rpc->context, &reply);
     rpc_call_cancel(rpc);
 }
@@ -394,6 +399,9 @@ struct rpc_call *rpc_call_start(struct gateway_worker *worker,
 {
     struct rpc_call *rpc = create(worker, options, callbacks, context);
     buffer_append(&rpc->body, options->body);
+    if (options->trace.parent.context)
+        rpc->span = upstream_span_start_own(&options->trace, rpc->source, options->body,
+                                            &rpc->request_headers);
     headers_set(&rpc->request_headers, STR("content-type"), STR("application/json"));
     headers_set(&rpc->request_headers, STR("accept"), STR("application/json, text/event-stream"));
     struct upstream_request request = {
@@ -423,6 +431,7 @@ struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_b
     rpc->last_id = taken->last_id;
     rpc->started_ms = taken->started_ms;
     rpc->upstream = taken->upstream;
+    rpc->span = taken->span;
     upstream_call_hand_over(rpc->upstream, &upstream_callbacks, rpc);
     upstream_call_set_silence(rpc->upstream, options->silence_ms);
     return rpc;
@@ -444,6 +453,7 @@ struct rpc_call *rpc_call_ask(const struct call *call, const struct rpc_call_que
         .silence_ms = question->limit_ms,
         .total_ms = question->limit_ms,
         .most_bytes = question->most_bytes,
+        .trace.parent = call_span_parent(call),
     };
     return rpc_call_start(call->worker, &options, callbacks, context);
 }

@@ -6,6 +6,7 @@
 
 #include "request/call.h"
 #include "request/headers.h"
+#include "request/upstream_span.h"
 #include "taskgate/mcp/sse.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -21,6 +22,7 @@ struct rpc_call_options {
     int64_t silence_ms;
     int64_t total_ms; /* 0: no limit but silence */
     size_t most_bytes;
+    struct upstream_trace trace; /* all zeros: it has no span */
 };
 
 struct rpc_call_reply {
@@ -57,6 +59,7 @@ struct rpc_call_begun {
     struct sse_splitter splitter; /* that has seen them */
     struct buffer last_id;        /* of what went down last, if that had one; the taker's */
     int64_t started_ms;
+    struct span *span; /* the taker's; NULL without telemetry */
 };
 /* Takes over a request that a relay has sent. No body is sent. The silence limit is the options'
  * from now on. */

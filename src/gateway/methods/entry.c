@@ -16,6 +16,7 @@
 #include "request/authorization.h"
 #include "request/call.h"
 #include "request/call_counters.h"
+#include "request/call_span.h"
 #include "request/header_check.h"
 #include "request/token_answer.h"
 #include "request/token_check.h"
@@ -336,6 +337,8 @@ static void handle_post(struct call *call)
     if (!header_check_is_plain_json(call->exchange)) {
         refuse_type(call);
     } else if (read_envelope(call)) {
+        if (telemetry_is_on)
+            call_span_start(call);
         era_check_then(call, handle_read);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "taskgate/core/metrics.h"
 #include "taskgate/policy/gate.h"
+#include "taskgate/telemetry/span.h"
 
 static void refuse(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
 {
@@ -59,6 +60,15 @@ static bool is_visible(const struct policy *policy, const struct config_source *
                           : policy_is_visible(policy, source, target->name);
 }
 
+/* What would wait elsewhere is refused here. */
+static void tell_span(const struct call *call, const struct policy_decision *decision)
+{
+    const char *word = decision->action == ACTION_FORWARD ? "forward" : "deny";
+    span_set_text(call->span, ATTRIBUTE_DECISION, str_from(word));
+    span_set_text(call->span, ATTRIBUTE_RULE,
+                  str_from(decision->rule ? decision->rule->match : "default"));
+}
+
 static enum config_action decide(const struct call *call, const struct snapshot *snapshot,
                                  const struct config_source *source, const struct target *target)
 {
@@ -69,6 +79,8 @@ static enum config_action decide(const struct call *call, const struct snapshot 
         policy_decide_uri(snapshot->policy, &request, &decision);
     else
         policy_decide(snapshot->policy, &request, &decision);
+    if (call->span)
+        tell_span(call, &decision);
     return decision.action;
 }
 

@@ -91,6 +91,7 @@ void tool_judgement_record(struct call *call, const struct tool_judgement *judge
         .facts = &judgement->facts,
         .identity = call->identity,
         .becomes_task = becomes_task,
+        .span = call->span,
     };
     decision_log_write(call->worker, &entry);
 }

@@ -187,7 +187,8 @@ static void forward_plainly(struct call *call, const struct policy_request *requ
     const struct decision_log_entry entry = {.snapshot = call->snapshot,
                                              .request = request,
                                              .decision = decision,
-                                             .identity = call->identity};
+                                             .identity = call->identity,
+                                             .span = call->span};
     decision_log_write_unidentified(call, &entry);
     forward(call, decision);
 }

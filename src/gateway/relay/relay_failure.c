@@ -1,5 +1,6 @@
 /* The answer to the client when the server's response does not come, or breaks off. */
 #include "relay_internal.h"
+#include "request/call_span.h"
 #include "taskgate/mcp/sse.h"
 
 enum relay_failure relay_failure_of(enum upstream_result result)
@@ -58,6 +59,8 @@ void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
     struct http_exchange *exchange = call->exchange;
     call->upstream_broke = true;
     call->outcome = answered ? "success" : "error";
+    if (!answered)
+        call_span_fail(call, relay_failure_error(failure));
     http_on_gone(exchange, NULL, NULL);
     if (events && !answered && call->envelope.id.length > 0) {
         struct buffer message, event;

@@ -3,6 +3,7 @@
 
 #include "relay.h"
 #include "request/call_part.h"
+#include "request/upstream_span.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/mcp/reply_check.h"
 
@@ -44,6 +45,8 @@ struct relay {
     bool is_encoded;        /* the body has an encoding, so it cannot be read */
     bool is_looked_at;      /* the reply's id is checked, by `reply` */
     struct loop_timer slow; /* only with options.slow_ms */
+    struct span *span;      /* of the request upstream; NULL without telemetry */
+    struct buffer traced;   /* the body, where it names the trace; else empty */
 };
 #define RELAY_MAGIC 0x4757420a
 
@@ -58,6 +61,15 @@ struct relay *relay_find(const struct call *call);
 void relay_send_down(struct relay *relay, struct str bytes);
 /* Takes the relay off its call, which is about to be answered. */
 struct call *relay_finish(struct relay *relay);
+
+/* ---- relay_span.c: only for calls that have a span ---- */
+/* Names a new span in the headers, which borrow `text`. Returns the body that goes up: the client's
+ * bytes, or the relay's copy that names the span where the client has named its own. */
+struct str relay_span_begin(struct relay *relay, struct headers *headers,
+                            char text[TRACEPARENT_BYTES]);
+void relay_span_end(struct relay *relay, enum upstream_result result);
+/* The request upstream goes with the relay. */
+void relay_span_give_up(struct relay *relay);
 
 /* ---- relay_failure.c ---- */
 /* The error that a request is answered with. */

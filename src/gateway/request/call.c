@@ -17,6 +17,7 @@
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/telemetry/span.h"
 
 /* Under verified tokens a session belongs to its owner. The same id of another owner is another
  * session. */
@@ -83,6 +84,7 @@ void call_note_acceptance(struct call *call, struct str session)
 static void on_gone(void *context)
 {
     struct call *call = call_from(context);
+    span_fail(call->span, STR("cancelled"), STR_EMPTY);
     call_part_report_gone(call);
     call_ended(call);
 }
@@ -140,10 +142,23 @@ static void count(const struct call *call)
                            loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
 }
 
+/* The exchange is still there. */
+static void end_span(struct call *call)
+{
+    if (span_is_sampled(call->span)) {
+        call_identify(call);
+        span_set_text(call->span, ATTRIBUTE_SESSION, str_from(call->session));
+    }
+    span_end(call->span);
+    call->span = NULL;
+}
+
 void call_ended(struct call *call)
 {
     call_part_drop_all(call);
     count(call);
+    if (call->span)
+        end_span(call);
     call->exchange = NULL;
     list_remove(&call->node);
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);

@@ -16,6 +16,7 @@
 #include "worker.h"
 
 struct catalog_tool;
+struct span;
 
 /*
  * One request, from the envelope to its answer. It lives as long as anyone holds a
@@ -71,6 +72,7 @@ struct call {
     bool upstream_broke;                /* the stream broke: neither side ended it */
     call_step next;      /* where to go on when the store, the ping or the list has come */
     const char *outcome; /* "success" or "error", for the metric */
+    struct span *span;   /* call_span.h; NULL without telemetry */
 };
 #define CALL_MAGIC 0x47574301
 

@@ -1,5 +1,6 @@
 /* The answers to a request: whole, or as the end of its event stream. */
 #include "call.h"
+#include "call_span.h"
 #include "deferred_response.h"
 #include "taskgate/core/metrics.h"
 
@@ -16,8 +17,10 @@ static void respond(struct call *call, int status, struct str body)
 
 void call_answer_status(struct call *call, int status, struct str body)
 {
-    if (status >= 400)
+    if (status >= 400) {
         call->outcome = "error";
+        call_span_fail_status(call, status);
+    }
     respond(call, status, body);
 }
 
@@ -61,6 +64,7 @@ void call_answer_error(struct call *call, enum jsonrpc_error error, struct str m
     struct buffer text;
     buffer_init(&text);
     call->outcome = "error";
+    call_span_fail(call, told.error);
     metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(told.error)),
                   str_from(call->method ? call->method->name : ""));
     jsonrpc_write_error(&text, call->envelope.id, told.error, message, data);

@@ -96,7 +96,7 @@ static void drop(const struct headers *headers, size_t at)
         free((char *)headers->items[at].name.bytes);
 }
 
-static void take_out(struct headers *headers, struct str name)
+void headers_take_out(struct headers *headers, struct str name)
 {
     size_t kept = 0;
     for (size_t i = 0; i < headers->count; i++) {
@@ -137,7 +137,7 @@ void headers_drop(struct headers *headers, unsigned flags)
 
 void headers_set(struct headers *headers, struct str name, struct str value)
 {
-    take_out(headers, name);
+    headers_take_out(headers, name);
     headers_add(headers, name, value);
 }
 

@@ -30,7 +30,8 @@ void headers_add(struct headers *headers, struct str name, struct str value);
 void headers_fit(struct headers *headers);
 /* Replaces every header of that name (any case) by one. */
 void headers_set(struct headers *headers, struct str name, struct str value);
-/* Takes every header of that name out. */
+/* Takes every header of that name (any case) out. */
+void headers_take_out(struct headers *headers, struct str name);
 void headers_remove(struct headers *headers, enum http_name name);
 /* The value, or an empty str. */
 struct str headers_find(const struct headers *headers, const char *name);

@@ -5,6 +5,7 @@
 
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
+#include "request/call_span.h"
 #include "request/deferred_response.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -217,6 +218,7 @@ void detached_call_run(struct call *call, int64_t patience_ms)
     struct rpc_call_options options = detached_call_options(detached);
     detached->is_executed = true;
     options.body = call->body;
+    options.trace.parent = call_span_parent(call);
     deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);

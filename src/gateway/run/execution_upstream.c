@@ -9,6 +9,7 @@
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/telemetry/task_trace.h"
 
 void execution_server_message(void *context, struct str message)
 {
@@ -32,6 +33,18 @@ static int64_t silence_limit_ms(const struct execution *execution)
                : execution->base.snapshot->config->times.execution_timeout_ms;
 }
 
+/* In the trace of the request that made the task, which has ended long ago; linked to it, and to
+ * the wait for a person, if there was one. */
+static void join_trace(struct rpc_call_options *options, const struct task *task,
+                       const struct task_trace *trace)
+{
+    options->trace = (struct upstream_trace){
+        .parent = {.context = &trace->create, .state = str_from(trace->state)},
+        .links = {&trace->create, task->accelerated ? NULL : &trace->wait},
+        .task = task->id,
+    };
+}
+
 void execution_start_rpc_with(struct execution *execution, const struct headers *headers,
                               struct str body, struct str id,
                               const struct rpc_call_callbacks *callbacks)
@@ -43,6 +56,9 @@ void execution_start_rpc_with(struct execution *execution, const struct headers 
     options.id = id;
     options.silence_ms = silence_limit_ms(execution);
     options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    struct task_trace trace;
+    if (telemetry_is_on && task_trace_read(&trace, str_from(base->task->trace)))
+        join_trace(&options, base->task, &trace);
     base->rpc = rpc_call_start(base->worker, &options, callbacks, execution);
 }
 

@@ -210,6 +210,9 @@ static const struct {
      " PRIMARY KEY (source, session_digest));"
      "CREATE INDEX taskgate_session_home_by_time ON taskgate_session_home (at_ms);",
      1},
+
+    /* The trace that a task belongs to. */
+    {"ALTER TABLE taskgate_task ADD COLUMN trace TEXT NOT NULL DEFAULT '';", 1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -310,6 +310,8 @@ const char *const migration_scripts[] = {
     " lost_epoch INTEGER NOT NULL DEFAULT 0, at_ms INTEGER NOT NULL,"
     " PRIMARY KEY (source, session_digest));"
     "CREATE INDEX session_home_by_time ON session_home (at_ms);",
+    /* 25 -> 26: the trace that a task belongs to */
+    "ALTER TABLE task ADD COLUMN trace TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -71,6 +71,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
     take(&task->grant, row, 45);
     copy_fixed(task->original_digest, sizeof task->original_digest, row, 46);
     copy_fixed(task->original_request_digest, sizeof task->original_request_digest, row, 47);
+    take(&task->trace, row, 48);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -163,7 +164,8 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->owner_email);
     database_bind_text(row, index++, task->terms);
     database_bind_text(row, index++, task->rule_digest);
-    database_bind_text(row, index, task->bound_digest);
+    database_bind_text(row, index++, task->bound_digest);
+    database_bind_text(row, index, task->trace);
     return database_run(row);
 }
 

@@ -156,9 +156,30 @@ static const struct {
     {"THOUGHTGATE_SLACK_APPROVE_REACTION=:thumbsdown:", "THOUGHTGATE_SLACK_BOT_TOKEN=xoxb",
      "THOUGHTGATE_SLACK_REJECT_REACTION: the emoji that rejects must not be the one that "
      "approves\n"},
-    {"THOUGHTGATE_TELEMETRY_ENABLED=true", NULL,
-     "THOUGHTGATE_TELEMETRY_ENABLED: warning: the variable has no effect; telemetry does not exist "
-     "yet\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", ""},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=perhaps", NULL,
+     "THOUGHTGATE_TELEMETRY_ENABLED: warning: this is no truth value, the variable is ignored; "
+     "write true or false\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=c:4318",
+     "OTEL_EXPORTER_OTLP_ENDPOINT: telemetry.otlp.endpoint: V-TEL-002 the URL must begin with "
+     "http:// or https://\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+     "OTEL_EXPORTER_OTLP_PROTOCOL: warning: this protocol is not spoken, the variable is ignored; "
+     "it may be http/protobuf, http/json\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_TRACES_SAMPLER=jaeger_remote",
+     "OTEL_TRACES_SAMPLER: warning: this sampler does not exist, the variable is ignored; it may "
+     "be always_on, always_off, traceidratio, or parentbased_…\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_TRACES_SAMPLER_ARG=1.5",
+     "OTEL_TRACES_SAMPLER_ARG: warning: this is no share, the variable is ignored; write a number "
+     "from 0 to 1\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_EXPORTER_OTLP_HEADERS=authorization,x=1",
+     "OTEL_EXPORTER_OTLP_HEADERS: warning: a header cannot be read, and is left out; write "
+     "NAME=VALUE,NAME=VALUE\n"},
+    {"THOUGHTGATE_TELEMETRY_ENABLED=true", "OTEL_EXPORTER_OTLP_HEADERS=x=a%0d%0ab",
+     "OTEL_EXPORTER_OTLP_HEADERS: warning: a header cannot be read, and is left out; write "
+     "NAME=VALUE,NAME=VALUE\n"},
+    /* without telemetry those of other programs are nobody's business */
+    {"OTEL_EXPORTER_OTLP_ENDPOINT=c:4318", "OTEL_TRACES_SAMPLER=jaeger_remote", ""},
     {"THOUGHTGATE_UPSTREAM_TIMEOUT_SECS=30", NULL,
      "THOUGHTGATE_UPSTREAM_TIMEOUT_SECS: warning: the variable has no effect; use "
      "THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS\n"},

@@ -297,8 +297,7 @@ END_TEST
 
 /* The rest stands behind a minimal file, whose last line is the eighth. */
 static const struct finding appended[] = {
-    {"telemetry: {enabled: true, otlp: {endpoint: 'http://c:4318'}}\n",
-     "t.yaml:9:12: warning: telemetry: telemetry does not exist yet, the block has no effect\n"},
+    {"telemetry: {enabled: true, otlp: {endpoint: 'http://c:4318'}}\n", ""},
     {"telemetry:\n"
      "  otlp: {endpoint: c, protocol: http}\n"
      "  sampling: {strategy: all, success_sample_rate: 1.01}\n"
@@ -307,11 +306,10 @@ static const struct finding appended[] = {
      "    max_export_batch_size: 0\n"
      "    scheduled_delay_ms: 99\n"
      "    export_timeout_ms: 99\n",
-     "t.yaml:10:3: warning: telemetry: telemetry does not exist yet, the block has no effect\n"
      "t.yaml:10:20: telemetry.otlp.endpoint: V-TEL-002 the URL must begin with http:// or "
      "https://\n"
      "t.yaml:10:33: telemetry.otlp.protocol: V-TEL-003 \"http\" is not a protocol; it may be "
-     "http/protobuf, grpc\n"
+     "http/protobuf, http/json, grpc\n"
      "t.yaml:11:24: telemetry.sampling.strategy: V-TEL-004 \"all\" is not a sampling strategy; it "
      "may be head, tail\n"
      "t.yaml:11:50: telemetry.sampling.success_sample_rate: V-TEL-001 \"1.01\": must be from 0 to "
@@ -321,9 +319,22 @@ static const struct finding appended[] = {
      "t.yaml:15:25: telemetry.batch.scheduled_delay_ms: V-TEL-006 \"99\": the minimum is 100\n"
      "t.yaml:16:24: telemetry.batch.export_timeout_ms: V-TEL-008 \"99\": the minimum is 100\n"},
     {"telemetry: {batch: {max_queue_size: 500}}\n",
-     "t.yaml:9:12: warning: telemetry: telemetry does not exist yet, the block has no effect\n"
      "t.yaml:9:37: telemetry.batch.max_export_batch_size: V-TEL-007 must not be above "
      "max_queue_size (500); lower it, or raise max_queue_size\n"},
+    {"telemetry: {otlp: {endpoint: 'http://c:4318', protocol: grpc}, sampling: {strategy: tail}}\n",
+     "t.yaml:9:57: warning: telemetry.otlp.protocol: grpc is not spoken; http/protobuf is used\n"
+     "t.yaml:9:85: warning: telemetry.sampling.strategy: tail is left to the collector; head is "
+     "used\n"},
+    {"telemetry: {otlp: {endpoint: 'http://c:4318', headers: {'a b': c, d: \"e\\nf\", host: x}}}\n",
+     "t.yaml:9:57: telemetry.otlp.headers.\"a b\": this is no name of an HTTP header\n"
+     "t.yaml:9:67: telemetry.otlp.headers.d: the value holds a line break or another control "
+     "character\n"
+     "t.yaml:9:78: telemetry.otlp.headers.host: the gateway itself sets this header\n"},
+    {"telemetry: {otlp: {endpoint: 'http://c:4318', tls: {ca: /nonexistent/ca.pem}}}\n",
+     "t.yaml:9:52: telemetry.otlp.tls: the collector is not called by TLS: its url is not https; "
+     "write an https url, or leave tls out\n"
+     "t.yaml:9:57: telemetry.otlp.tls.ca: /nonexistent/ca.pem cannot be read: No such file or "
+     "directory\n"},
     /* unknown keys, at every depth */
     {"limit: {}\n", "t.yaml:9:1: limit: unknown key; did you mean \"limits\"?\n"},
     {"limits: {body_byte: 1}\n",

@@ -165,7 +165,8 @@ START_TEST(a_thoughtgate_file_loads_unchanged)
         "endpoint decides; set it to the token of the bot\n"
         "t.yaml:49:11: warning: cedar.schema: the schema is not read: policies are checked against "
         "the entities and attributes that the gateway itself makes\n"
-        "t.yaml:51:3: warning: telemetry: telemetry does not exist yet, the block has no effect\n");
+        "t.yaml:56:24: warning: telemetry.sampling.strategy: tail is left to the collector; head "
+        "is used\n");
     test_environment(NULL);
     ck_assert_ptr_nonnull(config);
     ck_assert_str_eq(config->sources[0].url, "https://mcp.example/v1");
@@ -190,6 +191,23 @@ START_TEST(a_thoughtgate_file_loads_unchanged)
     ck_assert_uint_eq(finance->redact_fields.count, 2);
     ck_assert_str_eq(finance->redact_fields.items[0], "card.number");
     ck_assert_str_eq(config->force_required.items[0], "export_all");
+    const struct config_telemetry *telemetry = &config->telemetry;
+    ck_assert(telemetry->is_on);
+    ck_assert_str_eq(telemetry->url, "http://otel-collector:4318/v1/traces");
+    ck_assert_str_eq(telemetry->origin, "http://otel-collector:4318");
+    ck_assert_int_eq(telemetry->protocol, OTLP_PROTOBUF);
+    ck_assert_uint_eq(telemetry->header_count, 1);
+    ck_assert_str_eq(telemetry->headers[0].name, "Authorization");
+    ck_assert_str_eq(telemetry->headers[0].value, "Bearer none");
+    ck_assert_int_eq(telemetry->sampler, SAMPLER_PARENT_RATIO);
+    ck_assert_double_eq_tol(telemetry->sample_rate, 0.1, 1e-9);
+    ck_assert_int_eq(telemetry->max_queue_size, 4096);
+    ck_assert_int_eq(telemetry->max_export_batch_size, 512);
+    ck_assert_int_eq(telemetry->scheduled_delay_ms, 10000);
+    ck_assert_int_eq(telemetry->export_timeout_ms, 30000);
+    ck_assert_uint_eq(telemetry->resource_count, 2);
+    ck_assert_str_eq(telemetry->resource[1].name, "deployment.environment");
+    ck_assert_str_eq(telemetry->resource[1].value, "staging");
     config_unref(config);
 }
 END_TEST

@@ -354,6 +354,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_str_eq(read->request_digest, "");
     ck_assert_str_eq(read->owner_email, "");
     ck_assert_str_eq(read->shown, "");
+    ck_assert_str_eq(read->trace, "");
     ck_assert_str_eq(read->meta, "{\"n\":1.50}");
     ck_assert_str_eq(read->other_params, "{\"force\":[1]}");
     ck_assert(!read->promoted);

@@ -56,6 +56,7 @@ START_TEST(every_field_survives_a_restart)
     task_set_text(&task->meta, STR("{\"tenant\":1}"));
     task_set_text(&task->other_params, STR("{\"force\":true}"));
     task_set_text(&task->mirrored_headers, STR("mcp-method:tools/call\nmcp-name:x\n"));
+    task_set_text(&task->trace, STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 x"));
     task_set_text(&task->shown, STR("{\"risk\":\"high\",\"listed\":true}"));
     task->on_result = task->keep_task = true;
     task->poll_interval_ms = 5000;
@@ -89,6 +90,7 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_str_eq(read->meta, "{\"tenant\":1}");
     ck_assert_str_eq(read->other_params, "{\"force\":true}");
     ck_assert_str_eq(read->mirrored_headers, "mcp-method:tools/call\nmcp-name:x\n");
+    ck_assert_str_eq(read->trace, kept->trace);
     ck_assert_str_eq(read->shown, "{\"risk\":\"high\",\"listed\":true}");
     ck_assert_str_eq(read->progress_token, "\"p\"");
     ck_assert_str_eq(read->status_message, "Awaiting approval");

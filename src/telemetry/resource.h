@@ -1,0 +1,14 @@
+/* What the spans are from: this process, where it runs, and what its operator says of it. */
+#pragma once
+
+#include "taskgate/config/config.h"
+
+struct resource {
+    struct config_pair *items; /* owned, as their texts are */
+    size_t count;
+};
+
+/* The environment is that of the process where `environment` is NULL. */
+void resource_init(struct resource *resource, const struct config_telemetry *telemetry,
+                   config_getenv environment);
+void resource_finish(struct resource *resource);
