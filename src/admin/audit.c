@@ -63,9 +63,9 @@ static bool read_number(struct str text, const char *name, uint64_t most, uint64
                      (unsigned long long)most);
 }
 
-static bool read_parameter(struct page_query *query, struct str key, struct str value,
-                           struct error *error)
+static bool read_parameter(void *context, struct str key, struct str value, struct error *error)
 {
+    struct page_query *query = context;
     if (str_equal(key, STR("after")))
         return read_number(value, "after", INT64_MAX, &query->after, error);
     if (str_equal(key, STR("limit")))
@@ -81,24 +81,11 @@ static bool read_parameter(struct page_query *query, struct str key, struct str 
                      STR_ARGS(key));
 }
 
-static bool read_query(struct page_query *query, struct str text, struct error *error)
-{
-    *query = (struct page_query){.after = 0, .limit = LIMIT_DEFAULT};
-    while (text.length > 0) {
-        struct str parameter, key, value;
-        str_cut(text, '&', &parameter, &text);
-        str_cut(parameter, '=', &key, &value);
-        if (parameter.length > 0 && !read_parameter(query, key, value, error))
-            return false;
-    }
-    return true;
-}
-
 void audit_list(const struct request *request)
 {
-    struct page_query query;
+    struct page_query query = {.after = 0, .limit = LIMIT_DEFAULT};
     struct error error = {""};
-    if (!read_query(&query, http_query(request->exchange), &error)) {
+    if (!query_each(http_query(request->exchange), read_parameter, &query, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         return;
     }

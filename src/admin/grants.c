@@ -127,9 +127,9 @@ struct list_query {
     uint64_t limit;
 };
 
-static bool read_parameter(struct list_query *query, struct str key, struct str value,
-                           struct error *error)
+static bool read_parameter(void *context, struct str key, struct str value, struct error *error)
 {
+    struct list_query *query = context;
     if (str_equal(key, STR("state"))) {
         query->in_force_only = str_equal(value, STR("active"));
         return query->in_force_only || error_set(error, "state may be active alone");
@@ -150,24 +150,11 @@ static bool read_parameter(struct list_query *query, struct str key, struct str 
                      STR_ARGS(key));
 }
 
-static bool read_query(struct list_query *query, struct str text, struct error *error)
-{
-    *query = (struct list_query){.limit = LIMIT_DEFAULT};
-    while (text.length > 0) {
-        struct str parameter, key, value;
-        str_cut(text, '&', &parameter, &text);
-        str_cut(parameter, '=', &key, &value);
-        if (parameter.length > 0 && !read_parameter(query, key, value, error))
-            return false;
-    }
-    return true;
-}
-
 void grants_list(const struct request *request)
 {
-    struct list_query query;
+    struct list_query query = {.limit = LIMIT_DEFAULT};
     struct error error = {""};
-    if (!read_query(&query, http_query(request->exchange), &error)) {
+    if (!query_each(http_query(request->exchange), read_parameter, &query, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         return;
     }

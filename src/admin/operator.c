@@ -69,9 +69,8 @@ struct operator_identity *operator_of_token(const struct admin *admin, const str
     if (!found && !is_extra)
         return NULL;
     struct operator_identity *who =
-        is_extra ? create(EXTRA_TOKEN_NAME, NULL, ROLE_APPROVER)
+        is_extra ? create(EXTRA_TOKEN_NAME, NULL, ROLE_APPROVER | ROLE_AUDITOR)
                  : create(found->name, config_person_find(config, found->person), found->roles);
-    who->is_extra = is_extra;
     if (!is_extra)
         add_groups(&who->groups, &found->groups);
     who->via = OPERATOR_VIA_TOKEN;
@@ -233,8 +232,7 @@ void operator_unref(struct operator_identity *who)
 bool operator_may(const struct operator_identity *who, unsigned roles)
 {
     bool looks = (who->roles & (unsigned)(ROLE_APPROVER | ROLE_AUDITOR)) != 0;
-    unsigned all = who->roles | (looks ? (unsigned)ROLE_VIEWER : 0) |
-                   (who->is_extra ? (unsigned)ROLE_AUDITOR : 0);
+    unsigned all = who->roles | (looks ? (unsigned)ROLE_VIEWER : 0);
     return (all & roles) != 0;
 }
 

@@ -38,7 +38,6 @@ struct operator_identity {
     bool is_session;           /* known by a cookie */
     char *sealed_token;        /* of a session: see sessions_open_token(); or NULL */
     int64_t begun_ms;          /* wall clock; of a session */
-    bool is_extra;             /* of the environment, not of the configuration: an auditor, too */
     int64_t until_ms;          /* wall clock; INT64_MAX: without end */
     int references;
 };

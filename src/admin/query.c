@@ -184,6 +184,20 @@ static bool append_decoded(struct buffer *out, struct str text)
     return true;
 }
 
+bool query_each(struct str text,
+                bool (*read)(void *context, struct str key, struct str raw, struct error *error),
+                void *context, struct error *error)
+{
+    while (text.length > 0) {
+        struct str parameter, key, raw;
+        str_cut(text, '&', &parameter, &text);
+        str_cut(parameter, '=', &key, &raw);
+        if (parameter.length > 0 && !read(context, key, raw, error))
+            return false;
+    }
+    return true;
+}
+
 bool query_parse_single(struct buffer *value, struct str text, const char *name,
                         struct error *error)
 {
@@ -231,11 +245,9 @@ void query_encode(struct buffer *out, struct str text)
     }
 }
 
-static bool parse_parameter(struct task_list_query *query, struct str parameter,
-                            struct error *error)
+static bool parse_parameter(void *context, struct str name, struct str raw, struct error *error)
 {
-    struct str name, raw;
-    str_cut(parameter, '=', &name, &raw);
+    struct task_list_query *query = context;
     size_t start = query->decoded.length;
     if (!append_decoded(&query->decoded, raw))
         return error_set(error, "the query is not well encoded");
@@ -258,12 +270,8 @@ bool query_parse(struct task_list_query *query, struct str text, struct error *e
     buffer_init(&query->decoded);
     /* Decoding only shortens: reserved once, the buffer never moves under the values. */
     buffer_reserve(&query->decoded, text.length);
-    while (text.length > 0) {
-        struct str parameter;
-        str_cut(text, '&', &parameter, &text);
-        if (parameter.length > 0 && !parse_parameter(query, parameter, error))
-            return false;
-    }
+    if (!query_each(text, parse_parameter, query, error))
+        return false;
     return query->filter.behind_sequence == 0 || query->cursor_order == query->filter.order ||
            error_set(error, "cursor comes from a list in another order; repeat its sort");
 }

@@ -14,6 +14,12 @@ struct task_list_query {
     struct buffer decoded;
 };
 
+/* Hands each parameter of a query to `read`, its value as it stands there, until that returns
+ * false. */
+bool query_each(struct str text,
+                bool (*read)(void *context, struct str key, struct str raw, struct error *error),
+                void *context, struct error *error);
+
 /* Reads a query that may have one parameter: its decoded value goes to `value`, nothing when it
  * is not there. false with `error` for any other parameter. */
 bool query_parse_single(struct buffer *value, struct str text, const char *name,

@@ -204,6 +204,11 @@ static bool is_out(struct pressed *pressed, const struct request *request)
         log_warn("A press in Slack is of another workspace or another app",
                  LOG_TEXT("team", pressed->press.team), LOG_TEXT("app", pressed->press.app));
         answer_done(request->exchange);
+    } else if (!slack_press_is_first(request->admin->slack,
+                                     http_header(request->exchange, "x-slack-signature"))) {
+        log_warn("A press in Slack came twice, and counts once",
+                 LOG_TEXT("task", pressed->press.task_id), LOG_TEXT("user", pressed->press.user));
+        answer_done(request->exchange);
     } else if (!request->who) {
         log_info("A press in Slack is of nobody whom the configuration knows",
                  LOG_TEXT("user", pressed->press.user));

@@ -9,7 +9,7 @@
 /* clang-format off */
 const struct variable environment_table[] = {
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_CONFIG", 0}}, .help = "Path of the configuration file."},
-    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_ADMIN_TOKEN", 0}}, .help = "An approver token named `admin`."},
+    {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_ADMIN_TOKEN", 0}}, .help = "A token named `admin`, of an approver and auditor."},
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_POLICY_FILE", 0}}, .sets = "cedar.policies", .help = "A file of Cedar policies. If nothing names one, `/etc/thoughtgate/policies.cedar` is read if it exists."},
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_POLICIES", 0}}, .sets = "cedar.policies", .help = "Cedar policies themselves; `THOUGHTGATE_POLICY_FILE` wins over it."},
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_UPSTREAM_CLIENT", 0}}, .default_text = "auto", .help = "With `curl` libcurl sends every call. With `auto` it sends only those that are not plain http."},

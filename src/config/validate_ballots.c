@@ -221,8 +221,36 @@ static void check_grants(const struct view *view)
     ballot_votes_finish(&votes);
 }
 
+/* Whether one path leads to the other, or to a part of it. */
+static bool paths_meet(const char *left, const char *right)
+{
+    size_t shorter = strlen(left) < strlen(right) ? strlen(left) : strlen(right);
+    bool left_ends = left[shorter] == '\0' || left[shorter] == '.';
+    bool right_ends = right[shorter] == '\0' || right[shorter] == '.';
+    return strncmp(left, right, shorter) == 0 && left_ends && right_ends;
+}
+
+static void check_hidden_edits(const struct view *view)
+{
+    const struct config_strings *edits = &view->workflow->allow_edit;
+    const struct config_strings *hidden = &view->workflow->redact_fields;
+    for (size_t i = 0; i < edits->count * hidden->count; i++) {
+        const char *edit = edits->items[i / hidden->count];
+        const char *field = hidden->items[i % hidden->count];
+        if (!paths_meet(edit, field))
+            continue;
+        char *message = memory_format("%s is changed by people who do not see it: redact_fields "
+                                      "hides %s",
+                                      edit, field);
+        complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
+                 "take the path out of one of the lists", message);
+        free(message);
+    }
+}
+
 static void check_edits(const struct view *view)
 {
+    check_hidden_edits(view);
     if (view->workflow->allow_edit.count > 0 && ballot_terms_persons(&view->workflow->ballot) > 1)
         complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
                  "ask for one person, or take the key out",

@@ -12,7 +12,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/notify/slack_posted.h"
 
-#define WINDOW_S 300
+#define WINDOW_S (SLACK_PRESS_WINDOW_MS / 1000)
 #define SIGNATURE_BYTES 32
 
 /* ---- the signature ---- */

@@ -90,6 +90,15 @@ static bool keep_arguments(struct batch *batch, int64_t sequence, const struct m
                                        batch->now_ms + batch->audit->keep_arguments_ms);
 }
 
+/* Nobody else appends within the transaction, so it is read once. */
+static bool find_end(struct batch *batch, struct store_chain *end)
+{
+    if (!batch->knows_chain)
+        batch->knows_chain = batch->backend->audit->end(batch->database, &batch->chain);
+    *end = batch->chain;
+    return batch->knows_chain;
+}
+
 static bool insert(struct batch *batch, const struct audit_row *row, const struct store_chain *end)
 {
     struct audit_row whole = *row;
@@ -100,6 +109,8 @@ static bool insert(struct batch *batch, const struct audit_row *row, const struc
     store_chain_hash(end->hash, buffer_str(&text), hash);
     buffer_finish(&text);
     whole.texts[AUDIT_hash] = str_from(hash);
+    batch->chain.sequence = row->sequence;
+    memcpy(batch->chain.hash, hash, sizeof hash);
     return batch->backend->audit->insert(batch->database, &whole);
 }
 
@@ -107,7 +118,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
                   struct audit_actor actor, const char *reason)
 {
     struct store_chain end;
-    if (!batch->backend->audit->end(batch->database, &end))
+    if (!find_end(batch, &end))
         return false;
     bool is_operator = strcmp(actor.kind, "operator") == 0;
     bool is_vote = is_operator && tells_votes(event);
@@ -162,7 +173,7 @@ bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
 {
     struct store_chain end;
     char person[RECORDED_NAME_BYTES];
-    if (!batch->backend->audit->end(batch->database, &end))
+    if (!find_end(batch, &end))
         return false;
     struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
     struct str *texts = row.texts;
@@ -179,7 +190,7 @@ bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *ent
     const struct store_grant *grant = entry->grant;
     struct store_chain end;
     char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
-    if (!batch->backend->audit->end(batch->database, &end))
+    if (!find_end(batch, &end))
         return false;
     bool is_operator = strcmp(entry->actor.kind, "operator") == 0;
     struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};

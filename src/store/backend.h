@@ -68,8 +68,10 @@ struct task_rows {
      * change the counts. */
     bool (*count_limited)(struct database *database, const char *owner,
                           struct limited_counts *counts);
-    bool (*add_limited)(struct database *database, const char *owner, int64_t limited,
-                        int64_t pending);
+    /* Adds to the row of an owner alone; "": to that of all, which the store writes once a
+     * transaction. */
+    bool (*add_limited_to)(struct database *database, const char *owner, int64_t limited,
+                           int64_t pending);
     /* Since when the longest waiting task of each workflow waits. */
     bool (*find_oldest)(struct database *database,
                         void (*visit)(void *context, struct str workflow, int64_t created_ms),

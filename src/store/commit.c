@@ -1,6 +1,7 @@
 /* Group commit: operations that wait together are committed together. */
 #include "commit.h"
 
+#include "pending.h"
 #include "replica.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -16,15 +17,23 @@ static bool any_writes(const struct operation *chain)
     return false;
 }
 
+/* What a batch holds of the operations before one, to come back to. */
+struct batch_mark {
+    size_t events;
+    struct limited_change limited;
+};
+
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,
-                 size_t events_before)
+                 const struct batch_mark *before)
 {
     struct error error;
     store->backend->describe(store->database, operation->kind->name, &error);
     log_error("A store operation failed", LOG_TEXT("error", error.message));
     operation_clear_reply(operation);
     operation->reply.status = STORE_FAILED;
-    batch_drop_events(batch, events_before);
+    batch_drop_events(batch, before->events);
+    batch->limited = before->limited;
+    batch->knows_chain = false;
     return store->backend->return_to_mark(store->database);
 }
 
@@ -36,15 +45,17 @@ static void set_clock(const struct store *store, struct batch *batch)
 /* A failing operation must not undo the others, so each has a mark. */
 static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
 {
-    size_t events_before = batch->event_count;
+    const struct batch_mark before = {batch->event_count, batch->limited};
     if (!store->backend->mark(store->database))
         return false;
     set_clock(store, batch);
+    if (operation->kind != &operation_task_create)
+        batch->used_bytes_most = 0; /* it may write as much as it likes */
     if (operation->kind->run(batch, operation)) {
         if (!store->backend->forget_mark(store->database))
             return false;
     } else if (batch->must_write || !store->backend->can_go_on(store->database) ||
-               !undo(store, operation, batch, events_before)) {
+               !undo(store, operation, batch, &before)) {
         return false;
     }
     operation->events_end = batch->event_count;
@@ -75,7 +86,7 @@ static bool is_enough(struct batch *batch, const struct store_reply *reply)
 static bool count_pending(struct batch *batch)
 {
     struct limited_counts counts;
-    bool done = batch->backend->tasks->count_limited(batch->database, "", &counts);
+    bool done = pending_write(batch) && pending_count(batch, "", &counts);
     batch->pending_total = done ? counts.pending : 0;
     return done;
 }
@@ -106,6 +117,9 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
     batch->may_write = true;
     batch->must_write = false;
     batch->reply_bytes = 0;
+    batch->limited = (struct limited_change){0, 0};
+    batch->knows_chain = false;
+    batch->used_bytes_most = 0;
     batch->seen = store->replica.seen;
     for (; chain; chain = chain->next)
         operation_clear_reply(chain);

@@ -84,7 +84,7 @@ static bool write_task(struct copying *copying, struct task *task)
            (!*task->original_digest || rows->edit(to, task)) &&
            (!task_state_is_terminal(task->state) || task->request_length > 0 ||
             rows->end_request(to, task, true)) &&
-           pending_note_created(&batch, task);
+           pending_note_created(&batch, task) && pending_write(&batch);
 }
 
 static bool copy_task(struct copying *copying, const char *id)

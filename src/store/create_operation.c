@@ -14,23 +14,39 @@ static enum store_status refuse(enum store_status status, const char *limit)
     return status;
 }
 
+/* One create writes at most some pages of each table and index, its texts to the task, to the
+ * outbox and beside the audit trail. */
+#define CREATE_BYTES_MOST INT64_C(262144)
+#define CREATE_COPIES_MOST 4
+
+/* Asks the database again only where the bytes of what this batch has created may matter. */
+static bool check_room(struct batch *batch, int64_t limit, int64_t more, bool *has_room)
+{
+    int64_t most = batch->used_bytes_most, used = most;
+    if ((most == 0 || most > limit - more) && !batch->backend->used_bytes(batch->database, &used))
+        return false;
+    batch->used_bytes_most = used + CREATE_BYTES_MOST + CREATE_COPIES_MOST * more;
+    *has_room = used <= limit - more;
+    return true;
+}
+
 /* false: the database failed. */
 static bool check_limits(struct batch *batch, const struct operation *operation,
                          enum store_status *status)
 {
     const struct store_limits *limits = &operation->limits;
     const struct task *task = operation->task;
-    int64_t used = 0, more = (int64_t)operation_task_bytes(task);
     struct limited_counts counts;
-    if (!batch->backend->used_bytes(batch->database, &used) ||
-        !batch->backend->tasks->count_limited(batch->database, task->owner, &counts))
+    bool has_room;
+    if (!check_room(batch, limits->store_bytes, (int64_t)operation_task_bytes(task), &has_room) ||
+        !pending_count(batch, task->owner, &counts))
         return false;
     *status = STORE_OK;
     if (counts.of_owner >= limits->pending_per_principal)
         *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
     else if (counts.of_all >= limits->pending_total)
         *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
-    else if (used > limits->store_bytes - more)
+    else if (!has_room)
         *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
     return true;
 }

@@ -23,6 +23,11 @@ struct feed_place {
     int64_t at_ms; /* the store's clock: when it was the last one */
 };
 
+/* By how much this batch has changed the counts of all tasks, which it writes at its end. */
+struct limited_change {
+    int64_t tasks, pending;
+};
+
 /* The state of one batch: the database, and the effects that hold once it is committed. */
 struct batch {
     const struct store_backend *backend;
@@ -40,7 +45,11 @@ struct batch {
     bool may_write;       /* the transaction; one of a shared database that only reads need not */
     bool must_write;      /* it only reads, and there is something to write: once more */
     int64_t now_ms;
-    int64_t pending_total;     /* tasks that wait for a decision, once this is committed */
+    int64_t pending_total; /* tasks that wait for a decision, once this is committed */
+    struct limited_change limited;
+    struct store_chain chain; /* the end of the audit trail with what this batch has appended */
+    bool knows_chain;
+    int64_t used_bytes_most;   /* what store_bytes counts is not more; 0: not known */
     size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */

@@ -10,8 +10,11 @@ static bool is_limited(const struct task *task, enum task_state state)
 
 static bool add(struct batch *batch, const struct task *task, int64_t limited, int64_t pending)
 {
-    return (limited == 0 && pending == 0) ||
-           batch->backend->tasks->add_limited(batch->database, task->owner, limited, pending);
+    if (limited == 0 && pending == 0)
+        return true;
+    batch->limited.tasks += limited;
+    batch->limited.pending += pending;
+    return batch->backend->tasks->add_limited_to(batch->database, task->owner, limited, pending);
 }
 
 bool pending_note_created(struct batch *batch, const struct task *task)
@@ -23,4 +26,21 @@ bool pending_note_moved(struct batch *batch, const struct task *task, enum task_
 {
     return add(batch, task, is_limited(task, task->state) - is_limited(task, from),
                (task->state == TASK_PENDING) - (from == TASK_PENDING));
+}
+
+bool pending_count(struct batch *batch, const char *owner, struct limited_counts *counts)
+{
+    if (!batch->backend->tasks->count_limited(batch->database, owner, counts))
+        return false;
+    counts->of_all += batch->limited.tasks;
+    counts->pending += batch->limited.pending;
+    return true;
+}
+
+bool pending_write(struct batch *batch)
+{
+    const struct limited_change change = batch->limited;
+    batch->limited = (struct limited_change){0, 0};
+    return (change.tasks == 0 && change.pending == 0) ||
+           batch->backend->tasks->add_limited_to(batch->database, "", change.tasks, change.pending);
 }

@@ -10,3 +10,8 @@
 /* A task has come into being, or left `from`. false: the database has failed. */
 bool pending_note_created(struct batch *batch, const struct task *task);
 bool pending_note_moved(struct batch *batch, const struct task *task, enum task_state from);
+/* Those of an owner and of all, with what this batch has changed. */
+bool pending_count(struct batch *batch, const char *owner, struct limited_counts *counts);
+/* Writes the counts of all, once, before the commit: the row would else be written by each
+ * operation. */
+bool pending_write(struct batch *batch);

@@ -281,6 +281,16 @@ test('check warns of an emergency group in which nobody is', async (t) => {
   assert.match(stderr, /warning: approval\.duty\.emergency: nobody of this file is in the groups/);
 });
 
+test('check warns of arguments that can be changed and not seen', async (t) => {
+  const { code, stderr } = await check(t, { allow_edit: ['count', 'to.zone', 'top'], redact_fields: ['to', 'counts', 'top.secret'] });
+  assert.equal(code, 0, stderr);
+  const warnings = stderr.split('\n').filter((line) => line.includes('approval.duty.allow_edit'));
+  assert.deepEqual(warnings.map((line) => /allow_edit: (.*)$/.exec(line)[1]), [
+    'to.zone is changed by people who do not see it: redact_fields hides to; take the path out of one of the lists',
+    'top is changed by people who do not see it: redact_fields hides top.secret; take the path out of one of the lists',
+  ]);
+});
+
 test('explain says who could decide, and whether they exist', async (t) => {
   const keys = { approvers: { groups: ['security'], people: ['alice'] }, quorum: 2, emergency: { groups: ['oncall'] } };
   const { stdout } = await check(t, keys, ADMIN, ['explain', 'delete_user']);

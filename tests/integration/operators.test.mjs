@@ -32,7 +32,7 @@ test('whoami: name, person, groups of both, roles as written, and what showed it
   assert.deepEqual(await who(ENV.ALICE), { name: 'alice-cli', person: 'alice', groups: ['dba', 'ops', 'oncall'], roles: ['approver'], via: 'token' });
   assert.deepEqual(await who(ENV.ALICE_CI), { name: 'alice-ci', person: 'alice', groups: ['dba', 'ops'], roles: ['approver', 'caller'], via: 'token' });
   assert.deepEqual(await who(ENV.LEDGER), { name: 'ledger', person: 'ledger', groups: ['audit'], roles: ['auditor'], via: 'token' });
-  assert.deepEqual((await admin.get('/api/v1/whoami')).json, { name: 'admin', person: 'admin', groups: [], roles: ['approver'], via: 'token' });
+  assert.deepEqual((await admin.get('/api/v1/whoami')).json, { name: 'admin', person: 'admin', groups: [], roles: ['approver', 'auditor'], via: 'token' });
 });
 
 test('the person stands in decidedBy, in the log and in what others are told; never the token', async (t) => {

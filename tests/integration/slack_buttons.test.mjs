@@ -47,6 +47,22 @@ test('a press under a message of before a restart counts; two people fill a quor
   assert.notEqual((await gateway.admin.task(taskId)).state, 'pending');
 });
 
+test('a copy of a press does not give a vote again that was taken back', async (t) => {
+  const { gateway, admin, slack, asked } = await stage(t, { keys: { quorum: 3 } });
+  const { taskId, message } = await asked();
+  const payload = slack.pressOf(message, 'approve', 'U0ALICE');
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const send = () => report(gateway.adminUrl, payload, { timestamp });
+  assert.equal((await send()).status, 200);
+  assert.equal((await admin.task(taskId)).votes.length, 1);
+  assert.equal((await admin.as('token-of-alice-0123456789').decide('withdraw', taskId)).status, 200);
+  assert.equal((await send()).status, 200);
+  await gateway.logged(/^A press in Slack came twice, and counts once$/);
+  assert.deepEqual((await admin.task(taskId)).votes, []);
+  assert.equal((await report(gateway.adminUrl, slack.pressOf(message, 'approve', 'U0ALICE'))).status, 200); // a press of its own
+  assert.equal((await admin.task(taskId)).votes.length, 1);
+});
+
 test('a required reason is asked for by a dialog, and comes with the vote', async (t) => {
   const { gateway, admin, slack, asked, press } = await stage(t, { keys: { reasons: { reject: 'required', approve: 'required' } } });
   const { taskId, message } = await asked();

@@ -9,6 +9,9 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
+/* How far from now the time of a signature may be. */
+#define SLACK_PRESS_WINDOW_MS 300000
+
 /* Whether Slack has signed these bytes with the app's secret, no more than five minutes ago. Of the
  * headers X-Slack-Request-Timestamp and X-Slack-Signature; in constant time. */
 bool slack_press_is_signed(struct str secret, struct str timestamp, struct str signature,

@@ -21,10 +21,15 @@ let current = null; // the row or group that the keys mean
 
 /* ---- the lists ---- */
 
+let led = null; // the task that the address has led to; a new connection does not lead there again
+
 const host = {
   decide: (row, verb, reason) => decisions.press(row, verb, reason),
   picked: (row, isPicked, isRange) => selection.pick(row, isPicked, isRange),
-  opened: (row, isOpen) => showTask(isOpen ? row.id : null),
+  opened(row, isOpen) {
+    if (isOpen) led = row.id;
+    showTask(isOpen ? row.id : null);
+  },
 };
 
 /** The row of a task, made when it is needed first, showing the task as it is now. */
@@ -81,7 +86,7 @@ function loaded(who, pending, decided) {
   showLink('live', 'Live');
   grants.refresh();
   const linked = linkedTask();
-  if (linked && rows.get(linked)?.isOpen !== true) reveal(linked);
+  if (linked && (linked !== led || rows.get(linked)?.isOpen !== true)) reveal(linked);
 }
 
 /** Shows a task that is new or has changed. */
@@ -140,6 +145,7 @@ setInterval(() => {
 /* ---- a link to a task ---- */
 
 async function reveal(id) {
+  led = id;
   byId('notice').hidden = true;
   if (inbox.tasks.has(id)) {
     inbox.reveal(inbox.tasks.get(id));

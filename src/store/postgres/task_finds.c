@@ -68,11 +68,14 @@ static bool count_limited(struct database *database, const char *owner,
     return true;
 }
 
-static bool add_limited(struct database *database, const char *owner, int64_t limited,
-                        int64_t pending)
+static bool add_limited_to(struct database *database, const char *owner, int64_t limited,
+                           int64_t pending)
 {
-    database->counted.tasks += limited;
-    database->counted.pending += pending;
+    if (!*owner) {
+        database->counted.tasks += limited;
+        database->counted.pending += pending;
+        return true;
+    }
     if (limited == 0)
         return true;
     if (database->known.has_owner && strcmp(database->known.owner, owner) == 0)
@@ -106,7 +109,7 @@ const struct task_rows postgres_task_rows = {
     .find_of_session = find_of_session,
     .purge = purge,
     .count_limited = count_limited,
-    .add_limited = add_limited,
+    .add_limited_to = add_limited_to,
     .find_oldest = find_oldest,
     .list = postgres_task_list,
 };

@@ -63,9 +63,9 @@ STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"
     " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
 STATEMENT_ROW(LIMITED_COUNT,
-    "SELECT coalesce(sum(tasks) FILTER (WHERE owner = ?1), 0),"
-    " coalesce(sum(tasks) FILTER (WHERE owner = ''), 0),"
-    " coalesce(sum(pending) FILTER (WHERE owner = ''), 0) FROM limited WHERE owner IN (?1, '')")
+    "SELECT coalesce((SELECT tasks FROM limited WHERE owner = ?1), 0),"
+    " coalesce((SELECT tasks FROM limited WHERE owner = ''), 0),"
+    " coalesce((SELECT pending FROM limited WHERE owner = ''), 0)")
 STATEMENT_ROW(LIMITED_ADD,
     "INSERT INTO limited (owner, tasks, pending) VALUES (?1, ?2, ?3) ON CONFLICT (owner)"
     " DO UPDATE SET tasks = tasks + excluded.tasks, pending = pending + excluded.pending")

@@ -49,20 +49,14 @@ static bool count_limited(struct database *database, const char *owner,
     return read;
 }
 
-static bool add(struct database *database, const char *owner, int64_t limited, int64_t pending)
+static bool add_limited_to(struct database *database, const char *owner, int64_t limited,
+                           int64_t pending)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_LIMITED_ADD);
     database_bind_text(row, 1, owner);
     sqlite3_bind_int64(row, 2, limited);
     sqlite3_bind_int64(row, 3, pending);
     return database_run(row);
-}
-
-/* The row without an owner counts all. */
-static bool add_limited(struct database *database, const char *owner, int64_t limited,
-                        int64_t pending)
-{
-    return add(database, owner, limited, pending) && add(database, "", limited, pending);
 }
 
 static bool find_oldest(struct database *database,
@@ -92,7 +86,7 @@ const struct task_rows sqlite_task_rows = {
     .find_of_session = find_of_session,
     .purge = purge,
     .count_limited = count_limited,
-    .add_limited = add_limited,
+    .add_limited_to = add_limited_to,
     .find_oldest = find_oldest,
     .list = task_rows_list,
 };

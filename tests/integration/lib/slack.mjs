@@ -151,13 +151,12 @@ class Slack {
   /** What Slack reports of a dialog that was sent. */
   submissionOf(view, reason, user) {
     const values = Object.fromEntries(view.blocks.map((block) => [block.block_id, { [block.element.action_id]: { type: 'plain_text_input', value: reason } }]));
-    return { type: 'view_submission', team: { id: TEAM, domain: 'team' }, user: { id: user, team_id: TEAM }, api_app_id: APP, token: 'old', trigger_id: 'x', view: { ...view, team_id: TEAM, state: { values } }, response_urls: [] };
+    return { type: 'view_submission', team: { id: TEAM, domain: 'team' }, user: { id: user, team_id: TEAM }, api_app_id: APP, token: 'old', trigger_id: crypto.randomUUID(), view: { ...view, team_id: TEAM, state: { values } }, response_urls: [] };
   }
 }
 
 /** Reports a payload to the gateway, signed as Slack does. */
-export async function report(adminUrl, payload, { secret = SIGNING_SECRET, age = 0, body = `payload=${encodeURIComponent(JSON.stringify(payload)).replaceAll('%20', '+')}`, signature } = {}) {
-  const timestamp = String(Math.floor(Date.now() / 1000) - age);
+export async function report(adminUrl, payload, { secret = SIGNING_SECRET, age = 0, body = `payload=${encodeURIComponent(JSON.stringify(payload)).replaceAll('%20', '+')}`, signature, timestamp = String(Math.floor(Date.now() / 1000) - age) } = {}) {
   const sum = crypto.createHmac('sha256', secret).update(`v0:${timestamp}:${body}`).digest('hex');
   const headers = { 'content-type': 'application/x-www-form-urlencoded', 'x-slack-request-timestamp': timestamp, 'x-slack-signature': signature ?? `v0=${sum}` };
   const response = await fetch(`${adminUrl}/slack/interactions`, { method: 'POST', headers, body });

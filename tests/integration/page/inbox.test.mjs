@@ -214,6 +214,19 @@ test('a link to a task: waiting, decided, with a token beside it, and to nothing
   await fresh.getByText('These are all that the gateway keeps.').waitFor();
 });
 
+test('the link of a call is copied, and leads to it', { skip }, async (t) => {
+  const { gateway, page, filled, row } = await stage(t, { fill: sevenCalls, options: { viewport: DESK, permissions: ['clipboard-read', 'clipboard-write'] } });
+  const [, second] = filled;
+  await page.goto(`${gateway.adminUrl}/#task=${second}`);
+  await row(second).locator('.copy-link').click();
+  await row(second).getByText('Copied').waitFor();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(link, `${gateway.adminUrl}/#task=${second}`);
+  const fresh = await openPage(t, gateway.adminUrl);
+  await fresh.goto(`${link}&token=${ADMIN_TOKEN}`);
+  await fresh.locator(`[data-task-id="${second}"] .arguments`).waitFor();
+});
+
 test('what is different from the last approved call stands before the arguments', { skip }, async (t) => {
   const { page, row, filled } = await stage(t, {
     approval: workflows({ redact_fields: ['card'] }),

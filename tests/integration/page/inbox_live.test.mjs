@@ -7,16 +7,16 @@ import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 import { until } from '../lib/wait.mjs';
 
-async function stage(t) {
+async function stage(t, token = ADMIN_TOKEN) {
   const all = await scene(t, {
     rules: [{ match: 'pay', action: 'approve', approval: 'urgent' }, { match: '*', action: 'approve', approval: 'default' }],
     approval: { ...workflow('30m'), urgent: workflow('5m').default },
     upstream: { tools: [tool('pay'), tool('deploy')] },
-    config: { admin: { tokens: [{ name: 'audrey', token_env: 'AUDREY', roles: ['auditor'] }] } },
-    env: { AUDREY: 'token-of-audrey' },
+    config: { admin: { tokens: [{ name: 'audrey', token_env: 'AUDREY', roles: ['auditor'] }, { name: 'alice', token_env: 'ALICE', roles: ['approver'] }] } },
+    env: { AUDREY: 'token-of-audrey', ALICE: 'token-of-alice' },
   });
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
-  await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await page.goto(`${all.gateway.adminUrl}/#token=${token}`);
   await page.locator('.link[data-state="live"]').waitFor();
   const client = await all.connect();
   return {
@@ -104,7 +104,7 @@ test('notifications: for who asks, and looks elsewhere; without arguments; off a
 });
 
 test('auditors go on in the audit trail where the tasks end', { skip }, async (t) => {
-  const { gateway, admin, page, call, row } = await stage(t);
+  const { gateway, admin, page, call, row } = await stage(t, 'token-of-alice');
   const before = await call('deploy', { n: 1 });
   await row(before).waitFor();
   await admin.reject(before, '<b>not</b> now\u202e');
@@ -117,7 +117,7 @@ test('auditors go on in the audit trail where the tasks end', { skip }, async (t
     const body = await response.json();
     await route.fulfill({ response, json: { ...body, tasks: body.tasks.filter(({ id }) => id !== before) } });
   });
-  assert.equal(await page.locator('#trail-part').isVisible(), false, 'admin is no auditor');
+  assert.equal(await page.locator('#trail-part').isVisible(), false, 'alice is no auditor');
   await page.goto(`${gateway.adminUrl}/#token=token-of-audrey`);
   await page.getByText('audrey').waitFor();
   await page.locator('#trail-older').click();

@@ -8,6 +8,7 @@ import { startIssuer } from '../lib/issuer.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
 
 const CHROMIUM = process.env.TASKGATE_CHROMIUM ?? '/usr/bin/chromium';
 const skip = fs.existsSync(CHROMIUM) ? false : `the browser ${CHROMIUM} is missing: apt-get install chromium, or set TASKGATE_CHROMIUM`;
@@ -71,6 +72,23 @@ for (const [name, viewport] of [['a desk', { width: 1280, height: 800 }], ['a ph
     assert.equal(await row(taskId).count(), 0);
   });
 }
+
+test('a link to a task leads there through the sign-in, once', { skip }, async (t) => {
+  const { gateway, page, signIn, row, connect } = await stage(t);
+  const client = await connect();
+  const ids = [];
+  for (let i = 0; i < 4; i += 1) ids.push((await client.createTask('delete_user', { i })).taskId);
+  await page.goto(`${gateway.adminUrl}/#task=${ids[2]}`);
+  await page.reload(); // another part behind # alone loads no page
+  await signIn('alice');
+  await row(ids[2]).locator('.arguments').waitFor();
+  assert.equal(page.url(), `${gateway.adminUrl}/#task=${ids[2]}`);
+  await until(() => page.evaluate((id) => document.activeElement.dataset.taskId === id, ids[2]), 'the focus');
+  await page.goto('about:blank');
+  await page.goto(`${gateway.adminUrl}/`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  assert.equal(page.url(), `${gateway.adminUrl}/`, 'the tab has forgotten the task');
+});
 
 test('whoever has no role is told so, and finds back', { skip }, async (t) => {
   const { gateway, page, signIn } = await stage(t);

@@ -31,7 +31,8 @@ async function stage(t, keys, who = 'alice') {
   defer(t, () => assert.deepEqual(faults, []));
   await page.goto(`${gateway.adminUrl}/#token=token-of-${who}`);
   await page.locator('.link[data-state="live"]').waitFor();
-  const { taskId } = await (await connect()).createTask('delete_user');
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
   const row = page.locator(`[data-task-id="${taskId}"]`);
   const visible = async () => {
     await row.waitFor();
@@ -39,7 +40,7 @@ async function stage(t, keys, who = 'alice') {
     for (const verb of ['approve', 'reject', 'withdraw', 'emergency']) if (await row.locator(`button.${verb}`).isVisible()) shown.push(verb);
     return shown;
   };
-  return { admin, page, row, taskId, visible, as: (name) => admin.as(`token-of-${name}`) };
+  return { admin, client, page, row, taskId, visible, as: (name) => admin.as(`token-of-${name}`) };
 }
 
 test('a vote: what is missing, who has voted; taken back; decided by the votes of others, live', { skip }, async (t) => {
@@ -57,6 +58,22 @@ test('a vote: what is missing, who has voted; taken back; decided by the votes o
   await as('bob').approve(taskId);
   await row.getByText('Approved by bob').waitFor();
   await row.getByText('2 of 2: alice').waitFor();
+});
+
+test('"For me" leaves what waits for my vote, as mine=true does', { skip }, async (t) => {
+  const { client, page, row, taskId, as } = await stage(t, { quorum: 2 });
+  const other = (await client.createTask('delete_user', { n: 2 })).taskId;
+  const own = (await as('alice').post('/api/v1/calls', { source: 'up', tool: 'delete_user', arguments: { n: 3 } })).json.id;
+  for (const id of [taskId, other, own]) await page.locator(`[data-task-id="${id}"]`).waitFor();
+  await row.locator('button.approve').click();
+  await row.locator('button.withdraw').waitFor();
+  await page.locator('#filter-mine').check();
+  for (const id of [taskId, own]) await page.locator(`[data-task-id="${id}"]`).waitFor({ state: 'hidden' });
+  assert.equal(await page.locator(`[data-task-id="${other}"]`).isVisible(), true);
+  const { tasks } = (await as('alice').get('/api/v1/tasks?mine=true')).json;
+  assert.deepEqual(tasks.map(({ id }) => id), [other]);
+  await page.locator('#filter-mine').uncheck();
+  for (const id of [taskId, other, own]) await page.locator(`[data-task-id="${id}"]`).waitFor();
 });
 
 test('a reason that is required is asked for before anything is sent', { skip }, async (t) => {

@@ -1,0 +1,164 @@
+/* Tasks that are created in one transaction: each sees what the others before it have changed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/store/trail.h"
+
+enum { TOGETHER = 40 };
+
+static struct scratch scratch;
+static struct bench bench;
+
+static void set_up(void)
+{
+    scratch_init(&scratch);
+    bench_open(&bench, &scratch);
+}
+
+static void tear_down(void)
+{
+    bench_close(&bench);
+    scratch_finish(&scratch);
+}
+
+/* Queued at once, so that they share transactions as a rule; what follows is true in any case. */
+static void create_together(struct task *tasks[TOGETHER], const struct store_limits *limits,
+                            enum store_status statuses[TOGETHER])
+{
+    struct answer answers[TOGETHER];
+    memset(answers, 0, sizeof answers);
+    for (unsigned i = 0; i < TOGETHER; i++)
+        store_task_create(bench.store, tasks[i], limits, bench_call(bench.loop, &answers[i]));
+    for (unsigned i = 0; i < TOGETHER; i++) {
+        bench_wait(bench.loop, &answers[i]);
+        statuses[i] = answers[i].status;
+        answer_finish(&answers[i]);
+    }
+}
+
+static unsigned count(const enum store_status statuses[TOGETHER], enum store_status wanted)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < TOGETHER; i++)
+        found += statuses[i] == wanted;
+    return found;
+}
+
+START_TEST(the_limit_of_all_holds_among_them)
+{
+    const struct store_limits limits = {4, 9, INT64_MAX};
+    struct task *tasks[TOGETHER];
+    enum store_status statuses[TOGETHER];
+    for (unsigned i = 0; i < TOGETHER; i++)
+        tasks[i] = new_task(i % 2 ? "a" : i % 3 ? "b" : "c");
+    create_together(tasks, &limits, statuses);
+    ck_assert_uint_eq(count(statuses, STORE_OK), 9);
+    ck_assert_uint_eq(count(statuses, STORE_LIMIT_PRINCIPAL) + count(statuses, STORE_LIMIT_TOTAL),
+                      TOGETHER - 9);
+    ck_assert_int_eq(store_pending_count(bench.store), 9);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT tasks FROM limited WHERE owner = ''"), 9);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT pending FROM limited WHERE owner = ''"), 9);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT sum(tasks) FROM limited WHERE owner <> ''"),
+                     9);
+}
+END_TEST
+
+START_TEST(the_limit_of_an_owner_holds_among_them)
+{
+    const struct store_limits limits = {4, 100, INT64_MAX};
+    struct task *tasks[TOGETHER];
+    enum store_status statuses[TOGETHER];
+    for (unsigned i = 0; i < TOGETHER; i++)
+        tasks[i] = new_task("a");
+    create_together(tasks, &limits, statuses);
+    ck_assert_uint_eq(count(statuses, STORE_OK), 4);
+    ck_assert_uint_eq(count(statuses, STORE_LIMIT_PRINCIPAL), TOGETHER - 4);
+}
+END_TEST
+
+START_TEST(the_bytes_of_those_before_count)
+{
+    enum { BYTES = 1 << 18, FIT = 10 };
+    const struct store_limits limits = {100, 100, (int64_t)FIT * BYTES};
+    struct task *tasks[TOGETHER];
+    enum store_status statuses[TOGETHER];
+    char *body = memory_alloc(BYTES);
+    for (unsigned i = 0; i < TOGETHER; i++) {
+        tasks[i] = new_task("a");
+        task_set_request(tasks[i], str_slice(body, BYTES));
+    }
+    free(body);
+    create_together(tasks, &limits, statuses);
+    /* The database has a few pages of its own. */
+    ck_assert_uint_eq(count(statuses, STORE_OK), FIT - 1);
+    ck_assert_uint_eq(count(statuses, STORE_LIMIT_BYTES), TOGETHER - FIT + 1);
+}
+END_TEST
+
+/* The failed one leaves no trace in the counts, nor in the chain that the later ones go on from. */
+START_TEST(one_that_fails_leaves_the_others_whole)
+{
+    struct task *tasks[TOGETHER];
+    enum store_status statuses[TOGETHER];
+    for (unsigned i = 0; i < TOGETHER; i++)
+        tasks[i] = new_task("a");
+    memcpy(tasks[20]->id, tasks[3]->id, sizeof tasks[3]->id);
+    create_together(tasks, &no_limits, statuses);
+    ck_assert_uint_eq(count(statuses, STORE_OK), TOGETHER - 1);
+    ck_assert_int_eq(statuses[20], STORE_FAILED);
+    ck_assert_int_eq(store_pending_count(bench.store), TOGETHER - 1);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT tasks FROM limited WHERE owner = ''"),
+                     TOGETHER - 1);
+    struct store_trail_report report;
+    struct error error = {""};
+    ck_assert_msg(store_trail_verify(scratch.path, NULL, NULL, &report, &error), "%s",
+                  error.message);
+    ck_assert(report.is_good);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT max(sequence) FROM audit"), TOGETHER - 1);
+}
+END_TEST
+
+/* A step that fails after the counts and the trail were written. */
+START_TEST(one_that_fails_late_is_undone_in_the_counts)
+{
+    struct task *tasks[TOGETHER];
+    enum store_status statuses[TOGETHER];
+    ck_assert_int_eq(
+        scratch_execute(&scratch,
+                        "CREATE TRIGGER refuse BEFORE INSERT ON limited WHEN NEW.owner = 'late'"
+                        " BEGIN SELECT RAISE (ABORT, 'refused'); END"),
+        0);
+    for (unsigned i = 0; i < TOGETHER; i++)
+        tasks[i] = new_task(i % 4 == 1 ? "late" : "a");
+    create_together(tasks, &no_limits, statuses);
+    ck_assert_uint_eq(count(statuses, STORE_FAILED), TOGETHER / 4);
+    ck_assert_int_eq(store_pending_count(bench.store), TOGETHER * 3 / 4);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT pending FROM limited WHERE owner = ''"),
+                     TOGETHER * 3 / 4);
+    struct store_trail_report report;
+    struct error error = {""};
+    ck_assert(store_trail_verify(scratch.path, NULL, NULL, &report, &error));
+    ck_assert(report.is_good);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store together");
+    TCase *tests = tcase_create("store together");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, the_limit_of_all_holds_among_them);
+    tcase_add_test(tests, the_limit_of_an_owner_holds_among_them);
+    tcase_add_test(tests, the_bytes_of_those_before_count);
+    tcase_add_test(tests, one_that_fails_leaves_the_others_whole);
+    tcase_add_test(tests, one_that_fails_late_is_undone_in_the_counts);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
