@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "known_meta.h"
 #include "lookalike.h"
 #include "scanner.h"
 #include "splice.h"
@@ -130,103 +131,66 @@ static bool is_lookalike(const struct level *level, const struct key *key)
 struct place {
     struct envelope *envelope;
     const struct level *level;
+    struct meta_scalars *scalars; /* those of a `_meta` that may differ the next time, or NULL */
 };
 
-/* ---- a `_meta` that was read before ---- */
-
-/* Modern clients send the same envelope in each request. The very bytes that were read and accepted
- * at this place before are read to the same end by memory. One that refused anything is not kept.
- */
-#define META_BYTES 512
-#define META_KEPT 4
-
-struct kept_meta {
-    size_t length; /* 0: none */
-    size_t count;
-    struct {
-        size_t value;                                /* offset in the envelope */
-        struct str span;                             /* of `text` */
-    } members[sizeof meta_keys / sizeof *meta_keys]; /* those that are there */
-    char text[META_BYTES];
-};
-
-static _Thread_local struct {
-    struct kept_meta metas[META_KEPT];
-    size_t next;
-} kept;
-
-static struct str *span_at(struct envelope *envelope, size_t value)
+static struct str *span_at(struct envelope *envelope, size_t offset)
 {
-    return (struct str *)(void *)((char *)envelope + value);
-}
-
-static bool is_at(const struct kept_meta *meta, struct str rest)
-{
-    return meta->length > 0 && meta->length <= rest.length &&
-           memcmp(meta->text, rest.bytes, meta->length) == 0;
-}
-
-/* The end of the object at the beginning of `rest`; NULL: these bytes are not known. */
-static const char *recall_meta(struct envelope *envelope, struct str rest)
-{
-    for (size_t i = 0; i < META_KEPT; i++) {
-        const struct kept_meta *meta = &kept.metas[i];
-        if (!is_at(meta, rest))
-            continue;
-        for (size_t member = 0; member < meta->count; member++) {
-            struct str span = meta->members[member].span;
-            *span_at(envelope, meta->members[member].value) =
-                str_slice(rest.bytes + (span.bytes - meta->text), span.length);
-        }
-        return rest.bytes + meta->length;
-    }
-    return NULL;
-}
-
-static void keep_meta(struct envelope *envelope, struct str text)
-{
-    if (text.length > META_BYTES)
-        return;
-    struct kept_meta *meta = &kept.metas[kept.next];
-    kept.next = (kept.next + 1) % META_KEPT;
-    meta->length = text.length;
-    memcpy(meta->text, text.bytes, text.length);
-    meta->count = 0;
-    for (size_t key = 0; key < meta_level.count; key++) {
-        size_t value = meta_keys[key].value;
-        struct str span = value == NOWHERE ? STR_EMPTY : *span_at(envelope, value);
-        if (span.length == 0)
-            continue;
-        meta->members[meta->count].value = value;
-        meta->members[meta->count++].span =
-            str_slice(meta->text + (span.bytes - text.bytes), span.length);
-    }
+    return (struct str *)(void *)((char *)envelope + offset);
 }
 
 static void take(struct envelope *envelope, size_t offset, const char *from, const char *to)
 {
     if (offset != NOWHERE)
-        *(struct str *)(void *)((char *)envelope + offset) =
-            (struct str){from, (size_t)(to - from)};
+        *span_at(envelope, offset) = (struct str){from, (size_t)(to - from)};
 }
 
 static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
                                 void *context);
 
+/* Modern clients send nearly the same `_meta` in each request. */
+static void keep_meta(struct envelope *envelope, struct str text,
+                      const struct meta_scalars *scalars)
+{
+    struct meta_member members[sizeof meta_keys / sizeof *meta_keys];
+    _Static_assert(sizeof members / sizeof *members <= META_MEMBERS, "a kept one has room for all");
+    size_t count = 0;
+    for (size_t key = 0; key < meta_level.count; key++) {
+        size_t value = meta_keys[key].value;
+        struct str span = value == NOWHERE ? STR_EMPTY : *span_at(envelope, value);
+        if (span.length > 0)
+            members[count++] = (struct meta_member){value, span};
+    }
+    known_meta_keep(text, scalars, members, count);
+}
+
+static const char *scan_meta(struct scanner *scanner, const char *at, struct envelope *envelope)
+{
+    struct meta_scalars scalars = {.count = 0};
+    struct place inside = {envelope, &meta_level, &scalars};
+    const char *end;
+    if (known_meta_recall(scanner, at, envelope, &end))
+        return end;
+    end = scan_members(scanner, at, visit_member, &inside);
+    if (end && scanner->verdict == SCAN_ACCEPTED)
+        keep_meta(envelope, str_slice(at, (size_t)(end - at)), &scalars);
+    return end;
+}
+
 /* `at` is the brace of an object in which keys are known. */
 static const char *scan_level(struct scanner *scanner, const char *at, struct envelope *envelope,
                               const struct level *level)
 {
-    struct place inside = {envelope, level};
-    if (level != &meta_level)
-        return scan_members(scanner, at, visit_member, &inside);
-    const char *end = recall_meta(envelope, str_slice(at, (size_t)(scanner->end - at)));
-    if (end)
-        return end;
-    end = scan_members(scanner, at, visit_member, &inside);
-    if (end && scanner->verdict == SCAN_ACCEPTED)
-        keep_meta(envelope, str_slice(at, (size_t)(end - at)));
-    return end;
+    struct place inside = {envelope, level, NULL};
+    return level == &meta_level ? scan_meta(scanner, at, envelope)
+                                : scan_members(scanner, at, visit_member, &inside);
+}
+
+/* A member of a `_meta` whose value says nothing of the client: a token, a trace. */
+static void note_scalar(const struct place *place, const char *at, const char *end)
+{
+    if (place->scalars && meta_is_scalar(*at))
+        meta_scalars_add(place->scalars, str_slice(at, (size_t)(end - at)));
 }
 
 static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
@@ -241,6 +205,8 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
         const char *behind = scan_value(scanner, at);
         if (behind && place->level == &envelope_level && !place->envelope->unknown_member.length)
             take(place->envelope, offsetof(struct envelope, unknown_member), quote, behind);
+        if (behind)
+            note_scalar(place, at, behind);
         return behind;
     }
     const char *end = known->level && at < scanner->end && *at == '{'
@@ -249,6 +215,8 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
     if (end) {
         take(place->envelope, known->value, at, end);
         take(place->envelope, known->member, quote, end);
+        if (known->value == offsetof(struct envelope, progress_token))
+            note_scalar(place, at, end);
     }
     return end;
 }
@@ -379,7 +347,7 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
 {
     *envelope = (struct envelope){.body = body};
     struct scanner scanner;
-    struct place top = {envelope, &envelope_level};
+    struct place top = {envelope, &envelope_level, NULL};
     struct str document = STR_EMPTY;
     scanner_init(&scanner, body, error);
     scanner.refuses_nul = true;

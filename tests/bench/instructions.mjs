@@ -29,12 +29,12 @@ const MODERN = '2026-07-28';
 const META = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' }, 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
 
 /** A modern request has its envelope within the 600 bytes, and the headers that mirror its body in place of the session. */
-function question(authorization = '', isModern = false) {
-  const params = { name: 'read', arguments: { padding: '' }, ...(isModern ? { _meta: META } : {}) };
+function question(authorization = '', isModern = false, more = {}) {
+  const params = { name: 'read', arguments: { padding: '' }, ...(isModern ? { _meta: { ...META, ...more } } : {}) };
   const own = isModern ? `MCP-Protocol-Version: ${MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: read` : `Mcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25`;
   const body = () => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   params.arguments.padding = 'p'.repeat(600 - body().length);
-  const file = path.join(folder, `question${authorization.length}${isModern ? 'm' : ''}`);
+  const file = path.join(folder, `question${authorization.length}${isModern ? 'm' : ''}${Object.keys(more).join('')}`);
   fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n${own}\r\n${authorization && `Authorization: ${authorization}\r\n`}Content-Type: application/json\r\nContent-Length: 600\r\n\r\n${body()}`);
   return file;
 }
@@ -195,6 +195,8 @@ try {
   await instructions(upstream, file);
   const modern = await profile(upstream, question('', true));
   console.log(`| instructions of a forwarded modern call | ${Math.round(modern.total / CALLS)} |`);
+  const changing = await profile(upstream, question('', true, { progressToken: '########' })); // load numbers them
+  console.log(`| the same with a progress token that changes | ${Math.round(changing.total / CALLS)} |`);
   await withTelemetry(upstream, file);
   await withToken(upstream);
   await lists();

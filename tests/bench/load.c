@@ -4,7 +4,8 @@
  *
  *     load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold]
  *
- * FILE holds the bytes of one request. With `hold` each connection sends one request and
+ * FILE holds the bytes of one request. Its first "########" becomes the request's number, if there is
+ * one, so that each request differs. With `hold` each connection sends one request and
  * keeps the answer open until the end (idle streams); it prints "ready" once all heads have come.
  */
 #include <errno.h>
@@ -28,6 +29,7 @@ struct connection {
 
 static char *question;
 static size_t question_length;
+static char *question_number; /* eight bytes of it; NULL: each request is the same */
 static int epoll;
 static long asked, answered, failed, most, opened;
 static bool hold;
@@ -54,6 +56,8 @@ static void ask(struct connection *c)
     if (asked >= most)
         return;
     asked++;
+    for (long rest = asked, digit = 7; question_number && digit >= 0; digit--, rest /= 10)
+        question_number[digit] = (char)('0' + rest % 10);
     c->sent = c->head_length = 0;
     c->left = -1;
     c->asked_ns = now_ns();
@@ -191,6 +195,7 @@ int main(int argc, char **argv)
     latencies_us = calloc((size_t)most + 1, sizeof *latencies_us);
     signal(SIGPIPE, SIG_IGN);
     question = read_file(argv[5], &question_length);
+    question_number = memmem(question, question_length, "########", 8);
     epoll = epoll_create1(0);
     struct connection **all = calloc((size_t)connections, sizeof *all);
     if (!all || !latencies_us)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { modernServer, PREFIX } from './lib/modern.mjs';
 import { scene } from './lib/scene.mjs';
-import { until } from './lib/wait.mjs';
+import { until, within } from './lib/wait.mjs';
 
 const LISTS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 const stamp = (id) => ({ _meta: { [`${PREFIX}subscriptionId`]: id } });
@@ -62,6 +62,29 @@ test('a GET opens one listen with the credentials of the client, whose news come
   client.close();
   await first.recorded.gone;
   assert.equal(streams.length, 0);
+});
+
+test('of two GET streams of a session the newer one has the news; when it goes, the older one goes on', async (t) => {
+  const { client, get, first, streams } = await stage(t);
+  const newer = await client.listen();
+  await within(first.recorded.gone, 'the end of a listen');
+  const second = await until(() => streams[0], () => 'the listen of the newer stream');
+  second.tell('tools/list_changed');
+  await newer.message(({ method }) => /tools/.test(method));
+  assert.deepEqual(await client.result('resources/subscribe', { uri: 'note://1' }), {}); // listens anew, on the newer stream alone
+  await within(second.recorded.gone, 'the end of a listen');
+  await until(() => streams.length === 1 && streams[0].filter.toolsListChanged, () => 'one renewed listen');
+  streams[0].tell('resources/updated', { uri: 'note://1' });
+  await newer.message(({ method }) => /updated/.test(method));
+  assert.deepEqual(get.events.filter(({ json }) => json), []);
+  const renewed = streams[0];
+  newer.abort();
+  await within(renewed.recorded.gone, 'the end of a listen');
+  await get.message(({ method }) => /tools/.test(method)); // what changed meanwhile is unknown
+  assert.deepEqual(streams.map(({ filter }) => filter.resourceSubscriptions), [['note://1']]);
+  streams[0].tell('resources/updated', { uri: 'note://1' });
+  await get.message(({ method }) => /updated/.test(method));
+  assert.equal(newer.events.filter(({ json }) => json?.method === 'notifications/resources/updated').length, 1);
 });
 
 test('subscribe changes the set: listened to anew before the old listen ends, told, and taken out again', async (t) => {

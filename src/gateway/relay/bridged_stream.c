@@ -1,6 +1,7 @@
 /* Streams of bridged sessions. */
 #include "bridged_stream.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "bridge/bridge_listen.h"
@@ -30,8 +31,10 @@ struct bridged_stream {
     struct bridge_listen *next;   /* takes its place when it is acknowledged */
     struct loop_timer retry, sign_of_life;
     int64_t pause_ms;
-    bool is_lost;   /* what the server said meanwhile */
-    bool is_inside; /* an event: never, as the gateway writes whole ones */
+    uint64_t number; /* of the streams of all workers the newest has the highest */
+    bool is_silent;  /* a newer one of its session tells the news */
+    bool is_lost;    /* what the server said meanwhile */
+    bool is_inside;  /* an event: never, as the gateway writes whole ones */
 };
 #define BRIDGED_STREAM_MAGIC 0x47574213
 
@@ -40,10 +43,13 @@ static inline struct bridged_stream *bridged_stream_from(void *context)
     return MAGIC_CAST(struct bridged_stream, BRIDGED_STREAM_MAGIC, context);
 }
 
+static void let_others_speak(const struct call *call);
+
 static void drop(struct call *call, void *object)
 {
     struct bridged_stream *stream = object;
-    (void)call;
+    if (!stream->is_silent)
+        let_others_speak(call);
     loop_timer_stop(&stream->retry);
     loop_timer_stop(&stream->sign_of_life);
     bridge_listen_stop(stream->listen);
@@ -171,6 +177,8 @@ static void listen_anew(struct bridged_stream *stream)
 
 /* ---- the beginning ---- */
 
+static void speak(struct bridged_stream *stream);
+
 static void on_sign_of_life(void *context)
 {
     struct bridged_stream *stream = bridged_stream_from(context);
@@ -194,7 +202,7 @@ void bridged_stream_open(struct call *call)
     http_stream_flush(call->exchange);
     token_clock_start(call, NULL);
     stream->stream = notification_stream_open(call, &stream->is_inside);
-    listen_anew(stream);
+    speak(stream);
 }
 
 /* ---- what happens to the session ---- */
@@ -202,6 +210,7 @@ void bridged_stream_open(struct call *call)
 /* For the streams of one session: the message may be empty. */
 struct session_broadcast {
     struct str source, session, message;
+    uint64_t number;
 };
 
 static void own_broadcast(void *message)
@@ -239,10 +248,71 @@ static void for_streams(struct gateway_worker *worker, const struct session_broa
         .finish = finish_broadcast, .deliver = (deliver_function)                                  \
     }
 
+/* ---- which of the session's streams speaks ---- */
+
+/* A message goes out on one stream of a session, and never on all of them (2025-11-25, "Multiple
+ * Connections"): the newest has it. The others stay open, so that a client which holds two does
+ * not begin them anew in turn, and one of them goes on when the newest has gone. */
+static void fall_silent(struct bridged_stream *stream, const struct session_broadcast *broadcast)
+{
+    if (stream->number >= broadcast->number)
+        return;
+    stream->is_silent = true;
+    loop_timer_stop(&stream->retry);
+    bridge_listen_stop(stream->listen);
+    bridge_listen_stop(stream->next);
+    stream->listen = stream->next = NULL;
+}
+
+static void deliver_silence(struct gateway_worker *worker, const void *message)
+{
+    for_streams(worker, message, fall_silent);
+}
+
+static void speak(struct bridged_stream *stream)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_silence);
+    static atomic_ullong numbers;
+    const struct call *call = stream->call;
+    stream->number = atomic_fetch_add(&numbers, 1) + 1;
+    stream->is_silent = false;
+    broadcast_send(call->worker->gateway, &kind,
+                   &(struct session_broadcast){.source = str_from(call->source->id),
+                                               .session = str_from(call->session),
+                                               .number = stream->number});
+    listen_anew(stream);
+}
+
+/* Of several that were silent each is newer than the one before it: the last one speaks. */
+static void go_on(struct bridged_stream *stream, const struct session_broadcast *broadcast)
+{
+    (void)broadcast;
+    if (!stream->is_silent)
+        return;
+    stream->is_lost = true;
+    speak(stream);
+}
+
+static void deliver_speech(struct gateway_worker *worker, const void *message)
+{
+    for_streams(worker, message, go_on);
+}
+
+static void let_others_speak(const struct call *call)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_speech);
+    broadcast_send(call->worker->gateway, &kind,
+                   &(struct session_broadcast){.source = str_from(call->source->id),
+                                               .session = str_from(call->session)});
+}
+
+/* ---- what the session wants, hears and ends ---- */
+
 static void renew(struct bridged_stream *stream, const struct session_broadcast *broadcast)
 {
     (void)broadcast;
-    listen_anew(stream);
+    if (!stream->is_silent)
+        listen_anew(stream);
 }
 
 static void deliver_renewal(struct gateway_worker *worker, const void *message)
@@ -262,7 +332,8 @@ void bridged_stream_renew(const struct call *call)
  * message was sent. To be told of a change twice does no harm. */
 static void tell(struct bridged_stream *stream, const struct session_broadcast *broadcast)
 {
-    send(stream, broadcast->message);
+    if (!stream->is_silent)
+        send(stream, broadcast->message);
 }
 
 static void deliver_news(struct gateway_worker *worker, const void *message)
@@ -274,7 +345,9 @@ void bridged_stream_tell(struct gateway *gateway, struct str source, struct str 
                          struct str message)
 {
     static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_news);
-    broadcast_send(gateway, &kind, &(struct session_broadcast){source, session, message});
+    broadcast_send(
+        gateway, &kind,
+        &(struct session_broadcast){.source = source, .session = session, .message = message});
 }
 
 static void end_stream(struct bridged_stream *stream, const struct session_broadcast *broadcast)

@@ -30,14 +30,31 @@ struct entry {
 struct source_eras {
     pthread_mutex_t lock;
     atomic_bool has_modern_alone; /* some server was found to be; stays true */
+    atomic_ullong edition;        /* another one with each verdict, in no other table either */
     struct map *entries;          /* source id -> struct entry */
 };
+
+/* What this thread has found last, as long as nothing is learnt: most calls need no lock then. */
+#define LAST_BYTES 256
+static _Thread_local struct {
+    unsigned long long edition; /* 0: nothing */
+    int64_t until_ms;
+    unsigned served;
+    char id[LAST_BYTES], url[LAST_BYTES];
+} last_found;
+
+static void begin_edition(struct source_eras *eras)
+{
+    static atomic_ullong editions;
+    atomic_store(&eras->edition, atomic_fetch_add(&editions, 1) + 1);
+}
 
 struct source_eras *source_eras_create(void)
 {
     struct source_eras *eras = memory_alloc(sizeof *eras);
     pthread_mutex_init(&eras->lock, NULL);
     eras->entries = map_create();
+    begin_edition(eras);
     return eras;
 }
 
@@ -70,6 +87,7 @@ static struct entry *entry_of(struct source_eras *eras, const struct config_sour
         return entry;
     free(entry->url);
     *entry = (struct entry){.url = memory_copy_text(source->url)};
+    begin_edition(eras);
     return entry;
 }
 
@@ -87,16 +105,42 @@ static bool is_settled(const struct entry *entry, int64_t now_ms)
     return modern->serves ? !entry->is_doubted : now_ms - modern->at_ms < LEGACY_HOLDS_MS;
 }
 
+static bool is_last_found(struct source_eras *eras, const struct config_source *source,
+                          int64_t now_ms)
+{
+    return last_found.edition == atomic_load(&eras->edition) && now_ms < last_found.until_ms &&
+           strcmp(last_found.id, source->id) == 0 && strcmp(last_found.url, source->url) == 0;
+}
+
+/* Under the lock: the verdict is settled. */
+static void keep_found(struct source_eras *eras, const struct config_source *source,
+                       const struct entry *entry)
+{
+    if (strlen(source->id) >= LAST_BYTES || strlen(source->url) >= LAST_BYTES)
+        return;
+    stpcpy(last_found.id, source->id);
+    stpcpy(last_found.url, source->url);
+    last_found.edition = atomic_load(&eras->edition);
+    last_found.served = served_by(entry);
+    last_found.until_ms = entry->modern.serves ? INT64_MAX : entry->modern.at_ms + LEGACY_HOLDS_MS;
+}
+
 bool source_eras_find(struct source_eras *eras, const struct config_source *source, int64_t now_ms,
                       unsigned *served)
 {
     *served = source->eras;
     if (source->eras != CONFIG_ERA_AUTO)
         return true;
+    if (is_last_found(eras, source, now_ms)) {
+        *served = last_found.served;
+        return true;
+    }
     pthread_mutex_lock(&eras->lock);
     struct entry *entry = entry_of(eras, source);
     bool settled = is_settled(entry, now_ms);
     *served = served_by(entry);
+    if (settled)
+        keep_found(eras, source, entry);
     if (!settled && entry->modern.is_known) {
         settled = entry->asked_ms > 0 && now_ms - entry->asked_ms < ASKING_MS;
         if (!settled)
@@ -144,6 +188,7 @@ void source_eras_note(struct source_eras *eras, const struct config_source *sour
     *verdict = (struct verdict){true, serves, now_ms};
     if (era == CONFIG_ERA_MODERN)
         entry->is_doubted = false;
+    begin_edition(eras);
     if (served_by(entry) == CONFIG_ERA_MODERN)
         atomic_store_explicit(&eras->has_modern_alone, true, memory_order_relaxed);
     if (entry->legacy.is_known && entry->modern.is_known && entry->told != served_by(entry))
@@ -160,5 +205,6 @@ void source_eras_doubt(struct source_eras *eras, const struct config_source *sou
     struct entry *entry = entry_of(eras, source);
     if (entry->modern.serves && now_ms - entry->modern.at_ms >= MODERN_HOLDS_MS)
         entry->is_doubted = true;
+    begin_edition(eras);
     pthread_mutex_unlock(&eras->lock);
 }

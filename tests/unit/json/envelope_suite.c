@@ -255,6 +255,60 @@ START_TEST(a_long_meta_and_many_metas_are_read_anew)
 }
 END_TEST
 
+#define CHANGING_META(token, trace, tail)                                                          \
+    "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"progressToken\":" token         \
+    ",\"io.modelcontextprotocol/clientCapabilities\":{\"roots\":{}},\"traceparent\":" trace tail
+
+/* A token and a trace that differ each time are read, and all else is read by memory. */
+START_TEST(values_that_change_are_read_within_a_known_meta)
+{
+    static const char *const tokens[] = {"7", "\"token-1\"", "-12.5e3", "\"\\u0041\\n\"", "\"\""};
+    static const char *const traces[] = {"\"00-1\"", "3", "\"\xC3\xA4\"", "\"00-22-333\"", "0"};
+    for (int i = 0; i < 15; i++) {
+        struct envelope envelope;
+        struct buffer body;
+        buffer_init(&body);
+        buffer_append_format(&body, CALL_WITH(CHANGING_META("%s", "%s", "}")), tokens[i % 5],
+                             traces[(i + i / 5) % 5]);
+        read_ok(&envelope, buffer_str(&body));
+        expect_str(envelope.reserved.version, "\"2026-07-28\"");
+        expect_str(envelope.progress_token, tokens[i % 5]);
+        expect_str(envelope.reserved.client_capabilities, "{\"roots\":{}}");
+        expect_str(envelope.name.text, "n");
+        ck_assert(envelope.meta.raw.bytes[envelope.meta.raw.length - 1] == '}');
+        ck_assert(envelope.reserved.client_capabilities.bytes > envelope.progress_token.bytes);
+        envelope_finish(&envelope);
+        buffer_finish(&body);
+    }
+}
+END_TEST
+
+START_TEST(a_known_meta_passes_no_bad_value)
+{
+    static const char *const bad[] = {
+        CALL_WITH(CHANGING_META("07", "1", "}")),
+        CALL_WITH(CHANGING_META("1.", "1", "}")),
+        CALL_WITH(CHANGING_META("\"\\x\"", "1", "}")),
+        CALL_WITH(CHANGING_META("\"\xC3\"", "1", "}")),
+        CALL_WITH(CHANGING_META("\"\x01\"", "1", "}")),
+        CALL_WITH(CHANGING_META("{\"a\":1,\"a\":1}", "1", "}")),
+        CALL_WITH(CHANGING_META("1", "\"", "}")),
+        CALL_WITH(CHANGING_META("1", "1", ",\"traceparent\":2}")),
+        CALL_WITH(CHANGING_META("1,\"ProgressToken\":2", "1", "}")),
+        CALL_WITH(CHANGING_META("\"\xEF\xBC\xA1\",\"progressToken\":2", "1", "}")),
+    };
+    for (size_t i = 0; i < 2 * sizeof bad / sizeof *bad; i++) {
+        struct envelope envelope;
+        struct error error;
+        const char *body = bad[i / 2];
+        read_ok(&envelope, STR(CALL_WITH(CHANGING_META("1", "1", "}"))));
+        envelope_finish(&envelope);
+        ck_assert_msg(envelope_read(&envelope, str_from(body), &error) != ENVELOPE_OK, "%s", body);
+        envelope_finish(&envelope);
+    }
+}
+END_TEST
+
 Suite *envelope_suite(void)
 {
     Suite *suite = suite_create("envelope");
@@ -270,6 +324,8 @@ Suite *envelope_suite(void)
     tcase_add_test(tests, a_meta_that_was_read_before_is_read_to_the_same_end);
     tcase_add_test(tests, memory_makes_nothing_good_that_is_not);
     tcase_add_test(tests, a_long_meta_and_many_metas_are_read_anew);
+    tcase_add_test(tests, values_that_change_are_read_within_a_known_meta);
+    tcase_add_test(tests, a_known_meta_passes_no_bad_value);
     suite_add_tcase(suite, tests);
     return suite;
 }
