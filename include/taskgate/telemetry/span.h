@@ -13,6 +13,10 @@
 /* Set by telemetry_start(), before there are other threads. */
 extern bool telemetry_is_on;
 
+/* Of functions that stand on the way of every call, but run with telemetry alone: they stay out of
+ * it. */
+#define SPAN_COLD __attribute__((cold, noinline))
+
 /* As OTLP numbers them. */
 enum span_kind { SPAN_INTERNAL = 1, SPAN_SERVER = 2, SPAN_CLIENT = 3 };
 

@@ -171,7 +171,7 @@ static void write_line(const struct decision_log_entry *entry)
     finish_texts(&texts);
 }
 
-static void tell_span(const struct decision_log_entry *entry)
+SPAN_COLD static void tell_span(const struct decision_log_entry *entry)
 {
     const struct config_rule *rule = entry->decision ? entry->decision->rule : NULL;
     enum verdict_outcome outcome = outcome_of(entry);

@@ -26,7 +26,7 @@ static void relay_destroy(struct relay *relay)
     buffer_finish(&relay->glimpse);
     reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->kept);
-    if (relay->span)
+    if (relay->trace)
         relay_span_give_up(relay);
     MAGIC_CLEAR(relay);
     free(relay);
@@ -113,9 +113,8 @@ bool relay_detach(struct call *call, struct rpc_call_begun *taken)
         .received = relay->kept,
         .splitter = relay->splitter,
         .started_ms = relay->started_ms,
-        .span = relay->span,
+        .span = relay->trace ? relay_span_take(relay) : NULL,
     };
-    relay->span = NULL;
     relay_find_last_id(relay, &taken->last_id);
     if (taken->is_stream)
         http_on_drained(call->exchange, NULL, NULL);
@@ -427,7 +426,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     call_counters_upstream(source, relay->status,
                            loop_now_ms(call->worker->loop) - relay->started_ms);
     relay->upstream = NULL; /* gone when this returns */
-    if (relay->span)
+    if (relay->trace)
         relay_span_end(relay, result);
     if (relay->mode == RELAY_LOOKING && result != UPSTREAM_DONE)
         let_down(relay);
@@ -471,10 +470,7 @@ void relay_start(struct call *call, const struct relay_options *options)
     sse_splitter_init(&relay->splitter);
     headers_from_call(&headers, call);
     call_part_add(call, &relay->part, &relay_kind);
-    struct str body = call->body;
-    char traceparent[TRACEPARENT_BYTES];
-    if (call->span)
-        body = relay_span_begin(relay, &headers, traceparent);
+    struct str body = call->span ? relay_span_begin(relay, &headers) : call->body;
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"

@@ -38,15 +38,14 @@ struct relay {
     struct sse_splitter splitter;
     struct notification_stream *stream; /* the client's open GET stream */
     int64_t started_ms;
-    bool inside_event;      /* a long event is passing in pieces */
-    struct buffer behind;   /* whole events that go down behind it */
-    struct buffer glimpse;  /* first and last bytes of what went down last */
-    int64_t content_length; /* of the response; -1 when it is not announced */
-    bool is_encoded;        /* the body has an encoding, so it cannot be read */
-    bool is_looked_at;      /* the reply's id is checked, by `reply` */
-    struct loop_timer slow; /* only with options.slow_ms */
-    struct span *span;      /* of the request upstream; NULL without telemetry */
-    struct buffer traced;   /* the body, where it names the trace; else empty */
+    bool inside_event;         /* a long event is passing in pieces */
+    struct buffer behind;      /* whole events that go down behind it */
+    struct buffer glimpse;     /* first and last bytes of what went down last */
+    int64_t content_length;    /* of the response; -1 when it is not announced */
+    bool is_encoded;           /* the body has an encoding, so it cannot be read */
+    bool is_looked_at;         /* the reply's id is checked, by `reply` */
+    struct loop_timer slow;    /* only with options.slow_ms */
+    struct relay_trace *trace; /* relay_span.c; NULL without telemetry */
 };
 #define RELAY_MAGIC 0x4757420a
 
@@ -63,13 +62,14 @@ void relay_send_down(struct relay *relay, struct str bytes);
 struct call *relay_finish(struct relay *relay);
 
 /* ---- relay_span.c: only for calls that have a span ---- */
-/* Names a new span in the headers, which borrow `text`. Returns the body that goes up: the client's
- * bytes, or the relay's copy that names the span where the client has named its own. */
-struct str relay_span_begin(struct relay *relay, struct headers *headers,
-                            char text[TRACEPARENT_BYTES]);
-void relay_span_end(struct relay *relay, enum upstream_result result);
+/* Names a new span in the headers, which borrow from it. Returns the body that goes up: the
+ * client's bytes, or the relay's copy that names the span where the client has named its own. */
+struct str relay_span_begin(struct relay *relay, struct headers *headers) SPAN_COLD;
+void relay_span_end(struct relay *relay, enum upstream_result result) SPAN_COLD;
 /* The request upstream goes with the relay. */
-void relay_span_give_up(struct relay *relay);
+void relay_span_give_up(struct relay *relay) SPAN_COLD;
+/* Another ends it: NULL without one. */
+struct span *relay_span_take(struct relay *relay) SPAN_COLD;
 
 /* ---- relay_failure.c ---- */
 /* The error that a request is answered with. */

@@ -143,7 +143,7 @@ static void count(const struct call *call)
 }
 
 /* The exchange is still there. */
-static void end_span(struct call *call)
+SPAN_COLD static void end_span(struct call *call)
 {
     if (span_is_sampled(call->span)) {
         call_identify(call);

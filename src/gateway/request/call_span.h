@@ -9,7 +9,7 @@
 #include "taskgate/telemetry/span.h"
 
 /* Begins it, once the envelope is read. Callers ask telemetry_is_on before. */
-void call_span_start(struct call *call);
+void call_span_start(struct call *call) SPAN_COLD;
 /* The gateway answers with a JSON-RPC error. */
 void call_span_fail(struct call *call, enum jsonrpc_error error);
 /* The answer has an HTTP status that is an error. */
