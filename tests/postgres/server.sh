@@ -59,7 +59,22 @@ kill_all() {
     done
 }
 
+# Two databases of it behind PgBouncer: by_session and by_transaction.
+start_pooler() {
+    local mode
+    {
+        echo '[databases]'
+        for mode in session transaction; do
+            echo "by_$mode = host=$1 user=postgres dbname=postgres pool_mode=$mode"
+        done
+        printf '%s\n' '[pgbouncer]' "unix_socket_dir = $1" 'listen_port = 6432' 'auth_type = any' \
+            "pidfile = $1/pooler.pid" "logfile = $1/pooler.log"
+    } >"$1/pooler.ini"
+    programs=/usr/sbin as_server pgbouncer -q -d "$1/pooler.ini"
+}
+
 stop() {
+    [ ! -f "$1/pooler.pid" ] || kill "$(cat "$1/pooler.pid")"
     as_server pg_ctl -s -w -m immediate -D "$1/data" stop
 }
 
@@ -71,6 +86,10 @@ run() {
     make "$folder"
     start "$folder"
     export TASKGATE_TEST_POSTGRES="postgres://postgres@/postgres?host=$folder"
+    if [ -x /usr/sbin/pgbouncer ]; then
+        start_pooler "$folder"
+        export TASKGATE_TEST_POOLER=$folder
+    fi
     export TASKGATE_TEST_POSTGRES_FOLDER=$folder TASKGATE_TEST_POSTGRES_SCRIPT=$script
     for command in "$@"; do
         "$command" || failed=1

@@ -99,6 +99,23 @@ START_TEST(sessions_are_set_up_so_that_nobody_waits_for_ever)
 }
 END_TEST
 
+/* PgBouncer's two modes; not where it is not installed. */
+START_TEST(a_pooler_is_used_in_session_mode_and_refused_in_transaction_mode)
+{
+    static const char form[] = "postgres://postgres:secret@/%s?host=%s&port=6432";
+    const char *folder = getenv("TASKGATE_TEST_POOLER");
+    struct error error = {""};
+    if (!folder)
+        return;
+    char *by_session = memory_format(form, "by_session", folder);
+    struct database *database = store_postgres.open(by_session, &error);
+    ck_assert_msg(database && store_postgres.is_in_place(database, &error), "%s", error.message);
+    store_postgres.close(database);
+    free(by_session);
+    expect_refusal(memory_format(form, "by_transaction", folder), "a pooler in transaction mode");
+}
+END_TEST
+
 START_TEST(after_the_migration_the_right_to_rows_is_enough)
 {
     ck_assert_int_eq(
@@ -219,6 +236,7 @@ int main(void)
     tcase_add_test(tests, whoever_is_refused_is_told_why_without_the_password);
     tcase_add_test(tests, a_database_that_cannot_be_reached_is_tried_again);
     tcase_add_test(tests, sessions_are_set_up_so_that_nobody_waits_for_ever);
+    tcase_add_test(tests, a_pooler_is_used_in_session_mode_and_refused_in_transaction_mode);
     tcase_add_test(tests, after_the_migration_the_right_to_rows_is_enough);
     tcase_add_test(tests, a_version_serves_beside_the_next_one);
     tcase_add_test(tests, a_server_that_comes_back_is_used_again_and_nothing_is_lost);
