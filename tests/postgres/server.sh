@@ -45,7 +45,7 @@ make() {
 
 start() {
     as_server pg_ctl -s -w -D "$1/data" -l "$1/log" \
-        -o "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=60" start
+        -o "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=60 -c max_wal_size=64MB" start
 }
 
 # All of its processes at once, as when the machine loses power.
@@ -78,9 +78,20 @@ stop() {
     as_server pg_ctl -s -w -m immediate -D "$1/data" stop
 }
 
+# In memory where there is room, because each test makes and removes many small files.
+find_room() {
+    local kilobytes
+    kilobytes=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1) || true
+    if [ -w /dev/shm ] && [ "${kilobytes:-0}" -gt 500000 ]; then
+        echo /dev/shm
+    else
+        echo "${TMPDIR:-/tmp}"
+    fi
+}
+
 run() {
     local folder failed=0 command
-    folder=$(mktemp -d "${TMPDIR:-/tmp}/taskgate-postgres-XXXXXX")
+    folder=$(mktemp -d "$(find_room)/taskgate-postgres-XXXXXX")
     # shellcheck disable=SC2064 # of this folder
     trap "stop '$folder' || true; rm -rf '$folder'" EXIT
     make "$folder"
