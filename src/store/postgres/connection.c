@@ -42,6 +42,8 @@ bool connection_fail(struct database *database, const PGresult *result, const ch
     else
         error_set(&database->error, "%s: %.*s", what, STR_ARGS(words));
     place_hide_password(database->place, database->error.message);
+    for (char *c = database->error.message; *c; c++)
+        *c = (char)(*c == '\n' || *c == '\t' ? ' ' : *c); /* libpq gives hints on further lines */
     database->has_failed = true;
     database->failed_operation = database->operation;
     return false;
