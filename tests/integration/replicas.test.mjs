@@ -1,9 +1,10 @@
 // Gateways that share one PostgreSQL database: any of them answers, decides, and is told.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Gateway, temporaryFolder } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
-import { clientOf, replicas } from './lib/replicas.mjs';
+import { clientOf, onDatabase, replicas } from './lib/replicas.mjs';
 import { until } from './lib/wait.mjs';
 
 const options = { skip: postgresMissing };
@@ -62,6 +63,40 @@ test('two at once: one of a race of decisions wins, and it runs once', options, 
   }
 });
 
+test('events of one replica go on at the other by Last-Event-ID, none missed and none twice', options, async (t) => {
+  const { a, b } = await both(t);
+  const client = await clientOf(t, a);
+  const open = (gateway, last) => gateway.admin.events(last === undefined ? {} : { 'last-event-id': last });
+  const take = async (stream) => {
+    const event = await stream.next((e) => e.event === 'task', 'an event');
+    return { id: event.id, task: event.json.id, state: event.json.state };
+  };
+  const atA = await open(a);
+  const atB = await open(b);
+  const ids = [];
+  for (let i = 0; i < 3; i++) ids.push((await client.createTask('delete_user', { i })).taskId);
+  const seenA = [await take(atA), await take(atA), await take(atA)];
+  assert.deepEqual(seenA.map((event) => event.task), ids);
+  assert.deepEqual([await take(atB), await take(atB), await take(atB)], seenA, 'the same numbers at both');
+  atA.abort();
+  await b.admin.reject(ids[0]);
+  await a.admin.reject(ids[1]);
+  const again = await open(b, seenA[0].id);
+  const rest = [await take(again), await take(again), await take(again), await take(again)];
+  assert.deepEqual(rest.map((event) => event.task), [ids[1], ids[2], ids[0], ids[1]]);
+  assert.ok(rest.every((event, i) => i === 0 || Number(event.id) > Number(rest[i - 1].id)));
+  // A replica that was not there then knows them from the database.
+  await a.restart();
+  await a.child.ready(async () => (await a.admin.get('/ready')).json.checks.store, 'its store');
+  const later = await open(a, seenA[2].id);
+  assert.deepEqual([await take(later), await take(later)], rest.slice(2));
+  await b.admin.reject(ids[2]);
+  assert.deepEqual((await take(later)).task, ids[2]);
+  const foreign = await open(a, '1790000000000000');
+  const { taskId } = await client.createTask('delete_user', { last: true });
+  assert.equal((await take(foreign)).task, taskId, 'a number of another database: only new ones');
+});
+
 test('limits hold over both', options, async (t) => {
   const { a, b } = await both(t, { config: { limits: { pending_per_principal: 3 } } });
   const clients = [await clientOf(t, a), await clientOf(t, b)];
@@ -86,8 +121,6 @@ test('killed while it executes: the outcome is unknown, and it is never run agai
 test('a process of a name that is taken ends with a sentence, and the first goes on', options, async (t) => {
   const url = await database();
   const { upstream, gateways } = await replicas(t, url, ['a']);
-  const { Gateway, temporaryFolder } = await import('./lib/gateway.mjs');
-  const { onDatabase } = await import('./lib/replicas.mjs');
   const second = new Gateway(temporaryFolder(t), { upstream: upstream.url, awaitUpstream: false, ...onDatabase(url, { id: 'a' }) });
   await second.start();
   second.child.checked = true;
@@ -96,4 +129,92 @@ test('a process of a name that is taken ends with a sentence, and the first goes
   assert.equal(exit.code, 1, second.child.output());
   assert.ok(second.logs.some((entry) => entry.level === 'error' && /name/.test(entry.msg)), second.child.output());
   assert.equal((await ready(gateways[0])).replica.epoch, 1);
+});
+
+test('the database goes and comes back under load: forwarded calls go on, nothing that was answered is lost', options, async (t) => {
+  const server = await startPostgres(t);
+  const { upstream, gateways } = await replicas(t, server.url(), ['a', 'b']);
+  const clients = await Promise.all(gateways.map((gateway) => clientOf(t, gateway)));
+  const acknowledged = [];
+  let goesOn = true;
+  const load = clients.map(async (client, which) => {
+    for (let i = 0; goesOn; i++) {
+      const answer = await client.call('tools/call', { name: 'delete_user', arguments: { which, i }, task: {} });
+      if (answer.result) acknowledged.push(answer.result.task.taskId);
+      else assert.equal(answer.error.code, -32013, JSON.stringify(answer));
+    }
+  });
+  await until(() => acknowledged.length > 20, 'some tasks');
+  await server.stop('SIGQUIT');
+  const [a] = gateways;
+  // A commit whose answer is lost is looked up for a while first.
+  await until(async () => !(await ready(a)).checks.store, 'a to notice', { deadline: 30_000 });
+  assert.equal((await a.admin.get('/ready')).status, 200);
+  assert.ok(await clients[0].result('tools/call', { name: 'read' }));
+  assert.equal((await clients[0].error('tools/call', { name: 'delete_user', task: {} })).code, -32013);
+  assert.equal((await a.admin.decide('approve', acknowledged[0])).status, 503);
+  await server.start();
+  for (const gateway of gateways) await until(async () => (await ready(gateway)).checks.store, 'the store to work again', { deadline: 30_000 });
+  const count = acknowledged.length;
+  await until(() => acknowledged.length > count, 'tasks again');
+  goesOn = false;
+  await Promise.all(load);
+  const stored = new Set(server.query('SELECT id FROM taskgate_task').map(([id]) => id));
+  assert.deepEqual(acknowledged.filter((id) => !stored.has(id)), []);
+  const approved = acknowledged[acknowledged.length - 1];
+  await gateways[1].admin.approve(approved);
+  await a.admin.inState(approved, 'completed');
+  assert.equal(upstream.calls.filter((call) => call.rpc.params.name === 'delete_user').length, 1);
+});
+
+test('at the start: what can never work ends the process with a sentence, what is away is tried again', options, async (t) => {
+  const server = await startPostgres(t);
+  const start = async (url) => {
+    const gateway = new Gateway(temporaryFolder(t), { upstream: 'http://127.0.0.1:9/', awaitUpstream: false, ...onDatabase(url, { id: 'a' }) });
+    await gateway.start().catch(() => {});
+    gateway.child.checked = true;
+    return gateway;
+  };
+  server.query("CREATE ROLE gate LOGIN PASSWORD 'right-s3cret'; ALTER DATABASE gate OWNER TO gate", 'postgres');
+  server.access(['local all postgres trust', 'local all all scram-sha-256']);
+  server.query('SELECT pg_reload_conf()', 'postgres');
+  for (const [url, said] of [
+    [server.url('gate', { user: 'gate', password: 'wrong-s3cret' }), /password/],
+    [server.url('nowhere'), /nowhere/],
+  ]) {
+    const gateway = await start(url);
+    const exit = await gateway.child.exited;
+    assert.equal(exit.code, 1, gateway.child.output());
+    const last = gateway.logs.find((entry) => /could not start/.test(entry.msg));
+    assert.match(last.error, said);
+    assert.doesNotMatch(gateway.child.output(), /s3cret/);
+  }
+  await server.stop();
+  const gateway = await start(server.url('gate', { user: 'gate', password: 'right-s3cret' }));
+  t.after(() => gateway.child.stop('SIGTERM'));
+  const answer = await gateway.admin.get('/ready');
+  assert.equal(answer.status, 503);
+  assert.equal(answer.json.reason, 'store');
+  await server.start();
+  await until(async () => (await gateway.admin.get('/ready')).status === 200, 'the gateway to be ready', { deadline: 30_000 });
+  assert.doesNotMatch(gateway.child.output(), /s3cret/);
+});
+
+test('stopped beyond the silence: fenced; what it reports late is a row of the trail, and nothing else', options, async (t) => {
+  const answers = [];
+  const { upstream, a, b } = await both(t, { upstream: { handlers: { 'tools/call': (call) => answers.push(call) } } });
+  const client = await clientOf(t, a);
+  const { taskId } = await client.createTask('delete_user');
+  await a.admin.approve(taskId);
+  await upstream.received('tools/call');
+  a.child.signal('SIGSTOP');
+  t.after(() => a.child.signal('SIGCONT'));
+  await until(async () => (await b.admin.task(taskId)).state === 'failed', 'b to take a for dead', { deadline: 40_000, every: 200 });
+  answers[0].reply.result({ content: [{ type: 'text', text: 'late' }] });
+  a.child.signal('SIGCONT');
+  const trail = () => b.admin.get(`/api/v1/audit?limit=1000`).then((answer) => answer.json.entries.filter((entry) => entry.taskId === taskId));
+  await until(async () => (await trail()).some((entry) => entry.event === 'late_outcome'), 'the late outcome in the trail', { deadline: 20_000 });
+  assert.match((await a.admin.task(taskId)).statusMessage, /outcome unknown/);
+  assert.equal((await ready(a)).replica.epoch > 1, true);
+  assert.equal(upstream.calls.length, 1);
 });

@@ -65,10 +65,12 @@ struct database {
     /* Commits are marked, so that one whose answer is lost can be looked up. */
     char marker[33];
     int64_t mark;
-    bool is_unsure; /* whether `mark` was committed */
-    bool is_late;   /* a commit that was said to have failed was done after all */
-    int backend_id; /* of the server's process */
-    bool is_told;   /* another replica has committed something */
+    bool is_unsure;       /* whether `mark` was committed */
+    int64_t durable_mark; /* the last of which it is known */
+    bool has_lost;        /* the database does not have that one any more */
+    bool is_late;         /* a commit that was said to have failed was done after all */
+    int backend_id;       /* of the server's process */
+    bool is_told;         /* another replica has committed something */
 };
 #define DATABASE_MAGIC 0x53544405
 

@@ -68,22 +68,44 @@ static struct database *open_url(const char *url, struct error *error)
 
 /* ---- a commit whose answer was lost ---- */
 
-/* Under the lock of the writers: before it is free, the lost transaction may still be committed. */
-static bool look_up(struct database *database, bool *is_committed)
+/* The number of the last transaction of this process that the database has. Under the lock of the
+ * writers: before it is free, a lost transaction may still be committed. */
+static bool read_mark(struct database *database, int64_t *number)
 {
-    int64_t number = 0;
     PGresult *rows = NULL;
+    *number = 0;
     database->has_failed = false;
     bool read = connection_queue(database, STATEMENT_BEGIN_READ, SENT_WRITE) &&
                 connection_queue(database, STATEMENT_LOCK, SENT_WRITE) &&
                 (rows = connection_read(database, STATEMENT_MARK_GET,
                                         VALUES(TEXT(database->marker)))) != NULL;
     if (rows_any(rows) == ROW_FOUND)
-        number = row_number(rows, 0, 0);
+        *number = row_number(rows, 0, 0);
     PQclear(rows);
-    *is_committed = number == database->mark;
     return read && connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
            connection_settle(database);
+}
+
+static bool look_up(struct database *database, bool *is_committed)
+{
+    int64_t number;
+    bool read = read_mark(database, &number);
+    *is_committed = read && number == database->mark;
+    return read;
+}
+
+/* Behind the name there may be another server now, such as a standby that has taken over. */
+static bool look_for_loss(struct database *database)
+{
+    int64_t number;
+    if (database->durable_mark == 0)
+        return true;
+    if (!read_mark(database, &number))
+        return connection_lost(database, "cannot look up the last commit");
+    database->has_lost = database->has_lost || number < database->durable_mark;
+    if (number < database->durable_mark)
+        database->durable_mark = number;
+    return true;
 }
 
 static bool reconnect(struct database *database, int64_t patience_ms)
@@ -92,7 +114,7 @@ static bool reconnect(struct database *database, int64_t patience_ms)
         return true;
     if (clock_monotonic_ms() < database->retry_at_ms)
         return false;
-    if (opening_connect(database, patience_ms) != OPENED)
+    if (opening_connect(database, patience_ms) != OPENED || !look_for_loss(database))
         return false;
     log_info("Connected to the database again", LOG_TEXT("database", database->place->title));
     return true;
@@ -155,8 +177,10 @@ static bool commit(struct database *database, struct error *error)
                 (!database->tells || connection_queue(database, STATEMENT_NOTIFY, SENT_WRITE)) &&
                 connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
                 connection_settle(database);
-    if (done)
+    if (done) {
         database->is_open_transaction = false;
+        database->durable_mark = database->mark;
+    }
     if (done || database->handle || !wrote)
         return done || error_set(error, "the database failed: %s", database->error.message);
     *error = database->error;
@@ -289,6 +313,13 @@ static bool take_late_commit(struct database *database)
     return is_late;
 }
 
+static bool take_loss(struct database *database)
+{
+    bool lost = database->has_lost;
+    database->has_lost = false;
+    return lost;
+}
+
 const struct store_backend store_postgres = {
     .name = "postgres",
     .is_shared = true,
@@ -313,6 +344,7 @@ const struct store_backend store_postgres = {
     .wake_fd = wake_fd,
     .take_hint = take_hint,
     .take_late_commit = take_late_commit,
+    .take_loss = take_loss,
     .tasks = &postgres_task_rows,
     .sessions = &postgres_session_rows,
     .audit = &postgres_audit_rows,
