@@ -245,9 +245,9 @@ void query_encode(struct buffer *out, struct str text)
     }
 }
 
-static bool parse_parameter(void *context, struct str name, struct str raw, struct error *error)
+static bool parse_parameter(struct task_list_query *query, struct str name, struct str raw,
+                            struct error *error)
 {
-    struct task_list_query *query = context;
     size_t start = query->decoded.length;
     if (!append_decoded(&query->decoded, raw))
         return error_set(error, "the query is not well encoded");
@@ -270,8 +270,13 @@ bool query_parse(struct task_list_query *query, struct str text, struct error *e
     buffer_init(&query->decoded);
     /* Decoding only shortens: reserved once, the buffer never moves under the values. */
     buffer_reserve(&query->decoded, text.length);
-    if (!query_each(text, parse_parameter, query, error))
-        return false;
+    while (text.length > 0) {
+        struct str parameter, name, raw;
+        str_cut(text, '&', &parameter, &text);
+        str_cut(parameter, '=', &name, &raw);
+        if (parameter.length > 0 && !parse_parameter(query, name, raw, error))
+            return false;
+    }
     return query->filter.behind_sequence == 0 || query->cursor_order == query->filter.order ||
            error_set(error, "cursor comes from a list in another order; repeat its sort");
 }

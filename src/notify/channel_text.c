@@ -1,9 +1,13 @@
 /* Words and lines. */
 #include "channel_text.h"
 
+#include <inttypes.h>
+
+#include "taskgate/approval/ballot.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/notify/shown.h"
 
 static const char *word_of(enum task_state state)
 {
@@ -102,15 +106,61 @@ static void add_line(struct buffer *out, const char *name, struct str value)
     append_shown(out, value);
 }
 
+/* The sentence of the rule tells of arguments, and so goes where they go. */
+static void add_summary(struct buffer *out, const struct task *task, const struct config *config)
+{
+    struct buffer arguments, summary;
+    buffer_init(&arguments);
+    buffer_init(&summary);
+    redact_write(&arguments, str_from(task->arguments), config, task->workflow);
+    if (shown_write_summary(&summary, task, buffer_str(&arguments)))
+        add_line(out, "Summary", buffer_str(&summary));
+    buffer_finish(&summary);
+    buffer_finish(&arguments);
+}
+
+static void add_risk(struct buffer *out, const struct task *task)
+{
+    struct buffer risk;
+    buffer_init(&risk);
+    if (json_decode_string(json_member(str_from(task->shown), "risk"), &risk))
+        add_line(out, "Risk", buffer_str(&risk));
+    buffer_finish(&risk);
+}
+
+/* "1 of 2: alice", where one person alone does not decide. */
+static void add_votes(struct buffer *out, const struct task *task)
+{
+    struct ballot ballot;
+    struct buffer text;
+    ballot_read(&ballot, str_from(task->terms), str_from(task->votes));
+    int64_t persons = ballot_terms_persons(&ballot.terms);
+    buffer_init(&text);
+    buffer_append_format(&text, "%zu of %" PRId64, ballot.votes.count, persons);
+    for (size_t i = 0; i < ballot.votes.count; i++)
+        buffer_append_format(&text, "%s%s", i == 0 ? ": " : ", ",
+                             ballot.votes.items[i].person.name);
+    if (persons > 1)
+        add_line(out, "Votes", buffer_str(&text));
+    buffer_finish(&text);
+    ballot_finish(&ballot);
+}
+
 void channel_text_facts(struct buffer *out, const struct task *task, const struct config *config,
                         bool with_arguments, size_t most)
 {
     char time[CLOCK_TEXT_BYTES];
     bool is_pending = task->state == TASK_PENDING;
+    if (with_arguments && *task->arguments)
+        add_summary(out, task, config);
     add_line(out, "Tool", str_from(task->tool));
     add_line(out, "Server", str_from(task->source));
     add_line(out, "Asked by", str_from(task->principal));
     add_line(out, "Workflow", str_from(task->workflow));
+    if (is_pending)
+        add_risk(out, task);
+    if (is_pending && *task->terms)
+        add_votes(out, task);
     if (is_pending && task->decide_by_ms > 0)
         add_line(out, "Decide by", str_from(clock_format(task->decide_by_ms, time)));
     add_line(out, "Decided by", str_from(task->decided_by));

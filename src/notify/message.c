@@ -8,24 +8,46 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/notify/shown.h"
 
 #define FIRST_DELAY_MS 1000
 #define LONGEST_DELAY_MS 600000
 
 /* ---- the body ---- */
 
+/* The rule's words. The sentence tells of arguments, and so goes where they go. */
+static void write_shown(struct buffer *out, const struct task *task, struct str arguments)
+{
+    struct str risk = json_member(str_from(task->shown), "risk");
+    struct buffer summary;
+    buffer_init(&summary);
+    if (arguments.length > 0 && shown_write_summary(&summary, task, arguments)) {
+        json_add_key(out, "summary");
+        buffer_append_json_string(out, buffer_str(&summary));
+    }
+    if (risk.length > 0) {
+        json_add_key(out, "risk");
+        buffer_append(out, risk);
+    }
+    buffer_finish(&summary);
+}
+
 static void write_task(struct buffer *out, const struct task *task, const struct config *config,
                        bool include_arguments)
 {
+    struct buffer arguments;
+    buffer_init(&arguments);
     buffer_append_char(out, '{');
     json_add_text(out, "id", task->id);
     json_add_text(out, "state", task_state_name(task->state));
     json_add_text(out, "source", task->source);
     json_add_text(out, "tool", task->tool);
     if (include_arguments && *task->arguments) {
+        redact_write(&arguments, str_from(task->arguments), config, task->workflow);
         json_add_key(out, "arguments");
-        redact_write(out, str_from(task->arguments), config, task->workflow);
+        buffer_append(out, buffer_str(&arguments));
     }
     json_add_text(out, "argumentsDigest", task->arguments_digest);
     json_add_text(out, "principal", task->principal);
@@ -36,7 +58,9 @@ static void write_task(struct buffer *out, const struct task *task, const struct
     json_add_text_or_null(out, "decidedBy", task->decided_by);
     json_add_text_or_null(out, "reason", task->reason);
     json_add_text(out, "statusMessage", task->status_message);
+    write_shown(out, task, buffer_str(&arguments));
     buffer_append_char(out, '}');
+    buffer_finish(&arguments);
 }
 
 /* To the task on the page, whose address need not be known. */

@@ -100,6 +100,35 @@ test('Slack: one message for each call, with mention, link and facts; it says la
   assert.ok(!gateway.child.stderr.includes(ENV.SLACK_TOKEN) && !gateway.child.stderr.includes('hunter2-argument'));
 });
 
+test('the sentence of the rule goes with the arguments, its risk to all, and who has voted to chats', async (t) => {
+  const slack = await startSlack(t);
+  const [whole, bare] = [await startEndpoint(t, () => [204, '']), await startEndpoint(t, () => [204, ''])];
+  const names = ['alice', 'bob'];
+  const hook = ({ url }, more = {}) => ({ url, secret_env: 'HOOK_SECRET', ...more });
+  const { admin, connect } = await stage(t, [], {
+    rules: [{ match: 'write', action: 'approve', approval: 'default', show: { summary: 'Writes {path} with {password}', risk: 'high' } }],
+    approval: workflow('10m', { redact_fields: ['password'], quorum: 2 }),
+    env: { ...ENV, HOOK_SECRET: 'a-secret-of-the-hooks', ALICE: 'token-of-alice-0123456789', BOB: 'token-of-bob-0123456789' },
+    config: {
+      notify: [slackTo(slack, { include_arguments: true }), hook(whole, { include_arguments: true }), hook(bare)],
+      admin: { public_url: 'https://gate.example', people: names.map((name) => ({ name })), tokens: names.map((name) => ({ name: `${name}-cli`, person: name, token_env: name.toUpperCase(), roles: ['approver'] })) },
+    },
+  });
+  slack.fault = [500, '']; // so that the vote is there when the message is
+  const { taskId } = await (await connect()).createTask('write', { path: '/x', password: 'hunter2' });
+  await slack.seen(1);
+  assert.equal((await admin.as('token-of-alice-0123456789').decide('approve', taskId)).status, 202);
+  slack.fault = null;
+  await until(() => slack.messages.size === 1, 'the message');
+  const facts = [...slack.messages.values()][0].blocks[1].text.text;
+  assert.match(facts, /^Summary: Writes \/x with \[REDACTED\]\nTool: write\n/);
+  assert.match(facts, /\nWorkflow: default\nRisk: high\nVotes: 1 of 2: alice\nDecide by: /);
+  const [full] = await whole.seen(1), [short] = await bare.seen(1);
+  assert.deepEqual([full.json.task.summary, full.json.task.risk], ['Writes /x with [REDACTED]', 'high']);
+  assert.deepEqual([short.json.task.summary, short.json.task.risk, short.json.task.arguments], [undefined, 'high', undefined]);
+  assert.ok(!JSON.stringify(short.json).includes('/x'), 'no argument in the sentence');
+});
+
 test('Slack: markup in a name is no markup; a long call is cut', async (t) => {
   const slack = await startSlack(t);
   const name = 'w<!here>&';

@@ -10,7 +10,7 @@
 #include "taskgate/core/str.h"
 
 /* How far from now the time of a signature may be. */
-#define SLACK_PRESS_WINDOW_MS 300000
+#define SLACK_PRESS_WINDOW_MS INT64_C(300000)
 
 /* Whether Slack has signed these bytes with the app's secret, no more than five minutes ago. Of the
  * headers X-Slack-Request-Timestamp and X-Slack-Signature; in constant time. */

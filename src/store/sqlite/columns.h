@@ -7,11 +7,17 @@
     " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
     " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
 
+/* What a notice takes from its task, which may have gone: then it is NULL. */
+#define OF_NOTICED_TASK(column)                                                                    \
+    "(SELECT " column                                                                              \
+    " FROM task AS told JOIN task_request AS asked ON asked.task = told.sequence"                  \
+    " WHERE told.id = outbox_notice.task_id)"
 /* Of a notice of the outbox. */
 #define NOTICE_COLUMNS                                                                             \
     "outbox_notice.at_ms, outbox_notice.task_id, state, source, tool, workflow, principal,"        \
     " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \
-    " decided_ms, is_emergency, anchor"
+    " decided_ms, is_emergency, anchor, " OF_NOTICED_TASK("asked.shown") "," OF_NOTICED_TASK(      \
+        "told.terms") "," OF_NOTICED_TASK("told.votes")
 
 /* Of a grant. */
 #define GRANT_COLUMNS                                                                              \

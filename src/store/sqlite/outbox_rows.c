@@ -7,8 +7,11 @@
 /* Of a notice, the last ones. */
 #define EMERGENCY_COLUMN 19
 #define ANCHOR_COLUMN 20
+#define SHOWN_COLUMN 21
+#define TERMS_COLUMN 22
+#define VOTES_COLUMN 23
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 21
+#define REFERENCE_COLUMN 24
 #define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
@@ -121,6 +124,9 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
     task->created_ms = sqlite3_column_int64(row, 16);
     task->decide_by_ms = sqlite3_column_int64(row, 17);
     task->decided_ms = sqlite3_column_int64(row, 18);
+    take(&task->shown, row, SHOWN_COLUMN);
+    take(&task->terms, row, TERMS_COLUMN);
+    take(&task->votes, row, VOTES_COLUMN);
     if (database_column_bytes(row, ANCHOR_COLUMN).length > 0)
         delivery.anchor = database_take_text(row, ANCHOR_COLUMN);
     return delivery;
