@@ -120,10 +120,10 @@ static void on_look(void *context)
 {
     struct carry *carry = carry_from(context);
     struct replicas *replicas = carry->call->worker->gateway->replicas;
-    if (replicas_lives(replicas, carry->home.replica, carry->home.epoch))
-        loop_timer_start(&carry->look, LOOK_EVERY_MS);
-    else
+    if (replicas_is_over(replicas, carry->home.replica, carry->home.epoch))
         fail(carry, "it is gone");
+    else
+        loop_timer_start(&carry->look, LOOK_EVERY_MS);
 }
 
 /* ---- the response ---- */

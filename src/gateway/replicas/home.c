@@ -91,12 +91,12 @@ static bool go(struct call *call, const struct session_home *home, call_step her
         return true;
     }
     struct peer peer = replicas_find_peer(replicas, home->replica, home->epoch);
-    if (peer.is_there && peer.address)
+    if (peer.address)
         carry_start(call, home, peer.address, on_untaken, here);
-    else if (peer.is_there)
+    else if (!peer.is_over)
         here(call);
     free(peer.address);
-    return peer.is_there;
+    return !peer.is_over;
 }
 
 static void tell_adoption(struct call *call, const struct store_reply *reply)
@@ -114,14 +114,13 @@ static void on_again(void *context)
     ask(context);
 }
 
-/* A home whose replica this process has not heard of yet is not asked again: it would be answered
- * alike. */
 static void take_home(struct settling *settling, const struct store_reply *reply)
 {
     struct call *call = settling->call;
     struct session_home home = {.epoch = reply->home->epoch, .is_here = reply->home->is_here};
     snprintf(home.replica, sizeof home.replica, "%s", reply->home->replica);
     remember(call, call->session, reply->home);
+    replicas_note(call->worker->gateway->replicas, reply->home);
     if (reply->home->is_adopted)
         tell_adoption(call, reply);
     bool was_carried = settling->was_carried;
@@ -185,31 +184,4 @@ void home_then(struct call *call, call_step here)
         go(call, &home, here))
         return;
     settle(call, here, false);
-}
-
-/* Of another one's request the answer is that session's, not this one's. */
-struct opened {
-    struct call *call;
-    char session[DIGEST_HEX_BYTES];
-};
-
-static void on_opened(void *context, const struct store_reply *reply)
-{
-    struct opened *opened = context;
-    if (reply->status == STORE_OK)
-        remember(opened->call, opened->session, reply->home);
-    call_unref(opened->call);
-    free(opened);
-}
-
-void home_settle_here(struct call *call, const char *session)
-{
-    struct gateway *gateway = call->worker->gateway;
-    if (!gateway->replicas)
-        return;
-    struct opened *opened = memory_alloc(sizeof *opened);
-    opened->call = call_ref(call);
-    snprintf(opened->session, sizeof opened->session, "%s", session);
-    store_session_settle(gateway->store, str_from(call->source->id), str_from(session),
-                         (struct store_call){call->worker->loop, on_opened, opened});
 }
