@@ -13,6 +13,7 @@ void home_destroy(struct store_home *home)
     if (!home)
         return;
     free((char *)home->replica);
+    free((char *)home->address);
     free(home);
 }
 
@@ -47,6 +48,29 @@ static bool find_lost(struct batch *batch, const struct home_key *key, const str
     return done;
 }
 
+struct looking {
+    const char *id;
+    char *address;
+};
+
+static bool look(void *context, const struct replica_row *row)
+{
+    struct looking *looking = context;
+    if (!str_equal(row->id, str_from(looking->id)))
+        return true;
+    looking->address = memory_copy_str(row->address);
+    return false;
+}
+
+/* Heartbeats tell of a replica's address, too, but not at once. */
+static bool find_address(struct batch *batch, const char *id, char **address)
+{
+    struct looking looking = {.id = id};
+    bool done = batch->backend->replicas->list(batch->database, look, &looking);
+    *address = looking.address ? looking.address : memory_copy_text("");
+    return done;
+}
+
 static bool run_settle(struct batch *batch, struct operation *operation)
 {
     const struct replica *self = batch->replica;
@@ -61,16 +85,21 @@ static bool run_settle(struct batch *batch, struct operation *operation)
     }
     if (done && row.lost_replica)
         done = find_lost(batch, &key, &row, &operation->reply);
+    char *address = NULL;
+    done = done && find_address(batch, row.replica, &address);
     if (done) {
         struct store_home *home = memory_alloc(sizeof *home);
         *home = (struct store_home){
             .replica = memory_copy_text(row.replica),
             .epoch = row.epoch,
+            .address = address,
             .is_here = result == ROW_FOUND ||
                        (row.epoch == self->epoch && strcmp(row.replica, self->id) == 0),
             .is_adopted = row.lost_replica != NULL,
         };
         operation->reply.home = home;
+    } else {
+        free(address);
     }
     free(row.replica);
     free(row.lost_replica);

@@ -1,10 +1,28 @@
 /* Sessions, and the tokens that upstream accepted in them. */
+#include <stdlib.h>
+
 #include "operation.h"
+#include "replica.h"
 #include "taskgate/core/memory.h"
+
+/* A session lives where it was opened: whoever finds it in the store finds its home. */
+static bool give_home(struct batch *batch, const struct store_session *session)
+{
+    const struct replica *self = batch->replica;
+    const struct home_key key = {session->source, session->id_digest};
+    struct home_row home = {0};
+    bool done = !batch->backend->is_shared ||
+                batch->backend->replicas->home_take(batch->database, &key, self->id, self->epoch,
+                                                    batch->now_ms, &home) != ROW_FAILED;
+    free(home.replica);
+    free(home.lost_replica);
+    return done;
+}
 
 static bool run_put(struct batch *batch, struct operation *operation)
 {
-    return batch->backend->sessions->put(batch->database, operation->session_value);
+    return batch->backend->sessions->put(batch->database, operation->session_value) &&
+           give_home(batch, operation->session_value);
 }
 
 /* Answers for a row that may be there. */

@@ -17,9 +17,10 @@
 struct store_home {
     const char *replica;
     int64_t epoch;
-    bool is_here;    /* at this process, in its epoch */
-    bool is_adopted; /* just now, from one that is gone; the reply's `tasks` are those of the
-                        session that failed with it: they are told once, here */
+    const char *address; /* where it takes calls of others, as it says now; "": it takes none */
+    bool is_here;        /* at this process, in its epoch */
+    bool is_adopted;     /* just now, from one that is gone; the reply's `tasks` are those of the
+                            session that failed with it: they are told once, here */
 };
 
 /* Finds out where the session lives; where it lives nowhere yet, or its home is gone, it lives here

@@ -12,7 +12,6 @@
 #include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "replicas/home.h"
 #include "request/call_part.h"
 #include "request/session_store.h"
 #include "state/source_eras.h"
@@ -95,7 +94,6 @@ static void keep_session(struct call *call, struct str result, const char *diges
     call->facts = facts;
     keep_client(call, digest);
     session_store_put(call, digest, (struct store_call){call->worker->loop, NULL, NULL});
-    home_settle_here(call, digest);
 }
 
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,

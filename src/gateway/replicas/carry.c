@@ -23,6 +23,7 @@ struct carry {
     struct call *call;
     struct session_home home;
     call_step here;
+    carry_untaken untaken;
     struct upstream_call *upstream; /* NULL once it has ended */
     struct loop_timer look;
     bool has_begun; /* the response goes down */
@@ -58,10 +59,11 @@ static struct call *finish(struct carry *carry)
 
 /* ---- the end ---- */
 
-static void go_on_here(struct carry *carry)
+static void give_back(struct carry *carry)
 {
     call_step here = carry->here;
-    here(finish(carry));
+    carry_untaken untaken = carry->untaken;
+    untaken(finish(carry), here);
 }
 
 /* What was sent may have run: it is never sent again. */
@@ -100,7 +102,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     struct carry *carry = carry_from(context);
     carry->upstream = NULL; /* gone when this returns */
     if (carry->is_unread) {
-        go_on_here(carry);
+        give_back(carry);
     } else if (result == UPSTREAM_DONE && carry->has_begun) {
         metrics_count(METRIC_RELAYED_REQUESTS, STR("relayed"));
         complete(carry);
@@ -108,7 +110,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         log_warn("The replica of a session is not reached",
                  LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
         metrics_count(METRIC_RELAYED_REQUESTS, STR("unreachable"));
-        go_on_here(carry);
+        give_back(carry);
     } else {
         fail(carry, detail);
     }
@@ -118,10 +120,10 @@ static void on_look(void *context)
 {
     struct carry *carry = carry_from(context);
     struct replicas *replicas = carry->call->worker->gateway->replicas;
-    if (replicas_lives(replicas, carry->home.replica, carry->home.epoch))
-        loop_timer_start(&carry->look, LOOK_EVERY_MS);
-    else
+    if (replicas_is_over(replicas, carry->home.replica, carry->home.epoch))
         fail(carry, "it is gone");
+    else
+        loop_timer_start(&carry->look, LOOK_EVERY_MS);
 }
 
 /* ---- the response ---- */
@@ -254,13 +256,14 @@ static void send(struct carry *carry, const char *address)
 }
 
 void carry_start(struct call *call, const struct session_home *home, const char *address,
-                 call_step here)
+                 carry_untaken untaken, call_step here)
 {
     struct carry *carry = memory_alloc(sizeof *carry);
     MAGIC_SET(carry, CARRY_MAGIC);
     carry->call = call;
     carry->home = *home;
     carry->here = here;
+    carry->untaken = untaken;
     loop_timer_init(&carry->look, call->worker->loop, on_look, carry);
     loop_timer_start(&carry->look, LOOK_EVERY_MS);
     call_part_add(call, &carry->part, &carry_kind);

@@ -7,7 +7,9 @@
 #include "request/call.h"
 #include "session_homes.h"
 
-/* Carries the call there. When nothing of it has been looked at there (the replica is not reached,
- * or refuses it unread), `here` goes on with it in this process. */
+/* Nothing of the call was looked at there: the replica is not reached, or has refused it unread. */
+typedef void (*carry_untaken)(struct call *call, call_step here);
+
+/* Carries the call there. `here`, the way on in this process, is for `untaken` alone. */
 void carry_start(struct call *call, const struct session_home *home, const char *address,
-                 call_step here);
+                 carry_untaken untaken, call_step here);

@@ -22,6 +22,7 @@ struct settling {
     call_step here;
     struct loop_timer again;
     int tries;
+    bool was_carried; /* in vain: it is not tried again */
 };
 
 static void drop(struct call *call, void *object)
@@ -32,6 +33,14 @@ static void drop(struct call *call, void *object)
 }
 
 static const struct call_part_kind settling_kind = CALL_PART_KIND(struct settling, drop);
+
+static void settle(struct call *call, call_step here, bool was_carried);
+
+/* The store may know already that the home has said goodbye. */
+static void on_untaken(struct call *call, call_step here)
+{
+    settle(call, here, true);
+}
 
 /* Returns the way on. */
 static call_step finish(struct settling *settling)
@@ -82,12 +91,12 @@ static bool go(struct call *call, const struct session_home *home, call_step her
         return true;
     }
     struct peer peer = replicas_find_peer(replicas, home->replica, home->epoch);
-    if (peer.is_there && peer.address)
-        carry_start(call, home, peer.address, here);
-    else if (peer.is_there)
+    if (peer.address)
+        carry_start(call, home, peer.address, on_untaken, here);
+    else if (!peer.is_over)
         here(call);
     free(peer.address);
-    return peer.is_there;
+    return !peer.is_over;
 }
 
 static void tell_adoption(struct call *call, const struct store_reply *reply)
@@ -105,18 +114,18 @@ static void on_again(void *context)
     ask(context);
 }
 
-/* A home whose replica this process has not heard of yet is not asked again: it would be answered
- * alike. */
 static void take_home(struct settling *settling, const struct store_reply *reply)
 {
     struct call *call = settling->call;
     struct session_home home = {.epoch = reply->home->epoch, .is_here = reply->home->is_here};
     snprintf(home.replica, sizeof home.replica, "%s", reply->home->replica);
     remember(call, call->session, reply->home);
+    replicas_note(call->worker->gateway->replicas, reply->home);
     if (reply->home->is_adopted)
         tell_adoption(call, reply);
+    bool was_carried = settling->was_carried;
     call_step here = finish(settling);
-    if (!go(call, &home, here))
+    if (was_carried || !go(call, &home, here))
         here(call);
 }
 
@@ -147,11 +156,23 @@ static void ask(struct settling *settling)
                          str_from(call->session), call_to_store(call, on_settled));
 }
 
+static void settle(struct call *call, call_step here, bool was_carried)
+{
+    struct settling *settling = memory_alloc(sizeof *settling);
+    settling->call = call;
+    settling->here = here;
+    settling->was_carried = was_carried;
+    loop_timer_init(&settling->again, call->worker->loop, on_again, settling);
+    call_part_add(call, &settling->part, &settling_kind);
+    ask(settling);
+}
+
 void home_then(struct call *call, call_step here)
 {
     struct replicas *replicas = call->worker->gateway->replicas;
     struct session_home home;
-    if (!replicas || call->is_relayed || !call->dialect->has_sessions ||
+    if (!replicas || call->is_relayed || atomic_load(&call->worker->gateway->shutting_down) ||
+        !call->dialect->has_sessions ||
         http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length == 0 ||
         !needs_home(call)) {
         here(call);
@@ -162,37 +183,5 @@ void home_then(struct call *call, call_step here)
                           &home) &&
         go(call, &home, here))
         return;
-    struct settling *settling = memory_alloc(sizeof *settling);
-    settling->call = call;
-    settling->here = here;
-    loop_timer_init(&settling->again, call->worker->loop, on_again, settling);
-    call_part_add(call, &settling->part, &settling_kind);
-    ask(settling);
-}
-
-/* Of another one's request the answer is that session's, not this one's. */
-struct opened {
-    struct call *call;
-    char session[DIGEST_HEX_BYTES];
-};
-
-static void on_opened(void *context, const struct store_reply *reply)
-{
-    struct opened *opened = context;
-    if (reply->status == STORE_OK)
-        remember(opened->call, opened->session, reply->home);
-    call_unref(opened->call);
-    free(opened);
-}
-
-void home_settle_here(struct call *call, const char *session)
-{
-    struct gateway *gateway = call->worker->gateway;
-    if (!gateway->replicas)
-        return;
-    struct opened *opened = memory_alloc(sizeof *opened);
-    opened->call = call_ref(call);
-    snprintf(opened->session, sizeof opened->session, "%s", session);
-    store_session_settle(gateway->store, str_from(call->source->id), str_from(session),
-                         (struct store_call){call->worker->loop, on_opened, opened});
+    settle(call, here, false);
 }

@@ -11,5 +11,3 @@
  * call is carried to that replica. A session whose replica is gone is adopted first. Nothing was
  * begun for the call. */
 void home_then(struct call *call, call_step here);
-/* The session, a digest, was opened here, so it lives here. After it was put into the store. */
-void home_settle_here(struct call *call, const char *session);

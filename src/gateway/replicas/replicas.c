@@ -5,10 +5,24 @@
 #include <string.h>
 
 #include "relay_signature.h"
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
 /* Of a window: more than this process could relay. */
 #define NONCES_MAX ((size_t)1 << 20)
+
+/* A replica that heartbeats may not have told of yet. There are few of them. */
+struct met {
+    int64_t epoch;
+    char *address;
+};
+
+static void met_destroy(void *value)
+{
+    struct met *met = value;
+    free(met->address);
+    free(met);
+}
 
 struct replicas *replicas_create(struct store *store, const char *key)
 {
@@ -20,6 +34,8 @@ struct replicas *replicas_create(struct store *store, const char *key)
     /* A time may be as far ahead as it may be past. */
     replicas->nonces = nonce_cache_create((int64_t)2 * RELAY_SIGNATURE_WINDOW_MS, NONCES_MAX);
     replicas->homes = session_homes_create();
+    pthread_mutex_init(&replicas->lock, NULL);
+    replicas->met = map_create();
     return replicas;
 }
 
@@ -27,11 +43,35 @@ void replicas_destroy(struct replicas *replicas)
 {
     if (!replicas)
         return;
+    map_destroy(replicas->met, met_destroy);
+    pthread_mutex_destroy(&replicas->lock);
     session_homes_destroy(replicas->homes);
     nonce_cache_destroy(replicas->nonces);
     explicit_bzero(replicas->key, strlen(replicas->key));
     free(replicas->key);
     free(replicas);
+}
+
+void replicas_note(struct replicas *replicas, const struct store_home *home)
+{
+    struct met *met = memory_alloc(sizeof *met);
+    met->epoch = home->epoch;
+    met->address = memory_copy_text(home->address);
+    pthread_mutex_lock(&replicas->lock);
+    struct met *before = map_put(replicas->met, str_from(home->replica), met);
+    pthread_mutex_unlock(&replicas->lock);
+    if (before)
+        met_destroy(before);
+}
+
+static char *address_met(struct replicas *replicas, const char *id, int64_t epoch)
+{
+    pthread_mutex_lock(&replicas->lock);
+    const struct met *met = map_get(replicas->met, str_from(id));
+    bool is_met = met && met->epoch == epoch && *met->address;
+    char *address = is_met ? memory_copy_text(met->address) : NULL;
+    pthread_mutex_unlock(&replicas->lock);
+    return address;
 }
 
 struct looking {
@@ -45,8 +85,9 @@ static bool look(void *context, const struct store_peer *peer)
     struct looking *looking = context;
     if (strcmp(peer->id, looking->id) != 0)
         return true;
-    looking->found.is_there = peer->state != STORE_PEER_GONE && peer->epoch == looking->epoch;
-    if (looking->found.is_there && peer->address && *peer->address)
+    looking->found.is_over = peer->epoch > looking->epoch ||
+                             (peer->epoch == looking->epoch && peer->state == STORE_PEER_GONE);
+    if (peer->epoch == looking->epoch && !looking->found.is_over && *peer->address)
         looking->found.address = memory_copy_text(peer->address);
     return false;
 }
@@ -55,12 +96,14 @@ struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_
 {
     struct looking looking = {.id = id, .epoch = epoch};
     store_visit_peers(replicas->store, look, &looking);
+    if (!looking.found.is_over && !looking.found.address)
+        looking.found.address = address_met(replicas, id, epoch);
     return looking.found;
 }
 
-bool replicas_lives(struct replicas *replicas, const char *id, int64_t epoch)
+bool replicas_is_over(struct replicas *replicas, const char *id, int64_t epoch)
 {
     struct peer peer = replicas_find_peer(replicas, id, epoch);
     free(peer.address);
-    return peer.is_there;
+    return peer.is_over;
 }

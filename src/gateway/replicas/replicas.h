@@ -4,9 +4,12 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "nonce_cache.h"
 #include "request/worker.h"
 #include "session_homes.h"
+#include "taskgate/store/homes.h"
 #include "taskgate/store/replicas.h"
 
 struct replicas {
@@ -14,17 +17,23 @@ struct replicas {
     char *key; /* of the signatures; never logged */
     struct nonce_cache *nonces;
     struct session_homes *homes;
+
+    pthread_mutex_t lock; /* guards: */
+    struct map *met;      /* id -> struct met (replicas.c): what the store has said last */
 };
 
 /* NULL where nothing can be relayed: the database is this process's alone, or there is no key. */
 struct replicas *replicas_create(struct store *store, const char *key);
 void replicas_destroy(struct replicas *replicas); /* NULL is allowed */
 
-/* What is known of another replica now. */
+/* What the store has just said of another replica. */
+void replicas_note(struct replicas *replicas, const struct store_home *home);
+
+/* What is known now of another replica in one of its epochs. */
 struct peer {
-    bool is_there; /* in the epoch that was asked for */
+    bool is_over;  /* that epoch */
     char *address; /* owned by the caller; NULL: it takes no calls of others */
 };
 struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_t epoch);
-/* The same, without its address. */
-bool replicas_lives(struct replicas *replicas, const char *id, int64_t epoch);
+/* The first of that alone. */
+bool replicas_is_over(struct replicas *replicas, const char *id, int64_t epoch);

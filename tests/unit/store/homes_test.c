@@ -7,8 +7,10 @@
 
 #include "backend.h"
 #include "harness.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/homes.h"
+#include "taskgate/store/replicas.h"
 
 /* In the place of the C library's: both stores may open the file. */
 int flock(int fd, int operation)
@@ -47,7 +49,7 @@ static void tear_down(void)
 }
 
 struct settled {
-    bool has_come, is_known, is_here, is_adopted;
+    bool has_come, is_known, is_here, is_adopted, is_reached;
     char replica[16], lost[4][TASK_ID_BYTES];
     size_t lost_count;
 };
@@ -62,6 +64,7 @@ static void on_settled(void *context, const struct store_reply *reply)
         return;
     }
     settled->is_here = reply->home->is_here;
+    settled->is_reached = strcmp(reply->home->address, "http://one.example:1") == 0;
     settled->is_adopted = reply->home->is_adopted;
     snprintf(settled->replica, sizeof settled->replica, "%s", reply->home->replica);
     for (settled->lost_count = 0; settled->lost_count < reply->task_count; settled->lost_count++)
@@ -79,11 +82,13 @@ static struct settled settle(struct bench *bench, const char *session)
     return settled;
 }
 
-/* It has been opened by a client. */
-static void open_session(const char *session)
+/* A client opens it there. */
+static void open_session(struct bench *bench, const char *session)
 {
-    struct store_session value = {.source = "files", .id_digest = (char *)(uintptr_t)session};
-    store_session_put(two.store, &value, (struct store_call){two.loop, NULL, NULL});
+    struct store_session value = {
+        .source = "files", .id_digest = (char *)(uintptr_t)session, .seen_ms = clock_now_ms()};
+    store_session_put(bench->store, &value, (struct store_call){bench->loop, NULL, NULL});
+    settle(bench, session); /* behind it in the queue */
 }
 
 static void expect_home(struct bench *bench, const char *session, const char *replica)
@@ -94,23 +99,32 @@ static void expect_home(struct bench *bench, const char *session, const char *re
     ck_assert(!settled.is_adopted);
 }
 
-START_TEST(a_session_lives_where_it_was_settled_first)
+START_TEST(a_session_lives_where_it_was_opened)
 {
     ck_assert(!settle(&two, "s").is_known);
-    open_session("s");
-    open_session("t");
-    ck_assert(!settle(&two, "u").is_known); /* behind them in the queue */
-    expect_home(&one, "s", "one");
+    open_session(&one, "s");
+    open_session(&two, "t");
     expect_home(&two, "s", "one");
     expect_home(&two, "t", "two");
     expect_home(&one, "t", "two");
     expect_home(&one, "s", "one");
+    open_session(&two, "s"); /* what is known of it is stored anew */
+    expect_home(&two, "s", "one");
+}
+END_TEST
+
+START_TEST(a_home_tells_where_it_is_reached)
+{
+    open_session(&one, "s");
+    store_announce(one.store, "http://one.example:1");
+    while (!settle(&two, "s").is_reached)
+        loop_run_once(two.loop, 10);
 }
 END_TEST
 
 START_TEST(a_session_is_adopted_once_when_its_home_is_gone_and_never_goes_back)
 {
-    open_session("s");
+    open_session(&two, "s");
     expect_home(&two, "s", "two");
     bench_close(&two); /* it says goodbye */
     struct settled settled = settle(&one, "s");
@@ -124,8 +138,7 @@ END_TEST
 
 START_TEST(a_replica_that_has_started_again_adopts_its_own)
 {
-    open_session("s");
-    expect_home(&two, "s", "two");
+    open_session(&two, "s");
     bench_close(&two);
     two = join_as("two");
     ck_assert(settle(&two, "s").is_adopted);
@@ -135,15 +148,13 @@ END_TEST
 
 START_TEST(a_session_that_has_ended_lives_nowhere)
 {
-    open_session("s");
-    expect_home(&two, "s", "two");
+    open_session(&two, "s");
     store_session_delete(two.store, STR("files"), STR("s"),
                          (struct store_call){two.loop, NULL, NULL});
     ck_assert(!settle(&two, "s").is_known);
     ck_assert(!settle(&one, "s").is_known);
-    open_session("s");
-    ck_assert(!settle(&two, "u").is_known);
-    expect_home(&one, "s", "one");
+    open_session(&one, "s");
+    expect_home(&two, "s", "one");
 }
 END_TEST
 
@@ -170,9 +181,7 @@ START_TEST(adoption_tells_the_tasks_that_were_lost_with_the_home)
     char *failed_before = begin_execution(&one, "s"), *lost = begin_execution(&one, "s");
     char *of_another_session = begin_execution(&one, "t");
     ck_assert_int_eq(change_status(&one, failed_before, &fail), STORE_OK);
-    open_session("s");
-    ck_assert(!settle(&two, "u").is_known);
-    expect_home(&one, "s", "one");
+    open_session(&one, "s");
     bench_close(&one);
     bench_close(&two); /* who joins ends what is lost */
     two = join_as("two");
@@ -194,7 +203,8 @@ int main(void)
     TCase *tests = tcase_create("homes");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_session_lives_where_it_was_settled_first);
+    tcase_add_test(tests, a_session_lives_where_it_was_opened);
+    tcase_add_test(tests, a_home_tells_where_it_is_reached);
     tcase_add_test(tests, a_session_is_adopted_once_when_its_home_is_gone_and_never_goes_back);
     tcase_add_test(tests, a_replica_that_has_started_again_adopts_its_own);
     tcase_add_test(tests, a_session_that_has_ended_lives_nowhere);
