@@ -8,7 +8,7 @@ import { freePort } from '../../integration/lib/ports.mjs';
 /** The folder with the programs; Debian's are not on PATH. */
 const programs = (() => {
   const places = fs.existsSync('/usr/lib/postgresql') ? fs.readdirSync('/usr/lib/postgresql').sort((a, b) => b - a).map((version) => `/usr/lib/postgresql/${version}/bin`) : [];
-  return [...places, ...(process.env.PATH ?? '').split(':')].find((folder) => ['initdb', 'pg_ctl', 'postgres'].every((name) => fs.existsSync(path.join(folder, name))));
+  return [...places, ...(process.env.PATH ?? '').split(':')].find((folder) => ['initdb', 'pg_ctl', 'createdb'].every((name) => fs.existsSync(path.join(folder, name))));
 })();
 
 /** Why there is no database here, or false. */
