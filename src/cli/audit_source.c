@@ -44,8 +44,12 @@ static bool find_by_configuration(struct audit_source *source, const char *path)
         return false;
     source->kind = AUDIT_SOURCE_STORE;
     const struct config *config = snapshot->config;
-    source->path = config->store_path_is_default ? find_default(config->store_path)
-                                                 : memory_copy_text(config->store_path);
+    if (config->store_url)
+        options_complain("the store is a PostgreSQL database; ask a running gateway by "
+                         "TASKGATE_TOKEN, or make a file of it with taskgate store copy");
+    else
+        source->path = config->store_path_is_default ? find_default(config->store_path)
+                                                     : memory_copy_text(config->store_path);
     if (config->audit.key)
         source->key = signature_key_ref(config->audit.key);
     snapshot_unref(snapshot);

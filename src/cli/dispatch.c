@@ -19,6 +19,7 @@ static const struct {
     {"grants", "list and revoke grants: calls that run again without a question", cli_grants},
     {"audit", "list, show, export and verify the audit trail", cli_audit},
     {"backup", "copy the store while the gateway runs", cli_backup},
+    {"store", "copy the store, bring its schema up, accept a timeline", cli_store},
     {"call", "call a tool through a running gateway, under its rules", cli_call},
     {"completion", "print what completes commands in bash or zsh", cli_completion},
     {"login", "sign in at a running gateway's identity provider", cli_login},

@@ -361,6 +361,8 @@ struct store_backend {
     /* Whether a commit, of which it was not known, was done after all; tells it once. What this
      * process believes to hold is then not what the database has. */
     bool (*take_late_commit)(struct database *database);
+    /* Whether what this process had committed was missing when it connected anew; tells it once. */
+    bool (*take_loss)(struct database *database);
 
     const struct task_rows *tasks;
     const struct session_rows *sessions;

@@ -216,9 +216,14 @@ static enum store_peer_state state_of(const struct replica_row *row, int64_t now
     return now_ms - row->alive_ms < PEER_ALIVE_MS ? STORE_PEER_ALIVE : STORE_PEER_SILENT;
 }
 
+/* What the list of replicas is read for. */
+struct looking {
+    struct batch *batch;
+};
+
 static bool add_peer(void *context, const struct replica_row *row)
 {
-    struct batch *batch = context;
+    struct batch *batch = ((const struct looking *)context)->batch;
     if (!str_equal(row->id, str_from(batch->replica->id)))
         peers_add(&batch->peers, row, state_of(row, batch->now_ms));
     return true;
@@ -230,7 +235,7 @@ static bool look_at_peers(struct batch *batch)
     const struct replica_rows *rows = batch->backend->replicas;
     batch->has_peers = true;
     return rows->announce(batch->database, self->id, batch->address ? batch->address : "") &&
-           rows->list(batch->database, add_peer, batch);
+           rows->list(batch->database, add_peer, &(struct looking){batch});
 }
 
 static bool run_heartbeat(struct batch *batch, struct operation *operation)

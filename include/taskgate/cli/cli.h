@@ -26,6 +26,7 @@ int cli_tasks(int argc, char **argv);
 int cli_grants(int argc, char **argv);
 int cli_audit(int argc, char **argv);
 int cli_backup(int argc, char **argv);
+int cli_store(int argc, char **argv);
 int cli_call(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 int cli_login(int argc, char **argv);

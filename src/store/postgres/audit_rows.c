@@ -1,10 +1,13 @@
 /* The rows of the audit trail, what is kept beside them, and anchors. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rows.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/chain.h"
+
+#define ROW_BYTES 256 /* of the numbers, and of the indexes */
 
 static void read_row(struct audit_row *row, const PGresult *rows, int i)
 {
@@ -16,12 +19,20 @@ static void read_row(struct audit_row *row, const PGresult *rows, int i)
 
 static bool insert(struct database *database, const struct audit_row *row)
 {
-    struct value values[AUDIT_COLUMN_COUNT];
-    for (int i = 0; i < AUDIT_COLUMN_COUNT; i++)
+    struct value values[AUDIT_COLUMN_COUNT + 1];
+    int64_t bytes = ROW_BYTES;
+    for (int i = 0; i < AUDIT_COLUMN_COUNT; i++) {
         values[i] = STRING(row->texts[i]);
+        bytes += (int64_t)row->texts[i].length;
+    }
     values[AUDIT_sequence] = NUMBER(row->sequence);
     values[AUDIT_at_ms] = NUMBER(row->at_ms);
-    return connection_write(database, STATEMENT_AUDIT_INSERT, values, AUDIT_COLUMN_COUNT);
+    values[AUDIT_COLUMN_COUNT] = NUMBER(bytes);
+    database->counted.bytes += bytes;
+    database->known.end.sequence = row->sequence;
+    snprintf(database->known.end.hash, sizeof database->known.end.hash, "%.*s",
+             STR_ARGS(row->texts[AUDIT_hash]));
+    return connection_write(database, STATEMENT_AUDIT_INSERT, values, AUDIT_COLUMN_COUNT + 1);
 }
 
 /* ---- the chain ---- */
@@ -37,13 +48,18 @@ static void read_place(struct store_chain *place, const PGresult *rows)
 
 static bool read_end(struct database *database, struct store_chain *end)
 {
-    PGresult *rows = connection_read(database, STATEMENT_AUDIT_END, NO_VALUES);
-    enum row_result result = rows_any(rows);
-    store_chain_init(end);
-    if (result == ROW_FOUND)
-        read_place(end, rows);
-    PQclear(rows);
-    return result != ROW_FAILED;
+    struct known *known = &database->known;
+    if (!known->has_end) {
+        PGresult *rows = connection_read(database, STATEMENT_AUDIT_END, NO_VALUES);
+        enum row_result result = rows_any(rows);
+        store_chain_init(&known->end);
+        if (result == ROW_FOUND)
+            read_place(&known->end, rows);
+        PQclear(rows);
+        known->has_end = result != ROW_FAILED;
+    }
+    *end = known->end;
+    return known->has_end;
 }
 
 static bool has(struct database *database, const char *task_id, const char *event, bool *has)
@@ -99,14 +115,18 @@ static bool page(struct database *database, int64_t after, size_t limit,
 
 static bool remove_rows(struct database *database, int64_t sequence)
 {
-    return connection_write(database, STATEMENT_AUDIT_REMOVE, VALUES(NUMBER(sequence))) &&
-           connection_write(database, STATEMENT_AUDIT_REMOVE_KEPT, VALUES(NUMBER(sequence))) &&
+    database->written++;
+    return totals_give_back(database, connection_read(database, STATEMENT_AUDIT_REMOVE,
+                                                      VALUES(NUMBER(sequence)))) &&
+           totals_give_back(database, connection_read(database, STATEMENT_AUDIT_REMOVE_KEPT,
+                                                      VALUES(NUMBER(sequence)))) &&
            connection_write(database, STATEMENT_ANCHOR_REMOVE, VALUES(NUMBER(sequence)));
 }
 
 static bool keep(struct database *database, int64_t sequence, struct str arguments,
                  int64_t until_ms)
 {
+    database->counted.bytes += (int64_t)arguments.length;
     return connection_write(database, STATEMENT_AUDIT_KEEP,
                             VALUES(NUMBER(sequence), STRING(arguments), NUMBER(until_ms)));
 }
@@ -123,7 +143,8 @@ static enum row_result read_kept(struct database *database, int64_t sequence, ch
 
 static bool forget(struct database *database, int64_t now_ms)
 {
-    return connection_write(database, STATEMENT_AUDIT_FORGET, VALUES(NUMBER(now_ms)));
+    return totals_give_back(
+        database, connection_read(database, STATEMENT_AUDIT_FORGET, VALUES(NUMBER(now_ms))));
 }
 
 /* ---- anchors ---- */

@@ -225,7 +225,6 @@ static bool fill(struct database *database, struct arguments *arguments, const s
         if (value->kind == VALUE_NOTHING)
             arguments->values[i] = NULL;
         arguments->lengths[i] = (int)value->text.length;
-        database->sent_bytes += (int64_t)value->text.length;
         arguments->formats[i] = is_number ? 0 : 1;
     }
     return true;

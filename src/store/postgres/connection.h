@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "known.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
@@ -54,18 +55,22 @@ struct database {
     int64_t timeout_ms; /* how long an answer is waited for */
     int64_t ahead_ms;
     int64_t written, written_before; /* in all; when the transaction began */
-    int64_t used_bytes, sent_bytes;  /* as it was measured; what was sent since */
+    int64_t beside_bytes;            /* of the tables that nobody counts, as it was measured */
     int64_t measured_ms;             /* monotonic; 0: not yet */
+    struct known known;
+    struct totals counted, counted_at_mark; /* by this transaction */
     /* Of the connection that is tried for next. */
     int64_t retry_at_ms; /* monotonic */
     int64_t delay_ms;
     /* Commits are marked, so that one whose answer is lost can be looked up. */
     char marker[33];
     int64_t mark;
-    bool is_unsure; /* whether `mark` was committed */
-    bool is_late;   /* a commit that was said to have failed was done after all */
-    int backend_id; /* of the server's process */
-    bool is_told;   /* another replica has committed something */
+    bool is_unsure;       /* whether `mark` was committed */
+    int64_t durable_mark; /* the last of which it is known */
+    bool has_lost;        /* the database does not have that one any more */
+    bool is_late;         /* a commit that was said to have failed was done after all */
+    int backend_id;       /* of the server's process */
+    bool is_told;         /* another replica has committed something */
 };
 #define DATABASE_MAGIC 0x53544405
 

@@ -72,6 +72,7 @@ static const struct {
      " outcome_body BYTEA,"
      " mirrored_headers BYTEA NOT NULL,"
      " is_redacted BIGINT NOT NULL DEFAULT 0,"
+     " bytes BIGINT NOT NULL,"
      " deadline_ms BIGINT," /* when the sweep must look at it; NULL: never */
      " purge_ms BIGINT);"   /* when it may go; NULL: not yet ended */
      "CREATE INDEX taskgate_task_by_owner ON taskgate_task (owner, sequence);"
@@ -83,10 +84,13 @@ static const struct {
      "CREATE INDEX taskgate_task_by_deadline ON taskgate_task (deadline_ms)"
      " WHERE deadline_ms IS NOT NULL;"
      "CREATE INDEX taskgate_task_by_purge ON taskgate_task (purge_ms) WHERE purge_ms IS NOT NULL;"
-     /* How many tasks limits count, by owner; without one: of all. */
-     "CREATE TABLE taskgate_limited (owner TEXT PRIMARY KEY, tasks BIGINT NOT NULL,"
-     " pending BIGINT NOT NULL) WITH (fillfactor = 50);"
-     "INSERT INTO taskgate_limited VALUES ('', 0, 0);"
+     /* How many tasks limits count, by owner and of all. Rows that say how long they are in bytes
+      * are counted there, too: PostgreSQL does not give back the room of what was deleted. */
+     "CREATE TABLE taskgate_limited (owner TEXT PRIMARY KEY, tasks BIGINT NOT NULL)"
+     " WITH (fillfactor = 50);"
+     "CREATE TABLE taskgate_totals (id BIGINT PRIMARY KEY CHECK (id = 1), tasks BIGINT NOT NULL,"
+     " pending BIGINT NOT NULL, bytes BIGINT NOT NULL) WITH (fillfactor = 10);"
+     "INSERT INTO taskgate_totals VALUES (1, 0, 0, 0);"
      "CREATE TABLE taskgate_probe (id BIGINT PRIMARY KEY, at_ms BIGINT NOT NULL);"
      /* The last transaction that each process has committed. */
      "CREATE TABLE taskgate_mark (owner TEXT PRIMARY KEY, number BIGINT NOT NULL,"
@@ -101,7 +105,8 @@ static const struct {
      " definition_digest TEXT NOT NULL, hash TEXT NOT NULL, kept_digest TEXT NOT NULL,"
      " person TEXT NOT NULL, policy_digest TEXT NOT NULL, principal TEXT NOT NULL,"
      " request_digest TEXT NOT NULL, rule TEXT NOT NULL, source TEXT NOT NULL,"
-     " tool TEXT NOT NULL, votes TEXT NOT NULL, workflow TEXT NOT NULL, via TEXT NOT NULL);"
+     " tool TEXT NOT NULL, votes TEXT NOT NULL, workflow TEXT NOT NULL, via TEXT NOT NULL,"
+     " bytes BIGINT NOT NULL);"
      "CREATE INDEX taskgate_audit_by_task ON taskgate_audit (task_id);"
      "CREATE TABLE taskgate_audit_kept (sequence BIGINT PRIMARY KEY, arguments TEXT NOT NULL,"
      " until_ms BIGINT NOT NULL);"

@@ -19,6 +19,7 @@ static bool set_targets(struct database *database, const struct store_outbox_tar
 {
     bool done = connection_write(database, STATEMENT_OUTBOX_TARGET_CLEAR, NO_VALUES);
     *dropped = 0;
+    database->known.wanted_count = 0;
     for (size_t i = 0; done && i < count; i++)
         done = connection_write(database, STATEMENT_OUTBOX_TARGET_INSERT,
                                 VALUES(TEXT(targets[i].key), NUMBER(targets[i].events),
@@ -39,7 +40,7 @@ static const struct {
     [OUTBOX_OTHERS] = {STATEMENT_OUTBOX_OTHERS, STATEMENT_OUTBOX_INSERT_OTHERS},
 };
 
-static enum outbox_wanted wanted(struct database *database, enum outbox_whom whom, unsigned events)
+static enum outbox_wanted ask(struct database *database, enum outbox_whom whom, unsigned events)
 {
     int64_t with_arguments;
     if (!rows_take_number(connection_read(database, addressees[whom].find, VALUES(NUMBER(events))),
@@ -48,6 +49,23 @@ static enum outbox_wanted wanted(struct database *database, enum outbox_whom who
     if (with_arguments == INT64_MAX)
         return OUTBOX_NOTHING;
     return with_arguments ? OUTBOX_WITH_ARGUMENTS : OUTBOX_NOTICE;
+}
+
+static enum outbox_wanted wanted(struct database *database, enum outbox_whom whom, unsigned events)
+{
+    struct known *known = &database->known;
+    for (size_t i = 0; i < known->wanted_count; i++) {
+        if (known->wanted[i].whom == whom && known->wanted[i].events == events)
+            return known->wanted[i].wanted;
+    }
+    enum outbox_wanted wanted = ask(database, whom, events);
+    if (wanted != OUTBOX_FAILED &&
+        known->wanted_count < sizeof known->wanted / sizeof *known->wanted) {
+        known->wanted[known->wanted_count].whom = whom;
+        known->wanted[known->wanted_count].events = events;
+        known->wanted[known->wanted_count++].wanted = wanted;
+    }
+    return wanted;
 }
 
 static bool insert(struct database *database, enum outbox_whom whom, const struct outbox_note *note)

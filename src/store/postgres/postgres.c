@@ -37,6 +37,7 @@ static void close_connection(struct database *database)
         return;
     connection_drop(database);
     place_destroy(database->place);
+    known_forget(&database->known);
     free(database->sent);
     MAGIC_CLEAR(database);
     free(database);
@@ -67,22 +68,44 @@ static struct database *open_url(const char *url, struct error *error)
 
 /* ---- a commit whose answer was lost ---- */
 
-/* Under the lock of the writers: before it is free, the lost transaction may still be committed. */
-static bool look_up(struct database *database, bool *is_committed)
+/* The number of the last transaction of this process that the database has. Under the lock of the
+ * writers: before it is free, a lost transaction may still be committed. */
+static bool read_mark(struct database *database, int64_t *number)
 {
-    int64_t number = 0;
     PGresult *rows = NULL;
+    *number = 0;
     database->has_failed = false;
     bool read = connection_queue(database, STATEMENT_BEGIN_READ, SENT_WRITE) &&
                 connection_queue(database, STATEMENT_LOCK, SENT_WRITE) &&
                 (rows = connection_read(database, STATEMENT_MARK_GET,
                                         VALUES(TEXT(database->marker)))) != NULL;
     if (rows_any(rows) == ROW_FOUND)
-        number = row_number(rows, 0, 0);
+        *number = row_number(rows, 0, 0);
     PQclear(rows);
-    *is_committed = number == database->mark;
     return read && connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
            connection_settle(database);
+}
+
+static bool look_up(struct database *database, bool *is_committed)
+{
+    int64_t number;
+    bool read = read_mark(database, &number);
+    *is_committed = read && number == database->mark;
+    return read;
+}
+
+/* Behind the name there may be another server now, such as a standby that has taken over. */
+static bool look_for_loss(struct database *database)
+{
+    int64_t number;
+    if (database->durable_mark == 0)
+        return true;
+    if (!read_mark(database, &number))
+        return connection_lost(database, "cannot look up the last commit");
+    database->has_lost = database->has_lost || number < database->durable_mark;
+    if (number < database->durable_mark)
+        database->durable_mark = number;
+    return true;
 }
 
 static bool reconnect(struct database *database, int64_t patience_ms)
@@ -91,7 +114,7 @@ static bool reconnect(struct database *database, int64_t patience_ms)
         return true;
     if (clock_monotonic_ms() < database->retry_at_ms)
         return false;
-    if (opening_connect(database, patience_ms) != OPENED)
+    if (opening_connect(database, patience_ms) != OPENED || !look_for_loss(database))
         return false;
     log_info("Connected to the database again", LOG_TEXT("database", database->place->title));
     return true;
@@ -128,6 +151,8 @@ static bool begin(struct database *database, bool writes)
     database->has_failed = database->tells = false;
     database->error.message[0] = database->code[0] = '\0';
     database->written_before = database->written;
+    known_forget(&database->known);
+    database->counted = (struct totals){0, 0, 0};
     database->is_open_transaction = true;
     return connection_queue(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN_READ,
                             SENT_WRITE) &&
@@ -147,12 +172,14 @@ static bool leave_mark(struct database *database)
 static bool commit(struct database *database, struct error *error)
 {
     bool wrote = database->written != database->written_before, is_committed = false;
-    bool done = (!wrote || leave_mark(database)) &&
+    bool done = (!wrote || (totals_write(database) && leave_mark(database))) &&
                 (!database->tells || connection_queue(database, STATEMENT_NOTIFY, SENT_WRITE)) &&
                 connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
                 connection_settle(database);
-    if (done)
+    if (done) {
         database->is_open_transaction = false;
+        database->durable_mark = database->mark;
+    }
     if (done || database->handle || !wrote)
         return done || error_set(error, "the database failed: %s", database->error.message);
     *error = database->error;
@@ -177,6 +204,7 @@ static void rollback(struct database *database)
 static bool mark(struct database *database)
 {
     database->operation++;
+    database->counted_at_mark = database->counted;
     return connection_queue(database, STATEMENT_SAVEPOINT, SENT_WRITE);
 }
 
@@ -190,6 +218,8 @@ static bool return_to_mark(struct database *database)
     if (!database->has_failed && !connection_settle(database))
         return false;
     database->has_failed = false;
+    database->counted = database->counted_at_mark;
+    known_forget(&database->known);
     return connection_queue(database, STATEMENT_ROLLBACK_TO, SENT_WRITE) &&
            connection_queue(database, STATEMENT_RELEASE, SENT_WRITE) && connection_settle(database);
 }
@@ -235,18 +265,19 @@ static bool probe(struct database *database, int64_t now_ms)
     return connection_write(database, STATEMENT_PROBE, VALUES(NUMBER(now_ms)));
 }
 
-/* Measured now and then, because it looks at many files. */
+/* Of the tables that nobody counts the size is measured now and then. */
 static bool used_bytes(struct database *database, int64_t *bytes)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (database->measured_ms == 0 || now_ms - database->measured_ms >= MEASURE_INTERVAL_MS) {
-        if (!rows_take_number(connection_read(database, STATEMENT_USED_BYTES, NO_VALUES),
-                              &database->used_bytes))
+        if (!rows_take_number(connection_read(database, STATEMENT_BESIDE_BYTES, NO_VALUES),
+                              &database->beside_bytes))
             return false;
-        database->sent_bytes = 0;
         database->measured_ms = now_ms;
     }
-    *bytes = database->used_bytes + database->sent_bytes;
+    if (!totals_know(database))
+        return false;
+    *bytes = database->known.totals.bytes + database->counted.bytes + database->beside_bytes;
     return true;
 }
 
@@ -281,6 +312,13 @@ static bool take_late_commit(struct database *database)
     return is_late;
 }
 
+static bool take_loss(struct database *database)
+{
+    bool lost = database->has_lost;
+    database->has_lost = false;
+    return lost;
+}
+
 const struct store_backend store_postgres = {
     .name = "postgres",
     .is_shared = true,
@@ -305,6 +343,7 @@ const struct store_backend store_postgres = {
     .wake_fd = wake_fd,
     .take_hint = take_hint,
     .take_late_commit = take_late_commit,
+    .take_loss = take_loss,
     .tasks = &postgres_task_rows,
     .sessions = &postgres_session_rows,
     .audit = &postgres_audit_rows,

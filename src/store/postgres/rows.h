@@ -12,6 +12,14 @@ extern const struct reminder_rows postgres_reminder_rows;
 extern const struct replica_rows postgres_replica_rows;
 extern const struct copy_rows postgres_copy_rows;
 
+/* Makes the totals of this transaction known. */
+bool totals_know(struct database *database);
+/* Takes the bytes of rows that have gone, the first number of `rows`, from the totals; clears it.
+ */
+bool totals_give_back(struct database *database, PGresult *rows);
+/* Writes what was counted. */
+bool totals_write(struct database *database);
+
 /* A task of the columns of `row`: TASK_COLUMNS behind the sequence, and the first five of
  * TASK_BULK_COLUMNS; so without request and outcome. */
 struct task *task_row_read(const PGresult *rows, int row);

@@ -26,12 +26,18 @@ STATEMENT_ROW(NOTIFY, "SELECT pg_notify('taskgate_feed', '')")
 STATEMENT_ROW(PROBE,
     "INSERT INTO taskgate_probe (id, at_ms) VALUES (1, $1)"
     " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
-STATEMENT_ROW(USED_BYTES,
-    "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class"
-    " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
-    " WHERE nspname = current_schema() AND relkind = 'r' AND starts_with(relname, 'taskgate_')")
+STATEMENT_ROW(TOTALS_GET, "SELECT tasks, pending, bytes FROM taskgate_totals")
+STATEMENT_ROW(TOTALS_ADD,
+    "UPDATE taskgate_totals SET tasks = tasks + $1, pending = pending + $2, bytes = bytes + $3")
+/* Of the tables whose bytes nobody counts. */
+STATEMENT_ROW(BESIDE_BYTES,
+    "SELECT coalesce(sum(pg_relation_size(oid)"
+    " + CASE WHEN reltoastrelid = 0 THEN 0 ELSE pg_relation_size(reltoastrelid) END), 0)::bigint"
+    " FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+    " AND (starts_with(relname, 'taskgate_outbox') OR relname IN"
+    " ('taskgate_session', 'taskgate_pair', 'taskgate_sign_in', 'taskgate_grant'))")
 STATEMENT_ROW(TASK_INSERT,
-    "INSERT INTO taskgate_task (deadline_ms, purge_ms" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
+    "INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
     " VALUES (" TASK_PLACEHOLDERS ")")
 STATEMENT_ROW(TASK_GET,
     "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
@@ -41,7 +47,8 @@ STATEMENT_ROW(TASK_MOVE,
     " ended_ms = $7, decided_by = $8, reason = $9, status_message = $10, upstream_task = $11,"
     " failure = $12, outcome = $13, deadline_ms = $14, purge_ms = $15, refused_credentials = $16"
     " WHERE id = $1 AND state = $2")
-STATEMENT_ROW(TASK_SET_OUTCOME, "UPDATE taskgate_task SET outcome_body = $2 WHERE id = $1")
+STATEMENT_ROW(TASK_SET_OUTCOME, 
+    "UPDATE taskgate_task SET outcome_body = $2, bytes = bytes + $3 WHERE id = $1")
 STATEMENT_ROW(TASK_SET_VOTES, "UPDATE taskgate_task SET votes = $2, updated_ms = $3 WHERE id = $1")
 STATEMENT_ROW(TASK_SET_GRANT, "UPDATE taskgate_task SET grant_facts = $2 WHERE id = $1")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE taskgate_task SET upstream_task = $2 WHERE id = $1")
@@ -52,7 +59,8 @@ STATEMENT_ROW(TASK_EDIT,
     " WHERE id = $1 AND state = 0")
 STATEMENT_ROW(TASK_END_REQUEST,
     "UPDATE taskgate_task SET body = '', mirrored_headers = '', arguments = $2, meta = $3,"
-    " other_params = $4, is_redacted = $5, original_arguments = $6 WHERE id = $1")
+    " other_params = $4, is_redacted = $5, original_arguments = $6, bytes = bytes - $7"
+    " WHERE id = $1")
 STATEMENT_ROW(TASK_DUE,
     "SELECT id FROM taskgate_task WHERE deadline_ms <= $1 ORDER BY deadline_ms LIMIT $2")
 STATEMENT_ROW(TASK_NEXT_DEADLINE,
@@ -61,21 +69,16 @@ STATEMENT_ROW(TASK_OF_SESSION,
     "SELECT id FROM taskgate_task WHERE owner = $1 AND source = $2"
     " AND (state IN (0, 1) OR (state = 2 AND promoted <> 0)) ORDER BY sequence")
 STATEMENT_ROW(TASK_PURGE,
-    "DELETE FROM taskgate_task WHERE sequence IN"
-    " (SELECT sequence FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2)")
+    "WITH gone AS (DELETE FROM taskgate_task WHERE sequence IN"
+    " (SELECT sequence FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2)"
+    " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
-STATEMENT_ROW(LIMITED_COUNT,
-    "SELECT coalesce(sum(tasks) FILTER (WHERE owner = $1), 0)::bigint,"
-    " coalesce(sum(tasks) FILTER (WHERE owner = ''), 0)::bigint,"
-    " coalesce(sum(pending) FILTER (WHERE owner = ''), 0)::bigint"
-    " FROM taskgate_limited WHERE owner IN ($1, '')")
+STATEMENT_ROW(LIMITED_GET, "SELECT tasks FROM taskgate_limited WHERE owner = $1")
 STATEMENT_ROW(LIMITED_ADD,
-    "INSERT INTO taskgate_limited AS counted (owner, tasks, pending)"
-    " VALUES ($1, $2, $3) ON CONFLICT (owner) DO UPDATE"
-    " SET tasks = counted.tasks + excluded.tasks, pending = counted.pending + excluded.pending")
-STATEMENT_ROW(LIMITED_PURGE,
-    "DELETE FROM taskgate_limited WHERE tasks = 0 AND pending = 0 AND owner <> ''")
+    "INSERT INTO taskgate_limited AS counted (owner, tasks) VALUES ($1, $2)"
+    " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks")
+STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO taskgate_session (source, id_digest, version, client_name, client_version,"
     " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"
@@ -115,9 +118,9 @@ STATEMENT_ROW(SIGN_IN_GET,
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
 STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM taskgate_sign_in WHERE until_ms <= $1")
 STATEMENT_ROW(AUDIT_INSERT,
-    "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ") VALUES"
+    "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ", bytes) VALUES"
     " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
-    " $21, $22, $23, $24)")
+    " $21, $22, $23, $24, $25)")
 STATEMENT_ROW(AUDIT_END,
     "SELECT sequence, hash FROM ((SELECT sequence, hash FROM taskgate_audit"
     " ORDER BY sequence DESC LIMIT 1) UNION ALL"
@@ -125,12 +128,18 @@ STATEMENT_ROW(AUDIT_END,
     " ORDER BY sequence DESC LIMIT 1)) AS ends ORDER BY sequence DESC LIMIT 1")
 STATEMENT_ROW(AUDIT_PAGE,
     "SELECT " AUDIT_COLUMNS " FROM taskgate_audit WHERE sequence > $1 ORDER BY sequence LIMIT $2")
-STATEMENT_ROW(AUDIT_REMOVE, "DELETE FROM taskgate_audit WHERE sequence <= $1")
-STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM taskgate_audit_kept WHERE sequence <= $1")
+STATEMENT_ROW(AUDIT_REMOVE,
+    "WITH gone AS (DELETE FROM taskgate_audit WHERE sequence <= $1 RETURNING bytes)"
+    " SELECT coalesce(sum(bytes), 0)::bigint FROM gone")
+STATEMENT_ROW(AUDIT_REMOVE_KEPT,
+    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE sequence <= $1 RETURNING arguments)"
+    " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint FROM gone")
 STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO taskgate_audit_kept (sequence, arguments, until_ms) VALUES ($1, $2, $3)")
 STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM taskgate_audit_kept WHERE sequence = $1")
-STATEMENT_ROW(AUDIT_FORGET, "DELETE FROM taskgate_audit_kept WHERE until_ms <= $1")
+STATEMENT_ROW(AUDIT_FORGET,
+    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE until_ms <= $1 RETURNING arguments)"
+    " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint FROM gone")
 STATEMENT_ROW(AUDIT_START,
     "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor WHERE is_start <> 0"
     " ORDER BY sequence DESC LIMIT 1")

@@ -1,5 +1,9 @@
 /* Tasks that time, a session or a count is about. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "rows.h"
+#include "taskgate/core/memory.h"
 
 static bool find_due(struct database *database, int64_t now_ms, size_t limit, struct id_list *list)
 {
@@ -25,36 +29,55 @@ static bool find_of_session(struct database *database, const char *owner, const 
 
 static bool purge(struct database *database, int64_t now_ms, size_t limit, size_t *purged)
 {
-    int64_t count = 0;
-    enum row_result result = connection_change(
-        database, STATEMENT_TASK_PURGE, VALUES(NUMBER(now_ms), NUMBER((int64_t)limit)), &count);
-    *purged = (size_t)count;
-    return result != ROW_FAILED && connection_write(database, STATEMENT_LIMITED_PURGE, NO_VALUES);
+    database->written++;
+    PGresult *rows = connection_read(database, STATEMENT_TASK_PURGE,
+                                     VALUES(NUMBER(now_ms), NUMBER((int64_t)limit)));
+    *purged = rows ? (size_t)row_number(rows, 0, 1) : 0;
+    return totals_give_back(database, rows) &&
+           connection_write(database, STATEMENT_LIMITED_PURGE, NO_VALUES);
+}
+
+/* ---- what limits count ---- */
+
+static bool know_owner(struct database *database, const char *owner)
+{
+    struct known *known = &database->known;
+    if (known->has_owner && strcmp(known->owner, owner) == 0)
+        return true;
+    PGresult *rows = connection_read(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner)));
+    enum row_result result = rows_any(rows);
+    known->owner_tasks = result == ROW_FOUND ? row_number(rows, 0, 0) : 0;
+    PQclear(rows);
+    free(known->owner);
+    known->owner = memory_copy_text(owner);
+    known->has_owner = result != ROW_FAILED;
+    return known->has_owner;
 }
 
 static bool count_limited(struct database *database, const char *owner,
                           struct limited_counts *counts)
 {
-    PGresult *rows = connection_read(database, STATEMENT_LIMITED_COUNT, VALUES(TEXT(owner)));
-    bool read = rows_any(rows) == ROW_FOUND;
-    if (read)
-        *counts = (struct limited_counts){row_number(rows, 0, 0), row_number(rows, 0, 1),
-                                          row_number(rows, 0, 2)};
-    PQclear(rows);
-    return read;
+    if (!totals_know(database) || (*owner && !know_owner(database, owner)))
+        return false;
+    const struct totals *totals = &database->known.totals, *counted = &database->counted;
+    *counts = (struct limited_counts){
+        .of_owner = *owner ? database->known.owner_tasks : 0,
+        .of_all = totals->tasks + counted->tasks,
+        .pending = totals->pending + counted->pending,
+    };
+    return true;
 }
 
-static bool add(struct database *database, const char *owner, int64_t limited, int64_t pending)
-{
-    return connection_write(database, STATEMENT_LIMITED_ADD,
-                            VALUES(TEXT(owner), NUMBER(limited), NUMBER(pending)));
-}
-
-/* The row without an owner counts all. */
 static bool add_limited(struct database *database, const char *owner, int64_t limited,
                         int64_t pending)
 {
-    return add(database, owner, limited, pending) && add(database, "", limited, pending);
+    database->counted.tasks += limited;
+    database->counted.pending += pending;
+    if (limited == 0)
+        return true;
+    if (database->known.has_owner && strcmp(database->known.owner, owner) == 0)
+        database->known.owner_tasks += limited;
+    return connection_write(database, STATEMENT_LIMITED_ADD, VALUES(TEXT(owner), NUMBER(limited)));
 }
 
 static bool find_oldest(struct database *database,

@@ -1,18 +1,20 @@
 /* Tasks as rows of one table; PostgreSQL keeps long values beside it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "columns.h"
 #include "rows.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
-_Static_assert(TASK_COLUMN_COUNT + TASK_BULK_COUNT + 2 == TASK_PLACEHOLDER_COUNT,
+_Static_assert(TASK_COLUMN_COUNT + TASK_BULK_COUNT + 3 == TASK_PLACEHOLDER_COUNT,
                "each column of a task has its placeholder");
 _Static_assert(TASK_PLACEHOLDER_COUNT <= VALUES_MAX, "a statement takes the whole task");
 
 /* Where the bulk begins: behind the sequence and the columns. */
 #define BULK (1 + TASK_COLUMN_COUNT)
 #define BODY (BULK + 5)
+#define ROW_BYTES 1024 /* of the short columns, and of the indexes */
 
 /* ---- reading ---- */
 
@@ -94,13 +96,24 @@ static struct value outcome_of(const struct task *task)
 #define WRITE_OUTCOME(field) NUMBER(task->field)
 #define WRITE(kind, name, field) WRITE_##kind(field),
 
+/* About what a row takes, without the outcome. */
+static int64_t bytes_of(const struct task *task)
+{
+    size_t bytes = ROW_BYTES + task->request_length + strlen(task->arguments) + strlen(task->meta) +
+                   strlen(task->other_params) + strlen(task->shown) + strlen(task->terms) +
+                   strlen(task->mirrored_headers);
+    return (int64_t)bytes;
+}
+
 bool postgres_task_insert(struct database *database, const struct task *task)
 {
+    int64_t bytes = bytes_of(task) + (int64_t)task->outcome_length;
+    database->counted.bytes += bytes;
     return connection_write(database, STATEMENT_TASK_INSERT,
                             VALUES(TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
-                                   TASK_COLUMN_TABLE(WRITE) TEXT(task->arguments), TEXT(task->meta),
-                                   TEXT(task->other_params), TEXT(task->original_arguments),
-                                   TEXT(task->shown),
+                                   NUMBER(bytes), TASK_COLUMN_TABLE(WRITE) TEXT(task->arguments),
+                                   TEXT(task->meta), TEXT(task->other_params),
+                                   TEXT(task->original_arguments), TEXT(task->shown),
                                    BYTES(str_slice(task->request, task->request_length)),
                                    outcome_of(task), BYTES(str_from(task->mirrored_headers))));
 }
@@ -117,21 +130,26 @@ enum row_result postgres_task_move(struct database *database, const struct task 
                TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
                TEXT(task->refused_credentials)),
         NULL);
-    if (result == ROW_FOUND && with_outcome &&
-        !connection_write(database, STATEMENT_TASK_SET_OUTCOME,
-                          VALUES(TEXT(task->id), outcome_of(task))))
-        return ROW_FAILED;
-    return result;
+    if (result != ROW_FOUND || !with_outcome)
+        return result;
+    int64_t bytes = (int64_t)task->outcome_length;
+    database->counted.bytes += bytes;
+    return connection_write(database, STATEMENT_TASK_SET_OUTCOME,
+                            VALUES(TEXT(task->id), outcome_of(task), NUMBER(bytes)))
+               ? ROW_FOUND
+               : ROW_FAILED;
 }
 
 bool postgres_task_end_request(struct database *database, struct task *task, bool is_redacted)
 {
+    int64_t bytes = (int64_t)(task->request_length + strlen(task->mirrored_headers));
     task_set_request(task, STR_EMPTY);
     task_set_text(&task->mirrored_headers, STR_EMPTY);
+    database->counted.bytes -= bytes;
     return connection_write(database, STATEMENT_TASK_END_REQUEST,
                             VALUES(TEXT(task->id), TEXT(task->arguments), TEXT(task->meta),
                                    TEXT(task->other_params), NUMBER(is_redacted),
-                                   TEXT(task->original_arguments)));
+                                   TEXT(task->original_arguments), NUMBER(bytes)));
 }
 
 bool postgres_task_edit(struct database *database, const struct task *task)

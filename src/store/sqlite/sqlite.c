@@ -142,6 +142,7 @@ const struct store_backend store_sqlite = {
     .wake_fd = wake_fd,
     .take_hint = has_none,
     .take_late_commit = has_none,
+    .take_loss = has_none,
     .tasks = &sqlite_task_rows,
     .sessions = &sqlite_session_rows,
     .audit = &sqlite_audit_rows,

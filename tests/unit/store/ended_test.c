@@ -8,7 +8,7 @@
 
 #define SECRET "hunter2-do-not-keep"
 #define REDACTED                                                                                   \
-    "SELECT count(*) FROM task_request WHERE body = x'' AND redacted"                              \
+    "SELECT count(*) FROM task_request WHERE length(body) = 0 AND redacted = 1"                    \
     " AND arguments = '\"ops-hidden\"' AND meta = '{}' AND other_params = '\"ops-hidden\"'"
 
 static struct scratch scratch;
@@ -191,7 +191,8 @@ int main(void)
     tcase_add_test(tests, values_stay_whole_until_the_end_and_are_redacted_then);
     tcase_add_test(tests, what_hides_nothing_is_kept_and_not_marked);
     tcase_add_loop_test(tests, every_end_redacts, 0, (int)(sizeof ends / sizeof *ends));
-    tcase_add_test(tests, nothing_of_what_is_hidden_stays_in_the_file);
+    if (!scratch_is_postgres())
+        tcase_add_test(tests, nothing_of_what_is_hidden_stays_in_the_file);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

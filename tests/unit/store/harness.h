@@ -28,6 +28,9 @@ bool scratch_is_postgres(void);
 int64_t scratch_query(const struct scratch *scratch, const char *sql);
 /* Runs SQL that changes something; returns SQLite's result code, or SQLITE_ERROR. */
 int scratch_execute(const struct scratch *scratch, const char *sql);
+/* From now on an insert into outbox_delivery fails; no more. */
+void scratch_refuse_deliveries(const struct scratch *scratch);
+void scratch_accept_deliveries(const struct scratch *scratch);
 
 /* Behind the two above, where the database is PostgreSQL's. */
 void scratch_postgres_init(struct scratch *scratch);

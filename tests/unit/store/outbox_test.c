@@ -311,8 +311,7 @@ START_TEST(a_change_that_cannot_be_noted_does_not_happen)
 {
     configure(&everything, 1);
     struct task *task = create_task(&bench, new_task("a"));
-    scratch_execute(&scratch, "CREATE TRIGGER full BEFORE INSERT ON outbox_delivery BEGIN"
-                              " SELECT RAISE (ABORT, 'no'); END");
+    scratch_refuse_deliveries(&scratch);
     ck_assert_int_eq(create_status(&bench, new_task("b"), &no_limits), STORE_FAILED);
     ck_assert_int_eq(change_status(&bench, task->id, &approve), STORE_FAILED);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 1);
@@ -320,7 +319,7 @@ START_TEST(a_change_that_cannot_be_noted_does_not_happen)
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_notice"), 1);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit"), 1);
     ck_assert_int_eq(store_pending_count(bench.store), 1);
-    scratch_execute(&scratch, "DROP TRIGGER full");
+    scratch_accept_deliveries(&scratch);
     ck_assert_int_eq(change_status(&bench, task->id, &approve), STORE_OK);
     task_unref(task);
     expect_drained("aa", "created:pending decided:approved");
@@ -331,9 +330,7 @@ START_TEST(a_change_that_fails_is_not_noted)
 {
     configure(&everything, 1);
     struct task *task = create_task(&bench, new_task("a"));
-    scratch_execute(&scratch, "CREATE TRIGGER full BEFORE INSERT ON outbox_delivery"
-                              " WHEN (SELECT count(*) FROM outbox_notice) > 1 BEGIN"
-                              " SELECT RAISE (ABORT, 'no'); END");
+    scratch_refuse_deliveries(&scratch);
     ck_assert_int_eq(change_status(&bench, task->id, &reject), STORE_FAILED);
     ck_assert_int_eq(change_status(&bench, task->id, &complete), STORE_CONFLICT);
     task_unref(task);

@@ -123,14 +123,13 @@ START_TEST(a_reminder_that_cannot_be_noted_stays)
 {
     struct task *task = make(60000, 0);
     scratch_execute(&scratch, "UPDATE reminder SET due_ms = 1");
-    scratch_execute(&scratch, "CREATE TRIGGER full BEFORE INSERT ON outbox_delivery BEGIN"
-                              " SELECT RAISE (ABORT, 'no'); END");
+    scratch_refuse_deliveries(&scratch);
     bench_close(&bench);
     open_store();
     task_unref(get_task(&bench, task->id)); /* after the first sweep */
     ck_assert_int_eq(count_of("reminder"), 1);
     ck_assert_int_eq(count_of("audit WHERE event = 'remind'"), 0);
-    scratch_execute(&scratch, "DROP TRIGGER full");
+    scratch_accept_deliveries(&scratch);
     bench_close(&bench);
     open_store();
     wait_for_notices(1);

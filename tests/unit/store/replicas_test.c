@@ -1,5 +1,5 @@
 /* Two stores on one database, as two processes have them: epochs, claims, leases, and the feed. The
- * database is SQLite's without its lock for one process, and with a clock that the test sets. */
+ * clock is the test's; SQLite is without its lock for one process. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,18 +35,18 @@ static struct bench join_as(const char *id)
     struct error error = {""};
     struct bench bench = {.scratch = &scratch, .loop = loop_create(&error)};
     ck_assert_msg(bench.loop != NULL, "%s", error.message);
-    bench.store = store_open(&shared, scratch.path, id, NULL, &error);
+    bench.store = store_open(&shared, scratch.place, id, NULL, &error);
     ck_assert_msg(bench.store != NULL, "%s", error.message);
     return bench;
 }
 
 static void set_up(void)
 {
-    shared = store_sqlite;
-    shared.is_shared = true;
-    shared.ahead_ms = ahead_ms;
     atomic_store(&ahead, 0);
     scratch_init(&scratch);
+    shared = *scratch.backend;
+    shared.is_shared = true;
+    shared.ahead_ms = ahead_ms;
     one = join_as("one");
     two = join_as("two");
 }

@@ -73,3 +73,22 @@ int scratch_execute(const struct scratch *scratch, const char *sql)
     sqlite3_close(handle);
     return code;
 }
+
+void scratch_refuse_deliveries(const struct scratch *scratch)
+{
+    const char *sql = scratch_is_postgres()
+                          ? "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                            " 'BEGIN RAISE EXCEPTION ''no''; END';"
+                            "CREATE TRIGGER refused BEFORE INSERT ON taskgate_outbox_delivery"
+                            " FOR EACH ROW EXECUTE FUNCTION refuse()"
+                          : "CREATE TRIGGER refused BEFORE INSERT ON outbox_delivery BEGIN"
+                            " SELECT RAISE (ABORT, 'no'); END";
+    ck_assert_int_eq(scratch_execute(scratch, sql), SQLITE_OK);
+}
+
+void scratch_accept_deliveries(const struct scratch *scratch)
+{
+    const char *sql = scratch_is_postgres() ? "DROP TRIGGER refused ON taskgate_outbox_delivery"
+                                            : "DROP TRIGGER refused";
+    ck_assert_int_eq(scratch_execute(scratch, sql), SQLITE_OK);
+}

@@ -64,11 +64,17 @@ static const char views[] =
     " EXECUTE format('CREATE OR REPLACE VIEW %1$s_names.%2$I AS SELECT * FROM %1$s.%3$I',"
     " current_schema(), substr(name, length('" PREFIX "') + 1), name); END LOOP; END $$";
 
+static const char request[] =
+    "DO $$ BEGIN EXECUTE format('CREATE OR REPLACE VIEW %1$s_names.task_request AS"
+    " SELECT sequence AS task, body, arguments, meta, other_params, is_redacted AS redacted"
+    " FROM %1$s.taskgate_task', current_schema()); END $$";
+
 static PGconn *open_names(const struct scratch *scratch)
 {
     PGconn *handle = connect_aside();
     run_format(handle, "SET search_path = %s; SET client_min_messages = error", scratch->schema);
     PQclear(run(handle, views));
+    PQclear(run(handle, request));
     run_format(handle, "SET search_path = %s_names, %s", scratch->schema);
     return handle;
 }

@@ -108,7 +108,10 @@ START_TEST(the_oldest_make_room)
     put("first", INT64_MAX);
     put("second", INT64_MAX);
     ck_assert_int_eq(
-        scratch_execute(&scratch, "UPDATE sqlite_sequence SET seq = 10000 WHERE name = 'sign_in'"),
+        scratch_execute(&scratch,
+                        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                        " WHERE i < 9998) INSERT INTO sign_in (digest, person, issuer, claims,"
+                        " created_ms, until_ms) SELECT 'n' || i, '', '', '{}', 0, 0 FROM n"),
         SQLITE_OK);
     put("last", INT64_MAX);
     ck_assert_int_eq(get("first").status, STORE_NOT_FOUND);

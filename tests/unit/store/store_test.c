@@ -417,9 +417,12 @@ START_TEST(the_request_goes_at_the_end_and_its_room_is_used_again)
             task_unref(ended);
         }
     }
-    ck_assert_int_eq(scratch_query(&scratch, "SELECT sum(length(body)) FROM task_request"
-                                             " JOIN task ON sequence = task WHERE ended_ms > 0"),
+    ck_assert_int_eq(scratch_query(&scratch,
+                                   "SELECT sum(length(task_request.body)) FROM task_request"
+                                   " JOIN task ON sequence = task WHERE ended_ms > 0"),
                      0);
+    if (scratch_is_postgres())
+        return;
     ck_assert_int_lt(scratch_query(&scratch, "PRAGMA page_count") *
                          scratch_query(&scratch, "PRAGMA page_size"),
                      3 * (int64_t)BYTES);

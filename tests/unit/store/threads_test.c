@@ -18,7 +18,7 @@ static void set_up(void)
 {
     struct error error = {""};
     scratch_init(&scratch);
-    store = store_open(&store_sqlite, scratch.path, NULL, NULL, &error);
+    store = store_open(scratch.backend, scratch.place, NULL, NULL, &error);
     ck_assert_msg(store != NULL, "%s", error.message);
 }
 

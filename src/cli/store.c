@@ -1,0 +1,281 @@
+/* taskgate store: work on the database itself, without a running gateway. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "taskgate/cli/cli.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/server/store_choice.h"
+#include "taskgate/store/maintenance.h"
+
+#include "judgement.h"
+#include "options.h"
+#include "subcommands.h"
+
+static int wrong(enum options_outcome outcome)
+{
+    return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+}
+
+static int exit_code(enum store_work work, const struct error *error)
+{
+    if (work == STORE_WORK_DONE)
+        return CLI_DONE;
+    options_complain("%s", error->message);
+    return work == STORE_WORK_CONFLICT ? CLI_CONFLICT : CLI_FAILURE;
+}
+
+/* ---- the store of the configuration ---- */
+
+static char *copy_secret(const char *variable)
+{
+    const char *value = getenv(variable);
+    if (value && *value)
+        return memory_copy_text(value);
+    options_complain("the environment variable %s is not set; set it to the URL of the database",
+                     variable);
+    return NULL;
+}
+
+static void forget(char *place)
+{
+    if (place)
+        explicit_bzero(place, strlen(place));
+    free(place);
+}
+
+/* THOUGHTGATE_STORE_URL names it without a file, too. NULL after a word on stderr. */
+static char *configured_place(const char *path)
+{
+    const char *url = getenv("THOUGHTGATE_STORE_URL");
+    if (!path && url && *url)
+        return memory_copy_text(url);
+    struct snapshot *snapshot = judgement_load(path, NULL);
+    if (!snapshot)
+        return NULL;
+    const struct config *config = snapshot->config;
+    char *place = memory_copy_text(config->store_url ? config->store_url : config->store_path);
+    snapshot_unref(snapshot);
+    return place;
+}
+
+static enum options_outcome read_config_option(const char *usage, const char *synopsis, int argc,
+                                               char **argv, const char **path)
+{
+    const struct option options[] = {
+        {"config", "FILE", "the configuration that names the store", path, NULL},
+    };
+    const struct command command = {
+        .usage = usage,
+        .synopsis = synopsis,
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    return options_read(&command, argc, argv, NULL);
+}
+
+static int run_migrate(int argc, char **argv)
+{
+    const char *path = NULL;
+    enum options_outcome outcome = read_config_option(
+        "taskgate store migrate [--config FILE]",
+        "Brings the schema of the store up to this version of taskgate. Each start does that,\n"
+        "too, so this is for a role that may create tables where the gateway's own may not.\n"
+        "Gateways of the version before go on meanwhile.",
+        argc, argv, &path);
+    if (outcome != OPTIONS_READ)
+        return wrong(outcome);
+    char *place = configured_place(path);
+    struct error error = {""};
+    if (!place)
+        return CLI_USAGE;
+    int code = exit_code(store_migrate(&(struct store_site){store_choice_of(place), place}, &error),
+                         &error);
+    if (code == CLI_DONE)
+        puts("The schema is that of this version.");
+    forget(place);
+    return code;
+}
+
+static int run_accept_timeline(int argc, char **argv)
+{
+    const char *path = NULL;
+    bool was_held = false;
+    enum options_outcome outcome = read_config_option(
+        "taskgate store accept-timeline [--config FILE]",
+        "After a failover that has lost commits, no replica decides or executes. Look at what is\n"
+        "missing; then this lets them go on with the database as it is. Calls that ran when the\n"
+        "commits were lost have ended with an unknown outcome; they are not run again.",
+        argc, argv, &path);
+    if (outcome != OPTIONS_READ)
+        return wrong(outcome);
+    char *place = configured_place(path);
+    struct error error = {""};
+    if (!place)
+        return CLI_USAGE;
+    const struct store_site site = {store_choice_of(place), place};
+    int code = exit_code(store_accept_timeline(&site, &was_held, &error), &error);
+    if (code == CLI_DONE)
+        puts(was_held ? "Accepted. The replicas go on within 5 seconds."
+                      : "There was nothing to accept.");
+    forget(place);
+    return code;
+}
+
+/* ---- copy ---- */
+
+/* One end: a file, a URL without a password, {env: NAME}, or a variable. */
+struct end {
+    const char *name; /* "from" */
+    const char *place, *variable;
+};
+
+static bool has_password(const char *url)
+{
+    const char *rest = strstr(url, "://");
+    if (!rest)
+        return false;
+    rest += 3;
+    size_t length = strcspn(rest, "@/");
+    return (rest[length] == '@' && memchr(rest, ':', length)) || strstr(rest, "password=");
+}
+
+/* "{env: NAME}" as the configuration has it. NULL: something else. The caller frees. */
+static char *variable_in(const char *text)
+{
+    struct str inside = str_trim(str_from(text)), key, name;
+    if (!str_starts_with(inside, STR("{")) || inside.bytes[inside.length - 1] != '}')
+        return NULL;
+    inside = str_trim(str_slice(inside.bytes + 1, inside.length - 2));
+    if (!str_cut(inside, ':', &key, &name) || !str_equal(str_trim(key), STR("env")))
+        return NULL;
+    return memory_copy_str(str_trim(name));
+}
+
+/* NULL after a word on stderr. */
+static char *place_of(const struct end *end)
+{
+    if (!end->place == !end->variable) {
+        options_complain("name one of --%s and --%s-env", end->name, end->name);
+        return NULL;
+    }
+    if (end->variable)
+        return copy_secret(end->variable);
+    char *variable = variable_in(end->place);
+    if (variable) {
+        char *place = copy_secret(variable);
+        free(variable);
+        return place;
+    }
+    if (has_password(end->place)) {
+        options_complain("everybody on this machine can read the password in --%s; put the URL "
+                         "into an environment variable and name it with --%s-env",
+                         end->name, end->name);
+        return NULL;
+    }
+    if (*end->place)
+        return memory_copy_text(end->place);
+    options_complain("--%s is empty", end->name);
+    return NULL;
+}
+
+static int copy(const char *from, const char *to)
+{
+    struct error error = {""};
+    struct store_copied copied;
+    const struct store_site source = {store_choice_of(from), from},
+                            target = {store_choice_of(to), to};
+    int code = exit_code(store_copy(&source, &target, &copied, &error), &error);
+    if (code == CLI_DONE)
+        printf("Copied %" PRId64 " tasks, %" PRId64 " rows of the audit trail, and %" PRId64
+               " others.\n",
+               copied.tasks, copied.audit_rows, copied.others);
+    return code;
+}
+
+static int run_copy(int argc, char **argv)
+{
+    struct end from = {"from", NULL, NULL}, to = {"to", NULL, NULL};
+    const struct option options[] = {
+        {"from", "FILE", "the store to copy: a file, or a URL without a password", &from.place,
+         NULL},
+        {"from-env", "NAME", "the same: the environment variable with its URL", &from.variable,
+         NULL},
+        {"to", "FILE", "the store to make: a file, or a URL without a password", &to.place, NULL},
+        {"to-env", "NAME", "the same: the environment variable with its URL", &to.variable, NULL},
+    };
+    const struct command command = {
+        .usage = "taskgate store copy (--from FILE | --from-env NAME) (--to FILE | --to-env NAME)",
+        .synopsis =
+            "Copies a store to another place, such as from a file to PostgreSQL. Stop the gateway\n"
+            "before. The place to copy to must be empty: otherwise, and where a gateway still\n"
+            "serves one of the files, nothing is done and the exit code is 5.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return wrong(outcome);
+    char *source = place_of(&from);
+    char *target = source ? place_of(&to) : NULL;
+    int code = CLI_USAGE;
+    if (source && target && strcmp(source, target) == 0)
+        options_complain("--from and --to name the same store");
+    else if (source && target && !strstr(source, "://") && access(source, R_OK) != 0)
+        options_complain("%s cannot be read: %s", source, strerror(errno));
+    else if (source && target)
+        code = copy(source, target);
+    forget(source);
+    forget(target);
+    return code;
+}
+
+/* ---- choosing ---- */
+
+static const struct {
+    const char *name, *operands, *help;
+    int (*run)(int argc, char **argv);
+} subcommands[] = {
+    {"migrate", "", "bring the schema up to this version", run_migrate},
+    {"copy", "--from --to", "copy a store to another place", run_copy},
+    {"accept-timeline", "", "go on with a database that has lost commits", run_accept_timeline},
+};
+#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
+
+static const char *name_of(size_t index)
+{
+    return subcommands[index].name;
+}
+
+static const char *help_of(size_t index)
+{
+    return subcommands[index].help;
+}
+
+static void write_usage(FILE *out)
+{
+    fputs("Usage: taskgate store SUBCOMMAND [OPTIONS]\n\n"
+          "Works on the database itself: the one that the configuration names, or\n"
+          "THOUGHTGATE_STORE_URL.\n\n",
+          out);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        fprintf(out, "  %-15s %-11s %s\n", subcommands[i].name, subcommands[i].operands,
+                subcommands[i].help);
+    fputs("\nExit codes: 1 the database cannot be reached or refuses, 5 it is in use, or not\n"
+          "empty.\n",
+          out);
+}
+
+int cli_store(int argc, char **argv)
+{
+    static const struct subcommands set = {"store", SUBCOMMAND_COUNT, name_of, help_of,
+                                           write_usage};
+    size_t chosen;
+    int code;
+    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
+        return code;
+    return subcommands[chosen].run(argc - 1, argv + 1);
+}
