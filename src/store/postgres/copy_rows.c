@@ -36,7 +36,7 @@ static bool visit_rows(const PGresult *rows,
                        bool (*visit)(void *context, const struct copy_value *values), void *context,
                        int64_t *last)
 {
-    struct copy_value values[COLUMNS_MOST];
+    struct copy_value values[COLUMNS_MOST] = {{.is_number = false}};
     for (int i = 0; i < PQntuples(rows); i++) {
         for (int j = 0; j < PQnfields(rows) && j < COLUMNS_MOST; j++)
             values[j] = value_at(rows, i, j);
