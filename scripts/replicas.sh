@@ -10,12 +10,9 @@ replica_pids=() replica_ports=() replica_admin_ports=()
 # The folder with the programs of the newest PostgreSQL; those that Debian installs are not on PATH.
 postgres_programs() {
     local folder
-    if command -v initdb >/dev/null && command -v postgres >/dev/null; then
-        dirname "$(command -v initdb)"
-        return
-    fi
-    for folder in $(printf '%s\n' /usr/lib/postgresql/*/bin | sort -rV); do
-        [ ! -x "$folder/postgres" ] || {
+    for folder in $(printf '%s\n' /usr/lib/postgresql/*/bin | sort -rV) \
+        "$(dirname "$(command -v initdb || printf /none)")"; do
+        [ ! -x "$folder/initdb" ] || [ ! -x "$folder/pg_ctl" ] || [ ! -x "$folder/createdb" ] || {
             printf '%s\n' "$folder"
             return
         }

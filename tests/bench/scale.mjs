@@ -1,38 +1,33 @@
 // What replicas cost the database, and how gateway and database do with many tasks. For numbers, not for verdicts.
-import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { databaseMissing, startDatabase } from '../chaos/lib/database.mjs';
 import { connectedRaw } from '../integration/lib/client.mjs';
 import { startGateway, workflow } from '../integration/lib/gateway.mjs';
 import { freePort } from '../integration/lib/ports.mjs';
+import { postgresMissing, startPostgres } from '../integration/lib/postgres.mjs';
+import { onDatabase } from '../integration/lib/replicas.mjs';
 import { startUpstream, tool } from '../integration/lib/upstream.mjs';
 import { until } from '../integration/lib/wait.mjs';
 
 const CALLS = 200;
 const REST_S = 20;
 
-const sql = (place, text) => execFileSync('psql', ['--no-psqlrc', '--quiet', '--tuples-only', '--no-align', '--set', 'ON_ERROR_STOP=1', place.database.url(), '--command', text], { encoding: 'utf8' }).trim();
+const sql = (place, text) => place.database.query(text)[0]?.[0];
 const number = (place, text) => Number(sql(place, text));
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-const startReplica = async (t, place, n) =>
-  startGateway(t, {
-    upstream: place.upstream.url,
-    rules: [['delete_*', 'approve']],
-    approval: workflow('60m'),
-    config: {
-      store: { url: { env: 'STORE_URL' } },
-      state_key: { env: 'KEY' },
-      replica: { id: `replica-${n}`, address: `http://127.0.0.1:${await freePort()}`, key_env: 'KEY' },
-      limits: { pending_per_principal: 100_000, pending_total: 100_000 },
-    },
-    env: { STORE_URL: place.database.url(), KEY: 'ab'.repeat(32) },
-  });
+async function startReplica(t, place, number) {
+  const config = {
+    state_key: { env: 'KEY' },
+    replica: { id: `replica-${number}`, address: `http://127.0.0.1:${await freePort()}`, key_env: 'KEY' },
+    limits: { pending_per_principal: 100_000, pending_total: 100_000, store_bytes: 64 * 2 ** 30 },
+  };
+  return startGateway(t, { upstream: place.upstream.url, ...onDatabase(place.database.url(), { config, approval: workflow('60m'), env: { KEY: 'ab'.repeat(32) } }) });
+}
 
 /** Transactions, rows read, and bytes of the write-ahead log so far. */
 async function counters(place) {
   await pause(1500); // the statistics of a session arrive when it is idle for a second
-  const [transactions, rows, log] = sql(place, "SELECT xact_commit + xact_rollback, tup_fetched, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') FROM pg_stat_database WHERE datname = 'taskgate'").split('|').map(Number);
+  const [transactions, rows, log] = place.database.query("SELECT xact_commit + xact_rollback, tup_fetched, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') FROM pg_stat_database WHERE datname = 'gate'")[0].map(Number);
   return { transactions, rows, log, at: performance.now() };
 }
 
@@ -117,7 +112,7 @@ async function measure(place, when) {
 }
 
 async function scale(t, tasks) {
-  const place = { database: await startDatabase(t), replicas: [] };
+  const place = { database: await startPostgres(t), replicas: [] };
   place.upstream = await startUpstream(t, { tools: [tool('delete_user')] });
   for (const replicas of [1, 3]) {
     while (place.replicas.length < replicas) place.replicas.push(await startReplica(t, place, place.replicas.length + 1));
@@ -134,8 +129,8 @@ export async function main([tasks = '1000000', ...more]) {
     console.error('usage: tests/bench/scale [TASKS]    at least 1000; TASKGATE_BIN names the gateway');
     process.exit(2);
   }
-  if (databaseMissing) {
-    console.error(`scale: ${databaseMissing}`);
+  if (postgresMissing) {
+    console.error(`scale: ${postgresMissing}`);
     process.exit(1);
   }
   const cleanups = [];

@@ -5,14 +5,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Clock, clocksMissing } from '../faults/lib/clock.mjs';
 import { allTasks, Ledger } from '../faults/lib/ledger.mjs';
 import { isCut, Traffic } from '../faults/lib/traffic.mjs';
-import { ADMIN_TOKEN, startGateway, temporaryFolder, workflow } from '../integration/lib/gateway.mjs';
+import { ADMIN_TOKEN, startGateway, temporaryFolder } from '../integration/lib/gateway.mjs';
+import { defer } from '../integration/lib/lifetime.mjs';
 import { freePort } from '../integration/lib/ports.mjs';
+import { postgresMissing, startPostgres } from '../integration/lib/postgres.mjs';
 import { generator, pick, seed } from '../integration/lib/random.mjs';
+import { onDatabase } from '../integration/lib/replicas.mjs';
 import { startUpstream, tool } from '../integration/lib/upstream.mjs';
 import { until, within } from '../integration/lib/wait.mjs';
 import { FAULTS, outlast } from './faults.mjs';
 import { AnywhereAdmin, AnywhereClient } from './lib/anywhere.mjs';
-import { databaseMissing, startDatabase } from './lib/database.mjs';
 import { startWire } from './lib/wire.mjs';
 
 const REPLICAS = 3;
@@ -29,20 +31,16 @@ const isPassing = (error) => isCut(error) || /HTTP 50[23] |not within/.test(erro
 const ttlOf = (marker) => (Traffic.fate(marker) ? 30_000 : 1500);
 
 async function startReplica(t, place, number) {
-  const wire = await startWire(t, place.database.port);
+  const wire = await startWire(t, place.database.socket);
   const clock = clocksMissing ? undefined : new Clock(temporaryFolder(t));
-  const replica = await startGateway(t, {
-    upstream: place.upstream.url,
+  const options = onDatabase(`postgres://postgres@127.0.0.1:${wire.port}/gate`, {
     rules: [['delete_*', 'approve'], { match: 'purge_*', action: 'approve', execution: 'on_result' }],
-    approval: workflow('10m'),
     config: {
-      store: { url: { env: 'STORE_URL' } },
       state_key: { env: 'STATE_KEY' },
       replica: { id: `replica-${number}`, address: `http://127.0.0.1:${await freePort()}`, key_env: 'REPLICA_KEY' },
       limits: { pending_per_principal: 100_000, pending_total: 100_000 },
     },
     env: {
-      STORE_URL: place.database.url(wire.port),
       STATE_KEY: 'ab'.repeat(32),
       REPLICA_KEY: 'cd'.repeat(32),
       THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '2',
@@ -50,12 +48,14 @@ async function startReplica(t, place, number) {
       ...clock?.environment,
     },
   });
+  const replica = await startGateway(t, { upstream: place.upstream.url, ...options });
   return Object.assign(replica, { wire, clock });
 }
 
 async function setTheStage(t) {
   const place = { t, ledger: new Ledger(), random: generator(), problems: [] };
-  place.database = await startDatabase(t);
+  place.database = await startPostgres(t);
+  place.database.socket = `${place.database.folder}/.s.PGSQL.5432`;
   place.upstream = await startUpstream(t, { tools: [tool('delete_user'), tool('purge_user'), tool('read')] });
   place.upstream.handlers['tools/call'] = (call) => answerCall(place, call);
   place.replicas = [];
@@ -64,7 +64,7 @@ async function setTheStage(t) {
   place.clients = [];
   for (const token of ['A', 'B', 'C', 'D', 'E', 'F', undefined, undefined]) {
     const client = new AnywhereClient(place.replicas.map(({ url }) => url), place.random, { token });
-    t.after(() => client.close());
+    defer(t, () => client.close());
     await client.connect();
     place.clients.push(client);
   }
@@ -159,8 +159,8 @@ export async function main([seconds = '600', ...more]) {
     console.error('usage: tests/chaos/run [SECONDS]    at least 5; TASKGATE_BIN names the gateway, TASKGATE_SEED repeats the choices');
     process.exit(2);
   }
-  if (databaseMissing) {
-    console.log(`chaos: skipped, ${databaseMissing}`);
+  if (postgresMissing) {
+    console.log(`chaos: skipped, ${postgresMissing}`);
     process.exit(0);
   }
   const cleanups = [];

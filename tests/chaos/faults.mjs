@@ -40,13 +40,13 @@ export const FAULTS = {
     wire.mend();
   },
   async 'the database restarts'({ database }) {
-    database.stop('fast');
-    database.start();
+    await database.stop();
+    await database.start();
   },
   async 'the database crashes'({ database }, moment) {
-    database.stop('immediate');
+    await database.stop('SIGQUIT');
     await pause(moment);
-    database.start();
+    await database.start();
   },
   async 'a clock leaps'(place, moment) {
     const { clock } = await one(place);

@@ -1,9 +1,11 @@
 // A TCP connection that can be cut: between one replica and the database.
 import net from 'node:net';
+import { defer } from '../../integration/lib/lifetime.mjs';
 
+/** `target` is the path of a socket. */
 export async function startWire(t, target) {
   const wire = new Wire(target);
-  t.after(() => wire.end());
+  defer(t, () => wire.end());
   await wire.listen();
   return wire;
 }
@@ -23,7 +25,7 @@ export class Wire {
 
   join(near) {
     if (this.state === 'broken') return near.destroy();
-    const far = net.connect(this.target, '127.0.0.1');
+    const far = net.connect(this.target);
     const pair = { near, far };
     this.pairs.add(pair);
     const over = () => {
