@@ -80,13 +80,24 @@ static bool count_pending(struct batch *batch)
     return done;
 }
 
+/* What a database can be asked for beforehand, all at once. */
+static bool prepare(struct store *store, const struct operation *chain)
+{
+    bool done = true;
+    for (; done && chain; chain = chain->next) {
+        if (chain->kind == &operation_task_create)
+            done = store->backend->tasks->expect_count(store->database, chain->task->owner);
+    }
+    return done;
+}
+
 static bool run_all(struct store *store, struct operation *chain, struct batch *batch,
                     struct operation **rest)
 {
     bool done = store->backend->begin(store->database, batch->may_write);
     *rest = NULL;
     set_clock(store, batch);
-    done = done && replica_catch_up(batch);
+    done = done && prepare(store, chain) && replica_catch_up(batch);
     size_t own_events = batch->event_count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
