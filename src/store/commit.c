@@ -86,7 +86,7 @@ static bool prepare(struct store *store, const struct operation *chain)
     bool done = true;
     for (; done && chain; chain = chain->next) {
         if (chain->kind == &operation_task_create)
-            done = store->backend->tasks->expect_count(store->database, chain->task->owner);
+            done = store->backend->tasks->expect_insert(store->database, chain->task);
     }
     return done;
 }

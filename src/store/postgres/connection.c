@@ -285,9 +285,9 @@ bool connection_write(struct database *database, enum statement which, const str
     return submit(database, which, values, count, SENT_WRITE);
 }
 
-bool connection_expect_owner(struct database *database, const char *owner)
+bool connection_expect_task(struct database *database, const char *owner, const char *id)
 {
-    return submit(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner)), SENT_OWNER);
+    return submit(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner), TEXT(id)), SENT_OWNER);
 }
 
 /* Clears the rows of a statement that has failed. */

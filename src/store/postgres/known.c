@@ -13,6 +13,7 @@ void known_forget(struct known *known)
         free(known->owners[i].owner);
     free(known->owners);
     free(known->targets);
+    free(known->ids.ids);
     *known = (struct known){.has_totals = false};
 }
 
@@ -35,6 +36,22 @@ static void add_owner(struct known *known, struct str owner, int64_t tasks)
             memory_grow_array(known->owners, known->owner_capacity, sizeof *known->owners);
     }
     known->owners[known->owner_count++] = (struct known_owner){memory_copy_str(owner), tasks};
+}
+
+bool known_has_id(const struct known *known, const char *id)
+{
+    for (size_t i = 0; i < known->ids.count; i++) {
+        if (strcmp(known->ids.ids[i], id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take_owner(struct known *known, const PGresult *rows)
+{
+    add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1));
+    if (!PQgetisnull(rows, 0, 2))
+        id_list_add(&known->ids, row_bytes(rows, 0, 2));
 }
 
 static void take_targets(struct known *known, const PGresult *rows)
@@ -67,7 +84,7 @@ void known_take(struct known *known, int kind, const PGresult *rows)
     else if (kind == SENT_END)
         take_end(known, rows);
     else if (kind == SENT_OWNER && has_row)
-        add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1));
+        take_owner(known, rows);
     else if (kind == SENT_GRANTS)
         known->has_looked_for_grants = true, known->has_grants = row_number(rows, 0, 0) != 0;
     known->has_totals |= kind == SENT_TOTALS && has_row;

@@ -23,6 +23,7 @@ struct known {
         int64_t tasks;
     } * owners;
     size_t owner_count, owner_capacity;
+    struct id_list ids;                     /* of tasks that are there */
     bool has_looked_for_grants, has_grants; /* whether any is in force */
     bool has_targets;
     struct known_target {
@@ -34,5 +35,6 @@ struct known {
 void known_forget(struct known *known);
 /* NULL: not known. */
 struct known_owner *known_find_owner(const struct known *known, struct str owner);
+bool known_has_id(const struct known *known, const char *id);
 /* Takes what is in the rows of a statement that was sent for it; `kind` is its enum sent_kind. */
 void known_take(struct known *known, int kind, const PGresult *rows);

@@ -75,7 +75,8 @@ STATEMENT_ROW(TASK_PURGE,
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
 STATEMENT_ROW(LIMITED_GET,
-    "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0)")
+    "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
+    " (SELECT id FROM taskgate_task WHERE id = $2)")
 STATEMENT_ROW(LIMITED_ADD,
     "INSERT INTO taskgate_limited AS counted (owner, tasks) VALUES ($1, $2)"
     " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks")

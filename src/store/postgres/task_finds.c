@@ -35,16 +35,16 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
 
 /* ---- what limits count ---- */
 
-static bool expect_count(struct database *database, const char *owner)
+static bool expect_insert(struct database *database, const struct task *task)
 {
-    return connection_expect_owner(database, owner);
+    return connection_expect_task(database, task->owner, task->id);
 }
 
 /* NULL: the database has failed. */
 static struct known_owner *know_owner(struct database *database, const char *owner)
 {
     struct known_owner *known = known_find_owner(&database->known, str_from(owner));
-    if (!known && connection_expect_owner(database, owner) && connection_settle(database))
+    if (!known && connection_expect_task(database, owner, "") && connection_settle(database))
         known = known_find_owner(&database->known, str_from(owner));
     return known;
 }
@@ -104,7 +104,7 @@ const struct task_rows postgres_task_rows = {
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
     .purge = purge,
-    .expect_count = expect_count,
+    .expect_insert = expect_insert,
     .count_limited = count_limited,
     .add_limited = add_limited,
     .find_oldest = find_oldest,

@@ -35,9 +35,9 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
     return done && database_simple(database, STATEMENT_LIMITED_PURGE);
 }
 
-static bool expect_count(struct database *database, const char *owner)
+static bool expect_insert(struct database *database, const struct task *task)
 {
-    (void)database, (void)owner;
+    (void)database, (void)task;
     return true;
 }
 
@@ -97,7 +97,7 @@ const struct task_rows sqlite_task_rows = {
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
     .purge = purge,
-    .expect_count = expect_count,
+    .expect_insert = expect_insert,
     .count_limited = count_limited,
     .add_limited = add_limited,
     .find_oldest = find_oldest,
