@@ -16,6 +16,17 @@ static bool any_writes(const struct operation *chain)
     return false;
 }
 
+/* With what the database can be asked for beforehand, all at once. */
+static bool begin(struct store *store, const struct operation *chain, bool may_write)
+{
+    bool done = store->backend->begin(store->database, may_write);
+    for (; done && chain; chain = chain->next) {
+        if (chain->kind == &operation_task_create)
+            done = store->backend->tasks->expect_insert(store->database, chain->task);
+    }
+    return done;
+}
+
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,
                  size_t events_before)
 {
@@ -80,24 +91,13 @@ static bool count_pending(struct batch *batch)
     return done;
 }
 
-/* What a database can be asked for beforehand, all at once. */
-static bool prepare(struct store *store, const struct operation *chain)
-{
-    bool done = true;
-    for (; done && chain; chain = chain->next) {
-        if (chain->kind == &operation_task_create)
-            done = store->backend->tasks->expect_insert(store->database, chain->task);
-    }
-    return done;
-}
-
 static bool run_all(struct store *store, struct operation *chain, struct batch *batch,
                     struct operation **rest)
 {
-    bool done = store->backend->begin(store->database, batch->may_write);
+    bool done = begin(store, chain, batch->may_write);
     *rest = NULL;
     set_clock(store, batch);
-    done = done && prepare(store, chain) && replica_catch_up(batch);
+    done = done && replica_catch_up(batch);
     size_t own_events = batch->event_count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
