@@ -64,6 +64,8 @@ struct task_rows {
                             struct id_list *list);
     /* Removes at most `limit` tasks that may go. */
     bool (*purge)(struct database *database, int64_t now_ms, size_t limit, size_t *purged);
+    /* Says early that this task will be inserted, and the tasks of its owner be counted. */
+    bool (*expect_insert)(struct database *database, const struct task *task);
     /* The tasks that limits count. From reading to the end of the transaction nobody else may
      * change the counts. */
     bool (*count_limited)(struct database *database, const char *owner,

@@ -23,6 +23,17 @@ struct batch_mark {
     struct limited_change limited;
 };
 
+/* With what the database can be asked for beforehand, all at once. */
+static bool begin(struct store *store, const struct operation *chain, bool may_write)
+{
+    bool done = store->backend->begin(store->database, may_write);
+    for (; done && chain; chain = chain->next) {
+        if (chain->kind == &operation_task_create)
+            done = store->backend->tasks->expect_insert(store->database, chain->task);
+    }
+    return done;
+}
+
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,
                  const struct batch_mark *before)
 {
@@ -94,7 +105,7 @@ static bool count_pending(struct batch *batch)
 static bool run_all(struct store *store, struct operation *chain, struct batch *batch,
                     struct operation **rest)
 {
-    bool done = store->backend->begin(store->database, batch->may_write);
+    bool done = begin(store, chain, batch->may_write);
     *rest = NULL;
     set_clock(store, batch);
     done = done && (batch->replica->epoch > 0 || replica_join(batch)) && replica_catch_up(batch);

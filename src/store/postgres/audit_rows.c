@@ -49,17 +49,9 @@ static void read_place(struct store_chain *place, const PGresult *rows)
 static bool read_end(struct database *database, struct store_chain *end)
 {
     struct known *known = &database->known;
-    if (!known->has_end) {
-        PGresult *rows = connection_read(database, STATEMENT_AUDIT_END, NO_VALUES);
-        enum row_result result = rows_any(rows);
-        store_chain_init(&known->end);
-        if (result == ROW_FOUND)
-            read_place(&known->end, rows);
-        PQclear(rows);
-        known->has_end = result != ROW_FAILED;
-    }
+    bool is_known = known_ask(database, STATEMENT_AUDIT_END, SENT_END, &known->has_end);
     *end = known->end;
-    return known->has_end;
+    return is_known;
 }
 
 static bool has(struct database *database, const char *task_id, const char *event, bool *has)

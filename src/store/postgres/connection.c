@@ -143,6 +143,8 @@ static void check(struct database *database, const struct sent *sent, const PGre
         database->prepared[sent->which] = is_good;
     if (is_good && sent->kind == SENT_CLOCK)
         compare_clocks(database, row_number(result, 0, 0));
+    if (is_good && sent->kind >= SENT_OWNER && sent->kind <= SENT_TARGETS)
+        known_take(&database->known, sent->kind, result);
     /* The commit of a transaction that has failed is a rollback. */
     bool is_undone = is_good && sent->kind == SENT_COMMIT &&
                      strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0;
@@ -281,6 +283,11 @@ bool connection_write(struct database *database, enum statement which, const str
 {
     database->written++;
     return submit(database, which, values, count, SENT_WRITE);
+}
+
+bool connection_expect_task(struct database *database, const char *owner, const char *id)
+{
+    return submit(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner), TEXT(id)), SENT_OWNER);
 }
 
 /* Clears the rows of a statement that has failed. */

@@ -31,6 +31,11 @@ struct sent {
         SENT_WRITE,
         SENT_READ,
         SENT_CLOCK,
+        SENT_OWNER,
+        SENT_TOTALS,
+        SENT_END,
+        SENT_GRANTS,
+        SENT_TARGETS,
         SENT_COMMIT,
         SENT_SYNC,
     } kind;
@@ -103,6 +108,9 @@ bool connection_queue(struct database *database, enum statement which, enum sent
  * queued, and the transaction can go on. */
 bool connection_write(struct database *database, enum statement which, const struct value *values,
                       size_t count);
+/* Queues the question how many tasks of an owner are counted, and whether there is a task of this
+ * id; then both are known. */
+bool connection_expect_task(struct database *database, const char *owner, const char *id);
 /* Waits for the rows; the caller clears them with PQclear(). NULL: it has failed. */
 PGresult *connection_read(struct database *database, enum statement which,
                           const struct value *values, size_t count);

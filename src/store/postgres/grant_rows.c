@@ -38,6 +38,7 @@ static bool take_rows(PGresult *rows, struct grant_list *list)
 
 static bool insert(struct database *database, const struct store_grant *grant)
 {
+    database->known.has_grants = true;
     return connection_write(
         database, STATEMENT_GRANT_INSERT,
         VALUES(TEXT(grant->id), TEXT(grant->task_id), TEXT(grant->owner), TEXT(grant->principal),
@@ -53,6 +54,11 @@ static bool insert(struct database *database, const struct store_grant *grant)
 static bool find_of_tool(struct database *database, const struct task *task,
                          struct grant_list *list)
 {
+    const struct known *known = &database->known;
+    if (!known_ask(database, STATEMENT_GRANT_ANY, SENT_GRANTS, &known->has_looked_for_grants))
+        return false;
+    if (!known->has_grants) /* most of the time there is none at all */
+        return true;
     return take_rows(
         connection_read(database, STATEMENT_GRANT_OF_TOOL,
                         VALUES(TEXT(task->owner), TEXT(task->source), TEXT(task->tool))),

@@ -2,27 +2,108 @@
 #include "known.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rows.h"
+#include "taskgate/core/memory.h"
 
 void known_forget(struct known *known)
 {
-    free(known->owner);
+    for (size_t i = 0; i < known->owner_count; i++)
+        free(known->owners[i].owner);
+    free(known->owners);
+    free(known->targets);
+    free(known->ids.ids);
     *known = (struct known){.has_totals = false};
 }
 
-bool totals_know(struct database *database)
+struct known_owner *known_find_owner(const struct known *known, struct str owner)
 {
-    struct known *known = &database->known;
-    if (known->has_totals)
-        return true;
-    PGresult *rows = connection_read(database, STATEMENT_TOTALS_GET, NO_VALUES);
-    known->has_totals = rows_any(rows) == ROW_FOUND;
-    if (known->has_totals)
+    for (size_t i = 0; i < known->owner_count; i++) {
+        if (str_equal(str_from(known->owners[i].owner), owner))
+            return &known->owners[i];
+    }
+    return NULL;
+}
+
+static void add_owner(struct known *known, struct str owner, int64_t tasks)
+{
+    if (known_find_owner(known, owner))
+        return;
+    if (known->owner_count == known->owner_capacity) {
+        known->owner_capacity = known->owner_capacity ? 2 * known->owner_capacity : 16;
+        known->owners =
+            memory_grow_array(known->owners, known->owner_capacity, sizeof *known->owners);
+    }
+    known->owners[known->owner_count++] = (struct known_owner){memory_copy_str(owner), tasks};
+}
+
+bool known_has_id(const struct known *known, const char *id)
+{
+    for (size_t i = 0; i < known->ids.count; i++) {
+        if (strcmp(known->ids.ids[i], id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take_owner(struct known *known, const PGresult *rows)
+{
+    add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1));
+    if (!PQgetisnull(rows, 0, 2))
+        id_list_add(&known->ids, row_bytes(rows, 0, 2));
+}
+
+static void take_targets(struct known *known, const PGresult *rows)
+{
+    free(known->targets);
+    known->target_count = (size_t)PQntuples(rows);
+    known->targets = memory_alloc_array(known->target_count + 1, sizeof *known->targets);
+    for (int i = 0; i < PQntuples(rows); i++)
+        known->targets[i] =
+            (struct known_target){(unsigned)row_number(rows, i, 0), row_number(rows, i, 1) != 0};
+    known->has_targets = true;
+}
+
+static void take_end(struct known *known, const PGresult *rows)
+{
+    store_chain_init(&known->end);
+    known->has_end = true;
+    struct str hash = rows_any(rows) == ROW_FOUND ? row_bytes(rows, 0, 1) : STR_EMPTY;
+    if (hash.length != sizeof known->end.hash - 1)
+        return;
+    known->end.sequence = row_number(rows, 0, 0);
+    memcpy(known->end.hash, hash.bytes, hash.length);
+}
+
+void known_take(struct known *known, int kind, const PGresult *rows)
+{
+    bool has_row = rows_any(rows) == ROW_FOUND;
+    if (kind == SENT_TARGETS)
+        take_targets(known, rows);
+    else if (kind == SENT_END)
+        take_end(known, rows);
+    else if (kind == SENT_OWNER && has_row)
+        take_owner(known, rows);
+    else if (kind == SENT_GRANTS)
+        known->has_looked_for_grants = true, known->has_grants = row_number(rows, 0, 0) != 0;
+    known->has_totals |= kind == SENT_TOTALS && has_row;
+    if (kind == SENT_TOTALS && has_row)
         known->totals =
             (struct totals){row_number(rows, 0, 0), row_number(rows, 0, 1), row_number(rows, 0, 2)};
-    PQclear(rows);
-    return known->has_totals;
+}
+
+bool known_ask(struct database *database, enum statement which, int kind, const bool *is_known)
+{
+    return *is_known || (connection_queue(database, which, (enum sent_kind)kind) &&
+                         connection_settle(database) && *is_known);
+}
+
+/* ---- totals ---- */
+
+bool totals_know(struct database *database)
+{
+    return known_ask(database, STATEMENT_TOTALS_GET, SENT_TOTALS, &database->known.has_totals);
 }
 
 bool totals_give_back(struct database *database, PGresult *rows)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <libpq-fe.h>
 #include <stdint.h>
 
 #include "backend.h"
@@ -14,17 +15,26 @@ struct totals {
 };
 
 struct known {
-    bool has_totals, has_end, has_owner;
+    bool has_totals, has_end;
     struct totals totals; /* as they are in the database */
     struct store_chain end;
-    char *owner; /* the last that was asked for, */
-    int64_t owner_tasks;
-    /* and which targets of the outbox want what, as it was asked last. */
-    struct {
-        enum outbox_whom whom;
+    struct known_owner {
+        char *owner;
+        int64_t tasks;
+    } * owners;
+    size_t owner_count, owner_capacity;
+    struct id_list ids;                     /* of tasks that are there */
+    bool has_looked_for_grants, has_grants; /* whether any is in force */
+    bool has_targets;
+    struct known_target {
         unsigned events;
-        enum outbox_wanted wanted;
-    } wanted[8];
-    size_t wanted_count;
+        bool with_arguments;
+    } * targets;
+    size_t target_count;
 };
 void known_forget(struct known *known);
+/* NULL: not known. */
+struct known_owner *known_find_owner(const struct known *known, struct str owner);
+bool known_has_id(const struct known *known, const char *id);
+/* Takes what is in the rows of a statement that was sent for it; `kind` is its enum sent_kind. */
+void known_take(struct known *known, int kind, const PGresult *rows);

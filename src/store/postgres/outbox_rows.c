@@ -19,7 +19,7 @@ static bool set_targets(struct database *database, const struct store_outbox_tar
 {
     bool done = connection_write(database, STATEMENT_OUTBOX_TARGET_CLEAR, NO_VALUES);
     *dropped = 0;
-    database->known.wanted_count = 0;
+    database->known.has_targets = false;
     for (size_t i = 0; done && i < count; i++)
         done = connection_write(database, STATEMENT_OUTBOX_TARGET_INSERT,
                                 VALUES(TEXT(targets[i].key), NUMBER(targets[i].events),
@@ -33,37 +33,24 @@ static bool set_targets(struct database *database, const struct store_outbox_tar
 
 /* ---- notices ---- */
 
-static const struct {
-    enum statement find, insert;
-} addressees[] = {
-    [OUTBOX_WANTING] = {STATEMENT_OUTBOX_WANTED, STATEMENT_OUTBOX_INSERT},
-    [OUTBOX_OTHERS] = {STATEMENT_OUTBOX_OTHERS, STATEMENT_OUTBOX_INSERT_OTHERS},
+static const enum statement inserts[] = {
+    [OUTBOX_WANTING] = STATEMENT_OUTBOX_INSERT,
+    [OUTBOX_OTHERS] = STATEMENT_OUTBOX_INSERT_OTHERS,
 };
-
-static enum outbox_wanted ask(struct database *database, enum outbox_whom whom, unsigned events)
-{
-    int64_t with_arguments;
-    if (!rows_take_number(connection_read(database, addressees[whom].find, VALUES(NUMBER(events))),
-                          &with_arguments))
-        return OUTBOX_FAILED;
-    if (with_arguments == INT64_MAX)
-        return OUTBOX_NOTHING;
-    return with_arguments ? OUTBOX_WITH_ARGUMENTS : OUTBOX_NOTICE;
-}
 
 static enum outbox_wanted wanted(struct database *database, enum outbox_whom whom, unsigned events)
 {
-    struct known *known = &database->known;
-    for (size_t i = 0; i < known->wanted_count; i++) {
-        if (known->wanted[i].whom == whom && known->wanted[i].events == events)
-            return known->wanted[i].wanted;
-    }
-    enum outbox_wanted wanted = ask(database, whom, events);
-    if (wanted != OUTBOX_FAILED &&
-        known->wanted_count < sizeof known->wanted / sizeof *known->wanted) {
-        known->wanted[known->wanted_count].whom = whom;
-        known->wanted[known->wanted_count].events = events;
-        known->wanted[known->wanted_count++].wanted = wanted;
+    enum outbox_wanted wanted = OUTBOX_NOTHING;
+    const struct known *known = &database->known;
+    if (!known_ask(database, STATEMENT_OUTBOX_TARGETS, SENT_TARGETS, &known->has_targets))
+        return OUTBOX_FAILED;
+    for (size_t i = 0; i < known->target_count; i++) {
+        const struct known_target *target = &known->targets[i];
+        bool wants = (target->events & events) != 0;
+        if (wants != (whom == OUTBOX_WANTING))
+            continue;
+        if (wanted != OUTBOX_WITH_ARGUMENTS)
+            wanted = target->with_arguments ? OUTBOX_WITH_ARGUMENTS : OUTBOX_NOTICE;
     }
     return wanted;
 }
@@ -72,7 +59,7 @@ static bool insert(struct database *database, enum outbox_whom whom, const struc
 {
     const struct task *task = note->task;
     return connection_write(
-        database, addressees[whom].insert,
+        database, inserts[whom],
         VALUES(TEXT(task->id), TEXT(task->source), TEXT(task->tool), TEXT(task->workflow),
                TEXT(task->principal), TEXT(task->arguments_digest), TEXT(task->decided_by),
                TEXT(task->reason), TEXT(task->status_message), TEXT(note->arguments),

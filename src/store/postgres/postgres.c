@@ -139,6 +139,14 @@ static bool resolve(struct database *database, int64_t patience_ms, bool *is_com
 
 /* ---- transactions ---- */
 
+/* What most transactions need comes with the first answer. */
+static bool ask_beforehand(struct database *database)
+{
+    return connection_queue(database, STATEMENT_AUDIT_END, SENT_END) &&
+           connection_queue(database, STATEMENT_GRANT_ANY, SENT_GRANTS) &&
+           connection_queue(database, STATEMENT_OUTBOX_TARGETS, SENT_TARGETS);
+}
+
 static bool begin(struct database *database, bool writes)
 {
     bool is_committed = false;
@@ -158,7 +166,9 @@ static bool begin(struct database *database, bool writes)
     return connection_queue(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN_READ,
                             SENT_WRITE) &&
            (!writes || connection_queue(database, STATEMENT_LOCK, SENT_WRITE)) &&
-           connection_queue(database, STATEMENT_CLOCK, SENT_CLOCK);
+           connection_queue(database, STATEMENT_CLOCK, SENT_CLOCK) &&
+           connection_queue(database, STATEMENT_TOTALS_GET, SENT_TOTALS) &&
+           (!writes || ask_beforehand(database));
 }
 
 /* A transaction that writes leaves its number. */

@@ -12,6 +12,8 @@ extern const struct reminder_rows postgres_reminder_rows;
 extern const struct replica_rows postgres_replica_rows;
 extern const struct copy_rows postgres_copy_rows;
 
+/* Asks for something that is not known yet, and waits. */
+bool known_ask(struct database *database, enum statement which, int kind, const bool *is_known);
 /* Makes the totals of this transaction known. */
 bool totals_know(struct database *database);
 /* Takes the bytes of rows that have gone, the first number of `rows`, from the totals; clears it.

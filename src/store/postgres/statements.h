@@ -74,7 +74,9 @@ STATEMENT_ROW(TASK_PURGE,
     " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
-STATEMENT_ROW(LIMITED_GET, "SELECT tasks FROM taskgate_limited WHERE owner = $1")
+STATEMENT_ROW(LIMITED_GET,
+    "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
+    " (SELECT id FROM taskgate_task WHERE id = $2)")
 STATEMENT_ROW(LIMITED_ADD,
     "INSERT INTO taskgate_limited AS counted (owner, tasks) VALUES ($1, $2)"
     " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks")
@@ -159,18 +161,13 @@ STATEMENT_ROW(AUDIT_HAS,
 STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM taskgate_outbox_target")
 STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO taskgate_outbox_target (key, events, with_arguments) VALUES ($1, $2, $3)")
+STATEMENT_ROW(OUTBOX_TARGETS, "SELECT events, with_arguments FROM taskgate_outbox_target")
 STATEMENT_ROW(OUTBOX_DROP_OTHERS,
     "DELETE FROM taskgate_outbox_delivery"
     " WHERE target NOT IN (SELECT key FROM taskgate_outbox_target)")
 STATEMENT_ROW(OUTBOX_NOTICE_PURGE,
     "DELETE FROM taskgate_outbox_notice AS notice WHERE NOT EXISTS"
     " (SELECT 1 FROM taskgate_outbox_delivery AS delivery WHERE delivery.notice = notice.sequence)")
-/* NULL when no target wants any of the events. */
-STATEMENT_ROW(OUTBOX_WANTED,
-    "SELECT max(with_arguments) FROM taskgate_outbox_target WHERE events & $1 <> 0")
-/* To those that do not want it. */
-STATEMENT_ROW(OUTBOX_OTHERS,
-    "SELECT max(with_arguments) FROM taskgate_outbox_target WHERE events & $1 = 0")
 /* The notice, and a delivery for each target. A change has bits of events; the lowest that the
  * target wants is sent. */
 STATEMENT_ROW(OUTBOX_INSERT, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
@@ -306,6 +303,7 @@ STATEMENT_ROW(GRANT_INSERT,
 STATEMENT_ROW(GRANT_OF_TOOL,
     "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE owner = $1 AND source = $2 AND tool = $3"
     " AND ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_ANY, "SELECT EXISTS (SELECT 1 FROM taskgate_grant WHERE ended_ms = 0)")
 STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE id = $1")
 STATEMENT_ROW(GRANT_ACTIVE,
     "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 ORDER BY sequence")

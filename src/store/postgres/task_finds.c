@@ -1,9 +1,5 @@
 /* Tasks that time, a session or a count is about. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "rows.h"
-#include "taskgate/core/memory.h"
 
 static bool find_due(struct database *database, int64_t now_ms, size_t limit, struct id_list *list)
 {
@@ -39,29 +35,31 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
 
 /* ---- what limits count ---- */
 
-static bool know_owner(struct database *database, const char *owner)
+static bool expect_insert(struct database *database, const struct task *task)
 {
-    struct known *known = &database->known;
-    if (known->has_owner && strcmp(known->owner, owner) == 0)
-        return true;
-    PGresult *rows = connection_read(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner)));
-    enum row_result result = rows_any(rows);
-    known->owner_tasks = result == ROW_FOUND ? row_number(rows, 0, 0) : 0;
-    PQclear(rows);
-    free(known->owner);
-    known->owner = memory_copy_text(owner);
-    known->has_owner = result != ROW_FAILED;
-    return known->has_owner;
+    return connection_expect_task(database, task->owner, task->id);
+}
+
+/* NULL: the database has failed. */
+static struct known_owner *know_owner(struct database *database, const char *owner)
+{
+    struct known_owner *known = known_find_owner(&database->known, str_from(owner));
+    if (!known && connection_expect_task(database, owner, "") && connection_settle(database))
+        known = known_find_owner(&database->known, str_from(owner));
+    return known;
 }
 
 static bool count_limited(struct database *database, const char *owner,
                           struct limited_counts *counts)
 {
-    if (!totals_know(database) || (*owner && !know_owner(database, owner)))
+    if (!totals_know(database))
+        return false;
+    const struct known_owner *known = *owner ? know_owner(database, owner) : NULL;
+    if (*owner && !known)
         return false;
     const struct totals *totals = &database->known.totals, *counted = &database->counted;
     *counts = (struct limited_counts){
-        .of_owner = *owner ? database->known.owner_tasks : 0,
+        .of_owner = known ? known->tasks : 0,
         .of_all = totals->tasks + counted->tasks,
         .pending = totals->pending + counted->pending,
     };
@@ -78,8 +76,9 @@ static bool add_limited_to(struct database *database, const char *owner, int64_t
     }
     if (limited == 0)
         return true;
-    if (database->known.has_owner && strcmp(database->known.owner, owner) == 0)
-        database->known.owner_tasks += limited;
+    struct known_owner *known = known_find_owner(&database->known, str_from(owner));
+    if (known)
+        known->tasks += limited;
     return connection_write(database, STATEMENT_LIMITED_ADD, VALUES(TEXT(owner), NUMBER(limited)));
 }
 
@@ -108,6 +107,7 @@ const struct task_rows postgres_task_rows = {
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
     .purge = purge,
+    .expect_insert = expect_insert,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,
     .find_oldest = find_oldest,

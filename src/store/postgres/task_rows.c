@@ -108,6 +108,10 @@ static int64_t bytes_of(const struct task *task)
 bool postgres_task_insert(struct database *database, const struct task *task)
 {
     int64_t bytes = bytes_of(task) + (int64_t)task->outcome_length;
+    /* Said by the database, it would be the fault of all that are committed together. */
+    if (known_has_id(&database->known, task->id))
+        return error_set(&database->error, "there is a task %s already", task->id);
+    id_list_add(&database->known.ids, str_from(task->id));
     database->counted.bytes += bytes;
     return connection_write(database, STATEMENT_TASK_INSERT,
                             VALUES(TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),

@@ -35,6 +35,12 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
     return done && database_simple(database, STATEMENT_LIMITED_PURGE);
 }
 
+static bool expect_insert(struct database *database, const struct task *task)
+{
+    (void)database, (void)task;
+    return true;
+}
+
 static bool count_limited(struct database *database, const char *owner,
                           struct limited_counts *counts)
 {
@@ -85,6 +91,7 @@ const struct task_rows sqlite_task_rows = {
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
     .purge = purge,
+    .expect_insert = expect_insert,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,
     .find_oldest = find_oldest,
