@@ -1,6 +1,6 @@
 // Gateways that share one PostgreSQL database: any of them answers, decides, and is told.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Gateway, temporaryFolder } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
@@ -39,15 +39,6 @@ test('created at one, decided at the other, the result at the first; every task 
   assert.equal((await a.admin.task(taskId)).decidedBy, 'admin');
   assert.equal(upstream.calls.length, 1);
   assert.deepEqual((await atB.result('tasks/list')).tasks.map((task) => task.taskId), [taskId]);
-});
-
-test('/ready names the replica, its epoch, and the others', options, async (t) => {
-  const { a, b } = await both(t);
-  const seen = await until(async () => ((await ready(a)).replica.peers.length > 0 ? ready(a) : null), 'a to see b');
-  assert.deepEqual(seen.replica, { id: 'a', epoch: 1, peers: [{ id: 'b', state: 'alive' }] });
-  assert.equal(seen.checks.store, true);
-  await b.stop();
-  await until(async () => (await ready(a)).replica.peers[0].state === 'gone', 'a to see that b has left');
 });
 
 test('two at once: one of a race of decisions wins, and it runs once', options, async (t) => {
@@ -105,116 +96,128 @@ test('limits hold over both', options, async (t) => {
   assert.ok(answers.every((answer) => answer.result || answer.error.code === -32013));
 });
 
-test('killed while it executes: the outcome is unknown, and it is never run again', options, async (t) => {
-  const { upstream, a, b } = await both(t, { upstream: { handlers: { 'tools/call': () => {} } } });
-  const client = await clientOf(t, a);
-  const { taskId } = await client.createTask('delete_user');
-  await b.admin.approve(taskId);
-  await upstream.received('tools/call');
-  await a.kill9();
-  const task = await until(async () => ((await b.admin.task(taskId)).state === 'failed' ? b.admin.task(taskId) : null), 'b to take a for dead', { deadline: 40_000, every: 200 });
-  assert.match(task.statusMessage, /outcome unknown/);
-  assert.match(JSON.stringify(await (await clientOf(t, b)).error('tasks/result', { taskId })), /outcome_unknown/);
-  assert.equal(upstream.calls.length, 1);
-});
-
-test('a process of a name that is taken ends with a sentence, and the first goes on', options, async (t) => {
-  const url = await database();
-  const { upstream, gateways } = await replicas(t, url, ['a']);
-  const second = new Gateway(temporaryFolder(t), { upstream: upstream.url, awaitUpstream: false, ...onDatabase(url, { id: 'a' }) });
-  await second.start();
-  second.child.checked = true;
-  assert.equal((await second.admin.get('/ready')).status, 503);
-  const exit = await second.child.exited;
-  assert.equal(exit.code, 1, second.child.output());
-  assert.ok(second.logs.some((entry) => entry.level === 'error' && /name/.test(entry.msg)), second.child.output());
-  assert.equal((await ready(gateways[0])).replica.epoch, 1);
-});
-
-test('the database goes and comes back under load: forwarded calls go on, nothing that was answered is lost', options, async (t) => {
-  const server = await startPostgres(t);
-  const { upstream, gateways } = await replicas(t, server.url(), ['a', 'b']);
-  const clients = await Promise.all(gateways.map((gateway) => clientOf(t, gateway)));
-  const acknowledged = [];
-  let goesOn = true;
-  const load = clients.map(async (client, which) => {
-    for (let i = 0; goesOn; i++) {
-      const answer = await client.call('tools/call', { name: 'delete_user', arguments: { which, i }, task: {} });
-      if (answer.result) acknowledged.push(answer.result.task.taskId);
-      else assert.equal(answer.error.code, -32013, JSON.stringify(answer));
-    }
+// Most of their time is silence that others must notice, so they wait side by side.
+describe('silence', { concurrency: true }, () => {
+  test('/ready names the replica, its epoch, and the others', options, async (t) => {
+    const { a, b } = await both(t);
+    const seen = await until(async () => ((await ready(a)).replica.peers.length > 0 ? ready(a) : null), 'a to see b');
+    assert.deepEqual(seen.replica, { id: 'a', epoch: 1, peers: [{ id: 'b', state: 'alive' }] });
+    assert.equal(seen.checks.store, true);
+    await b.stop();
+    await until(async () => (await ready(a)).replica.peers[0].state === 'gone', 'a to see that b has left');
   });
-  await until(() => acknowledged.length > 20, 'some tasks');
-  await server.stop('SIGQUIT');
-  const [a] = gateways;
-  // A commit whose answer is lost is looked up for a while first.
-  await until(async () => !(await ready(a)).checks.store, 'a to notice', { deadline: 30_000 });
-  assert.equal((await a.admin.get('/ready')).status, 200);
-  assert.ok(await clients[0].result('tools/call', { name: 'read' }));
-  assert.equal((await clients[0].error('tools/call', { name: 'delete_user', task: {} })).code, -32013);
-  assert.equal((await a.admin.decide('approve', acknowledged[0])).status, 503);
-  await server.start();
-  for (const gateway of gateways) await until(async () => (await ready(gateway)).checks.store, 'the store to work again', { deadline: 30_000 });
-  const count = acknowledged.length;
-  await until(() => acknowledged.length > count, 'tasks again');
-  goesOn = false;
-  await Promise.all(load);
-  const stored = new Set(server.query('SELECT id FROM taskgate_task').map(([id]) => id));
-  assert.deepEqual(acknowledged.filter((id) => !stored.has(id)), []);
-  const approved = acknowledged[acknowledged.length - 1];
-  await gateways[1].admin.approve(approved);
-  await a.admin.inState(approved, 'completed');
-  assert.equal(upstream.calls.filter((call) => call.rpc.params.name === 'delete_user').length, 1);
-});
 
-test('at the start: what can never work ends the process with a sentence, what is away is tried again', options, async (t) => {
-  const server = await startPostgres(t);
-  const start = async (url) => {
-    const gateway = new Gateway(temporaryFolder(t), { upstream: 'http://127.0.0.1:9/', awaitUpstream: false, ...onDatabase(url, { id: 'a' }) });
-    await gateway.start().catch(() => {});
-    gateway.child.checked = true;
-    return gateway;
-  };
-  server.query("CREATE ROLE gate LOGIN PASSWORD 'right-s3cret'; ALTER DATABASE gate OWNER TO gate", 'postgres');
-  server.access(['local all postgres trust', 'local all all scram-sha-256']);
-  server.query('SELECT pg_reload_conf()', 'postgres');
-  for (const [url, said] of [
-    [server.url('gate', { user: 'gate', password: 'wrong-s3cret' }), /password/],
-    [server.url('nowhere'), /nowhere/],
-  ]) {
-    const gateway = await start(url);
-    const exit = await gateway.child.exited;
-    assert.equal(exit.code, 1, gateway.child.output());
-    const last = gateway.logs.find((entry) => /could not start/.test(entry.msg));
-    assert.match(last.error, said);
+  test('killed while it executes: the outcome is unknown, and it is never run again', options, async (t) => {
+    const { upstream, a, b } = await both(t, { upstream: { handlers: { 'tools/call': () => {} } } });
+    const client = await clientOf(t, a);
+    const { taskId } = await client.createTask('delete_user');
+    await b.admin.approve(taskId);
+    await upstream.received('tools/call');
+    await a.kill9();
+    const task = await until(async () => ((await b.admin.task(taskId)).state === 'failed' ? b.admin.task(taskId) : null), 'b to take a for dead', { deadline: 40_000, every: 200 });
+    assert.match(task.statusMessage, /outcome unknown/);
+    assert.match(JSON.stringify(await (await clientOf(t, b)).error('tasks/result', { taskId })), /outcome_unknown/);
+    assert.equal(upstream.calls.length, 1);
+  });
+
+  test('a process of a name that is taken ends with a sentence, and the first goes on', options, async (t) => {
+    const url = await database();
+    const { upstream, gateways } = await replicas(t, url, ['a']);
+    const second = new Gateway(temporaryFolder(t), { upstream: upstream.url, awaitUpstream: false, ...onDatabase(url, { id: 'a' }) });
+    await second.start();
+    second.child.checked = true;
+    assert.equal((await second.admin.get('/ready')).status, 503);
+    const exit = await second.child.exited;
+    assert.equal(exit.code, 1, second.child.output());
+    assert.ok(second.logs.some((entry) => entry.level === 'error' && /name/.test(entry.msg)), second.child.output());
+    assert.equal((await ready(gateways[0])).replica.epoch, 1);
+  });
+
+  test('the database goes and comes back under load: forwarded calls go on, nothing that was answered is lost', options, async (t) => {
+    const server = await startPostgres(t);
+    const { upstream, gateways } = await replicas(t, server.url(), ['a', 'b']);
+    const clients = await Promise.all(gateways.map((gateway) => clientOf(t, gateway)));
+    const acknowledged = [];
+    let goesOn = true;
+    const load = clients.map(async (client, which) => {
+      for (let i = 0; goesOn; i++) {
+        const answer = await client.call('tools/call', { name: 'delete_user', arguments: { which, i }, task: {} });
+        if (answer.result) acknowledged.push(answer.result.task.taskId);
+        else assert.equal(answer.error.code, -32013, JSON.stringify(answer));
+      }
+    });
+    await until(() => acknowledged.length > 20, 'some tasks');
+    await server.stop('SIGQUIT');
+    const [a] = gateways;
+    // A commit whose answer is lost is looked up for a while first.
+    await until(async () => !(await ready(a)).checks.store, 'a to notice', { deadline: 30_000 });
+    assert.equal((await a.admin.get('/ready')).status, 200);
+    assert.ok(await clients[0].result('tools/call', { name: 'read' }));
+    assert.equal((await clients[0].error('tools/call', { name: 'delete_user', task: {} })).code, -32013);
+    assert.equal((await a.admin.decide('approve', acknowledged[0])).status, 503);
+    await server.start();
+    for (const gateway of gateways) await until(async () => (await ready(gateway)).checks.store, 'the store to work again', { deadline: 30_000 });
+    const count = acknowledged.length;
+    await until(() => acknowledged.length > count, 'tasks again');
+    goesOn = false;
+    await Promise.all(load);
+    const stored = new Set(server.query('SELECT id FROM taskgate_task').map(([id]) => id));
+    assert.deepEqual(acknowledged.filter((id) => !stored.has(id)), []);
+    const approved = acknowledged[acknowledged.length - 1];
+    await gateways[1].admin.approve(approved);
+    await a.admin.inState(approved, 'completed');
+    assert.equal(upstream.calls.filter((call) => call.rpc.params.name === 'delete_user').length, 1);
+  });
+
+  test('at the start: what can never work ends the process with a sentence, what is away is tried again', options, async (t) => {
+    const server = await startPostgres(t);
+    const start = async (url) => {
+      const gateway = new Gateway(temporaryFolder(t), { upstream: 'http://127.0.0.1:9/', awaitUpstream: false, ...onDatabase(url, { id: 'a' }) });
+      await gateway.start().catch(() => {});
+      gateway.child.checked = true;
+      return gateway;
+    };
+    server.query("CREATE ROLE gate LOGIN PASSWORD 'right-s3cret'; ALTER DATABASE gate OWNER TO gate", 'postgres');
+    server.access(['local all postgres trust', 'local all all scram-sha-256']);
+    server.query('SELECT pg_reload_conf()', 'postgres');
+    for (const [url, said] of [
+      [server.url('gate', { user: 'gate', password: 'wrong-s3cret' }), /password/],
+      [server.url('nowhere'), /nowhere/],
+    ]) {
+      const gateway = await start(url);
+      const exit = await gateway.child.exited;
+      assert.equal(exit.code, 1, gateway.child.output());
+      const last = gateway.logs.find((entry) => /could not start/.test(entry.msg));
+      assert.match(last.error, said);
+      assert.doesNotMatch(gateway.child.output(), /s3cret/);
+    }
+    await server.stop();
+    const gateway = await start(server.url('gate', { user: 'gate', password: 'right-s3cret' }));
+    t.after(() => gateway.child.stop('SIGTERM'));
+    const answer = await gateway.admin.get('/ready');
+    assert.equal(answer.status, 503);
+    assert.equal(answer.json.reason, 'store');
+    await server.start();
+    await until(async () => (await gateway.admin.get('/ready')).status === 200, 'the gateway to be ready', { deadline: 30_000 });
     assert.doesNotMatch(gateway.child.output(), /s3cret/);
-  }
-  await server.stop();
-  const gateway = await start(server.url('gate', { user: 'gate', password: 'right-s3cret' }));
-  t.after(() => gateway.child.stop('SIGTERM'));
-  const answer = await gateway.admin.get('/ready');
-  assert.equal(answer.status, 503);
-  assert.equal(answer.json.reason, 'store');
-  await server.start();
-  await until(async () => (await gateway.admin.get('/ready')).status === 200, 'the gateway to be ready', { deadline: 30_000 });
-  assert.doesNotMatch(gateway.child.output(), /s3cret/);
-});
+  });
 
-test('stopped beyond the silence: fenced; what it reports late is a row of the trail, and nothing else', options, async (t) => {
-  const answers = [];
-  const { upstream, a, b } = await both(t, { upstream: { handlers: { 'tools/call': (call) => answers.push(call) } } });
-  const client = await clientOf(t, a);
-  const { taskId } = await client.createTask('delete_user');
-  await a.admin.approve(taskId);
-  await upstream.received('tools/call');
-  a.child.signal('SIGSTOP');
-  t.after(() => a.child.signal('SIGCONT'));
-  await until(async () => (await b.admin.task(taskId)).state === 'failed', 'b to take a for dead', { deadline: 40_000, every: 200 });
-  answers[0].reply.result({ content: [{ type: 'text', text: 'late' }] });
-  a.child.signal('SIGCONT');
-  const trail = () => b.admin.get(`/api/v1/audit?limit=1000`).then((answer) => answer.json.entries.filter((entry) => entry.taskId === taskId));
-  await until(async () => (await trail()).some((entry) => entry.event === 'late_outcome'), 'the late outcome in the trail', { deadline: 20_000 });
-  assert.match((await a.admin.task(taskId)).statusMessage, /outcome unknown/);
-  assert.equal((await ready(a)).replica.epoch > 1, true);
-  assert.equal(upstream.calls.length, 1);
+  test('stopped beyond the silence: fenced; what it reports late is a row of the trail, and nothing else', options, async (t) => {
+    const answers = [];
+    const { upstream, a, b } = await both(t, { upstream: { handlers: { 'tools/call': (call) => answers.push(call) } } });
+    const client = await clientOf(t, a);
+    const { taskId } = await client.createTask('delete_user');
+    await a.admin.approve(taskId);
+    await upstream.received('tools/call');
+    a.child.signal('SIGSTOP');
+    t.after(() => a.child.signal('SIGCONT'));
+    await until(async () => (await b.admin.task(taskId)).state === 'failed', 'b to take a for dead', { deadline: 40_000, every: 200 });
+    answers[0].reply.result({ content: [{ type: 'text', text: 'late' }] });
+    a.child.signal('SIGCONT');
+    const trail = () => b.admin.get(`/api/v1/audit?limit=1000`).then((answer) => answer.json.entries.filter((entry) => entry.taskId === taskId));
+    await until(async () => (await trail()).some((entry) => entry.event === 'late_outcome'), 'the late outcome in the trail', { deadline: 20_000 });
+    assert.match((await a.admin.task(taskId)).statusMessage, /outcome unknown/);
+    assert.equal((await ready(a)).replica.epoch > 1, true);
+    assert.equal(upstream.calls.length, 1);
+  });
 });
