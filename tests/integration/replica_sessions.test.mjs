@@ -272,5 +272,6 @@ test('without replica.address nothing is relayed, and what another process has i
   const answer = await atH.call('tasks/get', { taskId, _meta: { [RESPONSE]: { elicitationId: asked.elicitationId ?? asked.id, action: 'accept', content: { partySize: 3 } } } });
   assert.ok(answer.error, JSON.stringify(answer));
   assert.equal(await relayed(h), 0);
-  await atG.call('tasks/cancel', { taskId });
+  await atG.call('tasks/get', { taskId, _meta: { [RESPONSE]: { elicitationId: asked.elicitationId ?? asked.id, action: 'accept', content: { partySize: 4 } } } });
+  assert.deepEqual((await responseTo(upstream, 'e-3')).result.content, { partySize: 4 });
 });
