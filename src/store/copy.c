@@ -6,10 +6,13 @@
 #include "pending.h"
 #include "site.h"
 
+#define AUDIT_PAGE_ROWS 1000
+
 struct copying {
     const struct store_backend *from_backend, *to_backend;
     struct database *from, *to;
     struct store_copied *copied;
+    int64_t audit_sequence;      /* of the last row of the trail that was copied */
     const char *table, *columns; /* that are copied now */
     size_t column_count;
     bool is_good; /* what was written so far */
@@ -55,7 +58,10 @@ static const struct store_task_query all_tasks = {.order = STORE_BY_CREATION};
 /* Of the places of notifications alone a database is no other: each start writes them. */
 static bool look_for_rows(struct copying *copying)
 {
-    bool done = copying->to_backend->tasks->list(copying->to, &all_tasks, 1, note_task, copying);
+    struct store_chain end;
+    bool done = copying->to_backend->tasks->list(copying->to, &all_tasks, 1, note_task, copying) &&
+                copying->to_backend->audit->end(copying->to, &end);
+    copying->found = copying->found || (done && end.sequence > 0);
     for (size_t i = 0; done && !copying->found && i < TABLE_COUNT; i++) {
         if (strcmp(tables[i].name, "outbox_target") != 0)
             done = copying->to_backend->copy->read(copying->to, tables[i].name, tables[i].columns,
@@ -109,6 +115,42 @@ static bool copy_tasks(struct copying *copying)
     return done;
 }
 
+/* ---- the trail ---- */
+
+static bool copy_audit_row(void *context, const struct audit_row *row)
+{
+    struct copying *copying = context;
+    copying->is_good = copying->to_backend->audit->insert(copying->to, row);
+    copying->audit_sequence = row->sequence;
+    copying->copied->audit_rows++;
+    return copying->is_good;
+}
+
+/* `values`: sequence, arguments, until_ms. */
+static bool copy_kept(void *context, const struct copy_value *values)
+{
+    struct copying *copying = context;
+    copying->is_good = copying->to_backend->audit->keep(copying->to, values[0].number,
+                                                        values[1].text, values[2].number);
+    return copying->is_good;
+}
+
+static bool copy_trail(struct copying *copying)
+{
+    bool done = true;
+    int64_t before;
+    do {
+        before = copying->copied->audit_rows;
+        done = copying->from_backend->audit->page(copying->from, copying->audit_sequence,
+                                                  AUDIT_PAGE_ROWS, copy_audit_row, copying) &&
+               copying->is_good;
+    } while (done && copying->copied->audit_rows > before);
+    return done &&
+           copying->from_backend->copy->read(copying->from, "audit_kept",
+                                             "sequence, arguments, until_ms", copy_kept, copying) &&
+           copying->is_good;
+}
+
 /* ---- the rest ---- */
 
 static bool copy_row(void *context, const struct copy_value *values)
@@ -116,10 +158,7 @@ static bool copy_row(void *context, const struct copy_value *values)
     struct copying *copying = context;
     copying->is_good = copying->to_backend->copy->write(
         copying->to, copying->table, copying->columns, values, copying->column_count);
-    if (strcmp(copying->table, "audit") == 0)
-        copying->copied->audit_rows++;
-    else
-        copying->copied->others++;
+    copying->copied->others++;
     return copying->is_good;
 }
 
@@ -143,7 +182,7 @@ static bool add_reminder(void *context, const char *task_id, unsigned event, int
 
 static bool copy_all(struct copying *copying)
 {
-    bool done = copy_tasks(copying);
+    bool done = copy_tasks(copying) && copy_trail(copying);
     for (size_t i = 0; done && i < TABLE_COUNT; i++)
         done = copy_table(copying, i);
     return done && copying->from_backend->copy->reminders(copying->from, add_reminder, copying) &&

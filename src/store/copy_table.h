@@ -1,15 +1,11 @@
 /*
- * What lasts beside the tasks: COPY_ROW(table, columns). Each backend has these columns in a table
+ * What lasts beside the tasks and the trail: COPY_ROW(table, columns). Each backend has these columns in a table
  * of this name, or of one that it makes of it. A first column `sequence` keeps its numbers.
  */
 /* clang-format off */
 #ifndef COPY_ROW
 #error "define COPY_ROW before including this table"
 #endif
-COPY_ROW("audit", "sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason, decision,"
-    " arguments_digest, definition_digest, hash, kept_digest, person, policy_digest, principal, request_digest,"
-    " rule, source, tool, votes, workflow, via")
-COPY_ROW("audit_kept", "sequence, arguments, until_ms")
 COPY_ROW("audit_anchor", "sequence, hash, at_ms, signature, is_start")
 COPY_ROW("session", "source, id_digest, version, client_name, client_version, client_capabilities, upstream_tasks,"
     " upstream_sse, seen_ms")

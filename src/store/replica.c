@@ -18,7 +18,7 @@ static void forget_told(struct told *told, size_t count)
         task_unref(told->tasks[i]);
     told->count -= count;
     if (told->count > 0)
-        memmove(told->tasks, told->tasks + count, told->count * sizeof *told->tasks);
+        memmove(told->tasks, told->tasks + count, told->count * sizeof(struct task *));
 }
 
 void replica_init(struct replica *replica, const char *id)
@@ -119,7 +119,7 @@ void replica_keep_told(struct replica *replica, const struct batch *batch)
             continue;
         if (told->count == told->capacity) {
             told->capacity = told->capacity ? 2 * told->capacity : 64;
-            told->tasks = memory_grow_array(told->tasks, told->capacity, sizeof *told->tasks);
+            told->tasks = memory_grow_array(told->tasks, told->capacity, sizeof(struct task *));
         }
         told->tasks[told->count++] = task_ref(batch->events[i].task);
     }
