@@ -21,6 +21,7 @@
 #include "methods/rewritten_lists.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
+#include "replicas/carry.h"
 #include "replicas/replicas.h"
 #include "request/broadcast.h"
 #include "request/call.h"
@@ -328,6 +329,7 @@ static void deliver_shut_down(struct gateway_worker *worker, const void *none)
     result_wait_end_all(worker);
     notification_stream_end_all(worker);
     relay_end_opening(worker);
+    carry_end_all(worker);
     bridge_down_shut_down(worker);
 }
 

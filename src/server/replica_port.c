@@ -14,7 +14,7 @@ static bool cut(struct str text, char **host, struct replica_port *port)
 {
     size_t digits = 0;
     uint64_t number;
-    while (digits < text.length && text.bytes[text.length - digits - 1] != ':')
+    while (text.bytes && digits < text.length && text.bytes[text.length - digits - 1] != ':')
         digits++;
     if (digits >= text.length ||
         !str_to_u64(str_slice(text.bytes + text.length - digits, digits), &number) || number == 0 ||

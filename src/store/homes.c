@@ -30,7 +30,8 @@ static bool add_lost(struct batch *batch, struct store_reply *reply, const char 
     struct task *task = NULL;
     enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
     if (result == ROW_FOUND && is_lost(task)) {
-        reply->tasks = memory_grow_array(reply->tasks, reply->task_count + 1, sizeof *reply->tasks);
+        reply->tasks =
+            memory_grow_array(reply->tasks, reply->task_count + 1, sizeof(struct task *));
         reply->tasks[reply->task_count++] = task_ref(task);
     }
     task_unref(task);

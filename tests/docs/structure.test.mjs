@@ -75,6 +75,7 @@ const WITHOUT_CIRCLES = [
   'gateway/decision',
   'gateway/mcp_client',
   'gateway/inbox',
+  'gateway/replicas',
   'gateway/input',
   'gateway/bridge',
   'gateway/bridge_down',

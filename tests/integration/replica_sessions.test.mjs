@@ -4,7 +4,7 @@ import { before, test } from 'node:test';
 import { asks, elicit, PARTY, responseTo } from './lib/asking.mjs';
 import { connectedRaw } from './lib/client.mjs';
 import { exchange } from './lib/http.mjs';
-import { wholeFile } from './lib/lifetime.mjs';
+import { defer, wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
 import { callTool, kinds } from './lib/pseudo.mjs';
 import { relayed, relaying, signature, through } from './lib/relaying.mjs';
@@ -43,6 +43,8 @@ before(async () => {
     handlers: { 'tools/call': toolsCall },
   });
   ({ a, b } = await relaying(file, upstream, database(), ['a', 'b'], SETTINGS));
+  // A stopping gateway waits for its calls: they end with the tests.
+  defer(file, () => held.forEach(({ reply }) => reply.response.writableEnded || reply.cut()));
 });
 
 /** A client whose session lives at `a`, and the same one through `b`. */
@@ -246,6 +248,19 @@ test('home is killed: what was lost with it is told once where the session goes 
   assert.match(JSON.stringify(events), /upstream connection lost/);
 });
 
+test('a replica that stops ends the streams and waits that it relays, at once', options, async (t) => {
+  const { a: home, b: other } = await relaying(t, upstream, database(), ['a', 'b'], SETTINGS);
+  const atHome = await connectedRaw(t, home.url, { token: 'the-owner' });
+  const atOther = through(t, atHome, other);
+  const stream = await atOther.listen();
+  const { taskId } = await atOther.createTask('delete_user', { id: 13 });
+  const result = await atOther.stream('tasks/result', { taskId });
+  await other.stop();
+  await Promise.all([stream.end(), result.end()]);
+  assert.equal(result.events.at(-1).json.error.code, -32013);
+  assert.equal((await atHome.result('tasks/get', { taskId })).status, 'input_required');
+});
+
 test('without replica.address nothing is relayed, and what another process has is not found', options, async (t) => {
   const url = database();
   const { g, h } = await relaying(t, upstream, url, ['g', 'h'], { ...SETTINGS, address: false });
@@ -257,5 +272,6 @@ test('without replica.address nothing is relayed, and what another process has i
   const answer = await atH.call('tasks/get', { taskId, _meta: { [RESPONSE]: { elicitationId: asked.elicitationId ?? asked.id, action: 'accept', content: { partySize: 3 } } } });
   assert.ok(answer.error, JSON.stringify(answer));
   assert.equal(await relayed(h), 0);
-  await atG.call('tasks/cancel', { taskId });
+  await atG.call('tasks/get', { taskId, _meta: { [RESPONSE]: { elicitationId: asked.elicitationId ?? asked.id, action: 'accept', content: { partySize: 4 } } } });
+  assert.deepEqual((await responseTo(upstream, 'e-3')).result.content, { partySize: 4 });
 });

@@ -12,6 +12,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/mcp/sse.h"
 
 /* How often it is looked whether the other one still lives: nothing else tells of a machine that
  * has gone without a word. */
@@ -28,6 +29,8 @@ struct carry {
     struct loop_timer look;
     bool has_begun; /* the response goes down */
     bool is_unread; /* it was refused there, unread */
+    bool is_events; /* the response is an event stream, */
+    bool is_whole;  /* of which no part of an event has gone down */
 };
 #define CARRY_MAGIC 0x47574379
 
@@ -66,28 +69,6 @@ static void give_back(struct carry *carry)
     untaken(finish(carry), here);
 }
 
-/* What was sent may have run: it is never sent again. */
-static void fail(struct carry *carry, const char *detail)
-{
-    bool has_begun = carry->has_begun;
-    const struct jsonrpc_error_data data = {.details = STR("the outcome of the call is unknown")};
-    log_warn("A relayed request was lost with its replica",
-             LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
-    metrics_count(METRIC_RELAYED_REQUESTS, STR("lost"));
-    struct call *call = finish(carry);
-    if (has_begun) {
-        struct http_exchange *exchange = call->exchange;
-        call->outcome = "error";
-        http_on_gone(exchange, NULL, NULL);
-        call_ended(call);
-        http_stream_abort(exchange);
-    } else if (call->envelope.kind == ENVELOPE_REQUEST) {
-        call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
-    } else {
-        call_answer_status(call, 502, STR_EMPTY);
-    }
-}
-
 static void complete(struct carry *carry)
 {
     struct call *call = finish(carry);
@@ -95,6 +76,52 @@ static void complete(struct carry *carry)
     http_on_gone(exchange, NULL, NULL);
     call_ended(call);
     http_stream_end(exchange);
+}
+
+/* Answers in the place of the other replica: as JSON, or on the stream that has begun, if that is
+ * between two events; else the client must see that the response is not whole. */
+static void answer_error(struct carry *carry, enum jsonrpc_error error,
+                         const struct jsonrpc_error_data *data)
+{
+    bool may_write = carry->is_events && carry->is_whole;
+    bool has_begun = carry->has_begun;
+    struct call *call = finish(carry);
+    struct http_exchange *exchange = call->exchange;
+    if (!has_begun) {
+        call_answer_error(call, error, STR_EMPTY, data);
+        return;
+    }
+    struct buffer message, event;
+    buffer_init(&message);
+    buffer_init(&event);
+    jsonrpc_write_error(&message, call->envelope.id, error, STR_EMPTY, data);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    if (may_write) {
+        http_stream_write(exchange, buffer_str(&event));
+        http_stream_end(exchange);
+    } else {
+        http_stream_abort(exchange);
+    }
+    buffer_finish(&event);
+    buffer_finish(&message);
+}
+
+/* What was sent may have run: it is never sent again. */
+static void fail(struct carry *carry, const char *detail)
+{
+    const struct jsonrpc_error_data data = {.details = STR("the outcome of the call is unknown")};
+    log_warn("A relayed request was lost with its replica",
+             LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
+    metrics_count(METRIC_RELAYED_REQUESTS, STR("lost"));
+    if (carry->call->envelope.kind == ENVELOPE_REQUEST && carry->call->envelope.id.length > 0)
+        answer_error(carry, JSONRPC_UPSTREAM_FAILED, &data);
+    else if (carry->has_begun)
+        complete(carry); /* of a GET: the client asks for its stream anew */
+    else
+        call_answer_status(finish(carry), 502, STR_EMPTY);
 }
 
 static void on_end(void *context, enum upstream_result result, const char *detail)
@@ -177,7 +204,8 @@ static void on_head(void *context, int status, const struct http_header *items, 
     http_on_drained(exchange, on_drained, carry);
     http_stream_start(exchange, status, headers.items, headers.count,
                       is_known ? (int64_t)length : -1);
-    if (headers_name_event_stream(&headers))
+    carry->is_events = carry->is_whole = headers_name_event_stream(&headers);
+    if (carry->is_events)
         http_stream_flush(exchange);
     headers_finish(&headers);
 }
@@ -185,6 +213,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
 static void on_body(void *context, struct str bytes)
 {
     struct carry *carry = carry_from(context);
+    carry->is_whole = str_ends_with(bytes, STR("\n\n"));
     if (!carry->is_unread && !http_stream_write(carry->call->exchange, bytes))
         upstream_call_pause(carry->upstream);
 }
@@ -268,4 +297,30 @@ void carry_start(struct call *call, const struct session_home *home, const char 
     loop_timer_start(&carry->look, LOOK_EVERY_MS);
     call_part_add(call, &carry->part, &carry_kind);
     send(carry, address);
+}
+
+/* ---- the end of the process ---- */
+
+static void end(struct carry *carry)
+{
+    const struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
+    bool is_stream = str_equal(http_method(carry->call->exchange), STR("GET"));
+    if (!is_stream && !str_equal(carry->call->envelope.method, STR("tasks/result")))
+        return;
+    if (!is_stream)
+        answer_error(carry, JSONRPC_UNAVAILABLE, &data);
+    else if (carry->has_begun)
+        complete(carry);
+    else
+        call_answer_status(finish(carry), 503, STR_EMPTY);
+}
+
+void carry_end_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        const struct call *call = LIST_ENTRY(node, struct call, node);
+        struct carry *carry = call_part_find(call, &carry_kind);
+        if (carry)
+            end(carry);
+    }
 }
