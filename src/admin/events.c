@@ -11,6 +11,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
+#include "taskgate/store/replicas.h"
 
 #include "client_certificate.h"
 #include "feed.h"
@@ -21,6 +22,7 @@
 #define MAX_BACKLOG_BYTES ((size_t)8 * 1024 * 1024)
 /* Comments come after a time that differs per stream and round: a thousand streams that were
  * opened together, after a restart, must not all be written to in one burst. */
+#define MISSED_LIMIT 256 /* of missed changes, in one answer of the store */
 #define KEEP_ALIVE_MIN_MS 10000
 #define KEEP_ALIVE_SPREAD_MS 5000
 
@@ -31,10 +33,16 @@ struct stream {
     struct http_exchange *exchange;
     struct feed_listener listener;
     struct loop_timer keep_alive;
-    int64_t sent; /* number of the last event */
+    int64_t sent;          /* number of the last event */
+    struct asking *asking; /* the store, for what was missed; NULL: nothing is awaited */
     struct operator_identity *who;
 };
 #define STREAM_MAGIC 0x5e7a11c3
+
+/* A question to the store, which may outlive the stream. */
+struct asking {
+    struct stream *stream; /* NULL once it has gone */
+};
 
 static struct stream *stream_from(void *context)
 {
@@ -46,6 +54,8 @@ static void destroy_stream(struct stream *stream)
     list_remove(&stream->node);
     list_remove(&stream->listener.node);
     loop_timer_stop(&stream->keep_alive);
+    if (stream->asking)
+        stream->asking->stream = NULL;
     operator_unref(stream->who);
     MAGIC_CLEAR(stream);
     free(stream);
@@ -92,7 +102,8 @@ static bool catch_up(struct stream *stream)
     struct snapshot *snapshot = snapshot_current();
     bool goes_on = snapshot && renew(stream, snapshot->config);
     const struct feed_event *event;
-    while (goes_on && (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
+    while (goes_on && !stream->asking &&
+           (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
         write_event(stream, event, snapshot->config);
         stream->sent = event->number;
         goes_on = http_stream_backlog(stream->exchange) <= MAX_BACKLOG_BYTES;
@@ -126,13 +137,59 @@ static void keep_alive(void *context)
     start_keep_alive(stream);
 }
 
+/* ---- changes that another replica has told ---- */
+
+static void ask(struct stream *stream);
+
+static void take_missed(void *context, const struct store_reply *reply)
+{
+    struct asking *asking = context;
+    struct stream *stream = asking->stream;
+    free(asking);
+    if (!stream)
+        return;
+    stream->asking = NULL;
+    if (reply->status != STORE_OK) {
+        end_stream(stream); /* it may come back with the same number */
+        return;
+    }
+    struct snapshot *snapshot = snapshot_current();
+    bool goes_on = snapshot && renew(stream, snapshot->config);
+    for (size_t i = 0; goes_on && i < reply->task_count; i++) {
+        stream->sent = reply->sequences[i];
+        write_event(stream, &(struct feed_event){stream->sent, reply->tasks[i]}, snapshot->config);
+        goes_on = http_stream_backlog(stream->exchange) <= MAX_BACKLOG_BYTES;
+    }
+    snapshot_unref(snapshot);
+    if (stream->sent > reply->last_sequence) /* of another database */
+        stream->sent = reply->last_sequence;
+    if (!goes_on)
+        end_stream(stream);
+    else if (reply->has_more)
+        ask(stream);
+    else
+        catch_up(stream);
+}
+
+static void ask(struct stream *stream)
+{
+    struct asking *asking = memory_alloc(sizeof *asking);
+    asking->stream = stream;
+    stream->asking = asking;
+    store_feed_after(stream->admin->store, stream->sent, MISSED_LIMIT,
+                     (struct store_call){stream->admin->loop, take_missed, asking});
+}
+
 /* The number of Last-Event-ID; without one, or with a malformed one, only new changes follow. */
-static int64_t first_number(const struct request *request)
+static int64_t first_number(const struct request *request, bool *is_missing)
 {
     uint64_t number;
-    int64_t last = feed_last_number(request->admin->feed);
-    if (!str_to_u64(http_header(request->exchange, "last-event-id"), &number) ||
-        number > (uint64_t)last)
+    const struct feed *feed = request->admin->feed;
+    int64_t last = feed_last_number(feed);
+    bool is_given =
+        str_to_u64(http_header(request->exchange, "last-event-id"), &number) && number <= INT64_MAX;
+    *is_missing = is_given && !feed_reaches(feed, (int64_t)number);
+    if (!is_given || (number > (uint64_t)last && !*is_missing))
         return last;
     return (int64_t)number;
 }
@@ -149,7 +206,8 @@ void events_open(const struct request *request)
     stream->admin = admin;
     stream->exchange = request->exchange;
     stream->listener.changed = feed_changed;
-    stream->sent = first_number(request);
+    bool is_missing;
+    stream->sent = first_number(request, &is_missing);
     stream->who = operator_ref(request->who);
     list_append(&admin->streams, &stream->node);
     feed_listen(admin->feed, &stream->listener);
@@ -160,6 +218,8 @@ void events_open(const struct request *request)
     http_on_gone(request->exchange, client_gone, stream);
     http_stream_start(request->exchange, 200, headers, count, -1);
     http_stream_write(request->exchange, STR(": open\n\n"));
+    if (is_missing)
+        ask(stream);
     if (catch_up(stream))
         start_keep_alive(stream);
 }

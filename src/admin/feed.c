@@ -7,6 +7,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/replicas.h"
 
 #include "task_metrics.h"
 
@@ -16,8 +17,10 @@
 
 struct feed {
     uint32_t magic;                      /* FEED_MAGIC while it lives */
-    struct feed_event ring[KEPT_EVENTS]; /* an event's place is its number modulo the size */
-    int64_t first, next;                 /* numbers: [first, next) are kept */
+    struct feed_event ring[KEPT_EVENTS]; /* an event's place is its index modulo the size */
+    int64_t first, next;                 /* indexes: [first, next) are kept */
+    int64_t last_number;                 /* of the last event */
+    bool is_shared;                      /* its numbers are those of all replicas */
     size_t kept_bytes;
     struct list listeners;
 };
@@ -28,9 +31,9 @@ static struct feed *feed_from(void *context)
     return MAGIC_CAST(struct feed, FEED_MAGIC, context);
 }
 
-static struct feed_event *event_at(const struct feed *feed, int64_t number)
+static struct feed_event *event_at(const struct feed *feed, int64_t index)
 {
-    return (struct feed_event *)&feed->ring[number % KEPT_EVENTS];
+    return (struct feed_event *)&feed->ring[index % KEPT_EVENTS];
 }
 
 static size_t size_of(const struct task *task)
@@ -46,12 +49,12 @@ static void drop_oldest(struct feed *feed)
     task_unref(task);
 }
 
-static void append_event(struct feed *feed, struct task *task)
+static void append_event(struct feed *feed, struct task *task, int64_t number)
 {
     if (feed->next - feed->first == KEPT_EVENTS)
         drop_oldest(feed);
-    *event_at(feed, feed->next) = (struct feed_event){feed->next, task_ref(task)};
-    feed->next++;
+    *event_at(feed, feed->next++) = (struct feed_event){number, task_ref(task)};
+    feed->last_number = number;
     feed->kept_bytes += size_of(task);
 }
 
@@ -62,11 +65,9 @@ static void drop_excess(struct feed *feed)
         drop_oldest(feed);
 }
 
-static void observe(void *context, struct task *task, bool created)
+static void add(struct feed *feed, struct task *task, int64_t number)
 {
-    struct feed *feed = feed_from(context);
-    task_metrics_count(task, created);
-    append_event(feed, task);
+    append_event(feed, task, number);
     LIST_FOR_EACH_SAFE (node, next, &feed->listeners) {
         struct feed_listener *listener = LIST_ENTRY(node, struct feed_listener, node);
         listener->changed(listener);
@@ -74,14 +75,35 @@ static void observe(void *context, struct task *task, bool created)
     drop_excess(feed);
 }
 
+static void observe(void *context, struct task *task, bool created)
+{
+    struct feed *feed = feed_from(context);
+    task_metrics_count(task, created);
+    add(feed, task, feed->last_number + 1);
+}
+
+/* Each change is counted by the replica that has made it. */
+static void observe_shared(void *context, const struct store_feed_event *event)
+{
+    struct feed *feed = feed_from(context);
+    if (event->is_own)
+        task_metrics_count(event->task, event->created);
+    add(feed, event->task, event->sequence);
+}
+
 struct feed *feed_create(struct admin *admin)
 {
     struct feed *feed = memory_alloc(sizeof *feed);
     MAGIC_SET(feed, FEED_MAGIC);
     list_init(&feed->listeners);
+    feed->is_shared = store_is_shared(admin->store);
+    if (feed->is_shared) {
+        store_observe_feed(admin->store, admin->loop, observe_shared, feed);
+        return feed;
+    }
     /* Numbers go on rising over restarts, so that a Last-Event-ID of an earlier process is
      * older than everything kept, and below 2^53, where JavaScript counts. */
-    feed->first = feed->next = clock_now_ms() * 1000;
+    feed->last_number = clock_now_ms() * 1000;
     store_observe(admin->store, admin->loop, observe, feed);
     return feed;
 }
@@ -98,13 +120,28 @@ void feed_destroy(struct feed *feed)
 
 const struct feed_event *feed_after(const struct feed *feed, int64_t number)
 {
-    int64_t wanted = number < feed->first ? feed->first : number + 1;
-    return wanted < feed->next ? event_at(feed, wanted) : NULL;
+    int64_t low = feed->first, high = feed->next;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (event_at(feed, middle)->number > number)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < feed->next ? event_at(feed, low) : NULL;
 }
 
 int64_t feed_last_number(const struct feed *feed)
 {
-    return feed->next - 1;
+    return feed->last_number;
+}
+
+/* The numbers of all replicas have gaps: what lies between two of them was never there. */
+bool feed_reaches(const struct feed *feed, int64_t number)
+{
+    bool is_kept = feed->first < feed->next && number >= event_at(feed, feed->first)->number &&
+                   number <= feed->last_number;
+    return !feed->is_shared || is_kept;
 }
 
 void feed_listen(struct feed *feed, struct feed_listener *listener)

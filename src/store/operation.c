@@ -137,14 +137,21 @@ void operation_set_change(struct operation *operation, const struct task_change 
     copy->outcome_text.bytes = memory_copy_str(change->outcome_text);
 }
 
-void batch_add_event(struct batch *batch, struct task *task, bool created)
+void batch_add_feed_event(struct batch *batch, struct task *task, const struct task_event *event)
 {
     if (batch->event_count == batch->event_capacity) {
         batch->event_capacity = batch->event_capacity ? 2 * batch->event_capacity : 64;
         batch->events =
             memory_grow_array(batch->events, batch->event_capacity, sizeof *batch->events);
     }
-    batch->events[batch->event_count++] = (struct task_event){task_ref(task), created};
+    struct task_event *added = &batch->events[batch->event_count++];
+    *added = *event;
+    added->task = task_ref(task);
+}
+
+void batch_add_event(struct batch *batch, struct task *task, bool created)
+{
+    batch_add_feed_event(batch, task, &(struct task_event){.created = created, .is_own = true});
 }
 
 void batch_drop_events(struct batch *batch, size_t keep)

@@ -13,6 +13,8 @@
 struct task_event {
     struct task *task; /* one reference */
     bool created;
+    bool is_own;      /* of this process */
+    int64_t sequence; /* in the feed, as it was read there; 0: it was not read, but done now */
 };
 
 /* What was read last of the feed of changes. It stays there, unless the database has lost commits.
@@ -104,7 +106,8 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
     operation_outbox_messages, operation_outbox_messages_of, operation_outbox_see,
     operation_grants_configure, operation_grant_list, operation_grant_revoke, operation_sweep,
-    operation_probe, operation_join, operation_heartbeat, operation_catch_up, operation_leave;
+    operation_probe, operation_join, operation_heartbeat, operation_catch_up, operation_leave,
+    operation_feed_keep, operation_feed_after;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);
@@ -115,6 +118,8 @@ size_t operation_task_bytes(const struct task *task);
 void operation_set_change(struct operation *operation, const struct task_change *change);
 
 /* Takes a reference of its own. */
+/* The same for a change that was read in the feed. */
+void batch_add_feed_event(struct batch *batch, struct task *task, const struct task_event *event);
 void batch_add_event(struct batch *batch, struct task *task, bool created);
 void batch_drop_events(struct batch *batch, size_t keep);
 

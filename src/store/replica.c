@@ -12,6 +12,15 @@
 #define FEED_LIMIT 256
 #define HOST_NAME_BYTES 256
 
+static void forget_told(struct told *told, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        task_unref(told->tasks[i]);
+    told->count -= count;
+    if (told->count > 0)
+        memmove(told->tasks, told->tasks + count, told->count * sizeof *told->tasks);
+}
+
 void replica_init(struct replica *replica, const char *id)
 {
     char host[HOST_NAME_BYTES] = "";
@@ -26,6 +35,9 @@ void replica_finish(struct replica *replica)
 {
     free(replica->id);
     free(replica->claims.ids);
+    forget_told(&replica->told, replica->told.count);
+    free(replica->told.tasks);
+    replica->told.tasks = NULL;
     replica->id = NULL;
     replica->claims.ids = NULL;
 }
@@ -85,6 +97,34 @@ static bool is_same(const struct feed_place *place, const struct feed_change *ch
            (!*place->task_id || str_equal(change->task_id, str_from(place->task_id)));
 }
 
+/* The own change that the feed has next, as it was then. NULL: it is not known, as after a commit
+ * whose answer was lost. What stands before it was never committed. The caller owns it. */
+static struct task *take_told(struct told *told, struct str id)
+{
+    for (size_t i = 0; i < told->count; i++) {
+        if (!str_equal(str_from(told->tasks[i]->id), id))
+            continue;
+        struct task *task = task_ref(told->tasks[i]);
+        forget_told(told, i + 1);
+        return task;
+    }
+    return NULL;
+}
+
+void replica_keep_told(struct replica *replica, const struct batch *batch)
+{
+    struct told *told = &replica->told;
+    for (size_t i = 0; replica->keeps_told && i < batch->event_count; i++) {
+        if (batch->events[i].sequence > 0)
+            continue;
+        if (told->count == told->capacity) {
+            told->capacity = told->capacity ? 2 * told->capacity : 64;
+            told->tasks = memory_grow_array(told->tasks, told->capacity, sizeof *told->tasks);
+        }
+        told->tasks[told->count++] = task_ref(batch->events[i].task);
+    }
+}
+
 /* A task that was purged meanwhile has no change to tell. */
 static bool add_change(void *context, const struct feed_change *change)
 {
@@ -98,13 +138,20 @@ static bool add_change(void *context, const struct feed_change *change)
     reading->place.sequence = change->sequence;
     snprintf(reading->place.task_id, sizeof reading->place.task_id, "%.*s",
              STR_ARGS(change->task_id));
-    if (str_equal(change->replica, str_from(batch->replica->id)))
+    bool is_own = str_equal(change->replica, str_from(batch->replica->id));
+    if (is_own && !batch->replica->keeps_told)
         return true;
-    enum row_result result = batch->backend->tasks->get(batch->database, change->task_id, &task);
+    enum row_result result = ROW_FOUND;
+    if (!is_own || !(task = take_told(&batch->replica->told, change->task_id)))
+        result = batch->backend->tasks->get(batch->database, change->task_id, &task);
     if (result == ROW_FOUND)
-        batch_add_event(batch, task, change->created);
+        batch_add_feed_event(batch, task,
+                             &(struct task_event){.created = change->created,
+                                                  .is_own = is_own,
+                                                  .sequence = change->sequence});
     task_unref(task);
-    batch->has_notices = true; /* the holder of the outbox's lease may be this one */
+    if (!is_own)
+        batch->has_notices = true; /* the holder of the outbox's lease may be this one */
     reading->has_failed = result == ROW_FAILED;
     return result != ROW_FAILED;
 }

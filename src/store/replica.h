@@ -34,6 +34,12 @@ struct claims {
     size_t count;               /* of all that were ever added */
 };
 
+/* Own changes that were committed and not read in the feed yet, in its order. */
+struct told {
+    struct task **tasks; /* one reference each */
+    size_t count, capacity;
+};
+
 struct replica {
     char *id;
     int64_t epoch;      /* 0 before it has joined */
@@ -44,6 +50,8 @@ struct replica {
     struct feed_place seen;              /* the last change that observers were told of */
     struct rival rival;
     struct claims claims;
+    struct told told;
+    bool keeps_told;  /* somebody observes the feed */
     bool was_reached; /* it has joined once */
     bool yields;      /* a rival lives: nothing is done any more */
     bool has_lost;    /* commits are missing, which the database is still to be told */
@@ -72,6 +80,9 @@ bool replica_end_forgotten_claims(struct batch *batch);
 /* Adds the changes that others have committed to the batch's events, in a transaction that has
  * just begun. Notices when changes are missing that were read before. */
 bool replica_catch_up(struct batch *batch);
+/* Keeps the batch's own events, from `first` on, until they are read in the feed. Once they are
+ * committed. */
+void replica_keep_told(struct replica *replica, const struct batch *batch);
 /* Adds the batch's own events, from `first` on, to the feed, right before the commit. */
 bool replica_tell(struct batch *batch, size_t first);
 

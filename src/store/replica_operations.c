@@ -6,7 +6,7 @@
 #include "taskgate/core/log.h"
 
 #define LEASE_MS 20000
-#define PEER_ALIVE_MS (2 * REPLICA_HEARTBEAT_MS)
+#define PEER_ALIVE_MS (INT64_C(2) * REPLICA_HEARTBEAT_MS)
 /* So long others hear of a replica that is gone. */
 #define GONE_RETENTION_MS 3600000
 

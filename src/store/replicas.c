@@ -58,3 +58,26 @@ enum store_condition store_condition(const struct store *store)
         return STORE_WORKS;
     return atomic_load(&store->was_reached) ? STORE_OUT : STORE_NOT_REACHED;
 }
+
+/* ---- the feed ---- */
+
+void store_observe_feed(struct store *store, struct loop *loop, store_feed_observer callback,
+                        void *context)
+{
+    struct observer *observer = memory_alloc(sizeof *observer);
+    *observer = (struct observer){.loop = loop, .feed = callback, .context = context};
+    pthread_mutex_lock(&store->lock);
+    observer->next = store->observers;
+    store->observers = observer;
+    pthread_mutex_unlock(&store->lock);
+    store_queue(store,
+                operation_create(&operation_feed_keep, (struct store_call){NULL, NULL, NULL}));
+}
+
+void store_feed_after(struct store *store, int64_t after, size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_feed_after, call);
+    operation->sequence = after;
+    operation->limit = limit;
+    store_queue(store, operation);
+}

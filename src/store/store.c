@@ -158,7 +158,7 @@ int64_t store_pending_count(const struct store *store)
 void store_observe(struct store *store, struct loop *loop, store_observer callback, void *context)
 {
     struct observer *observer = memory_alloc(sizeof *observer);
-    *observer = (struct observer){NULL, loop, callback, context};
+    *observer = (struct observer){NULL, loop, callback, NULL, context};
     pthread_mutex_lock(&store->lock);
     observer->next = store->observers;
     store->observers = observer;

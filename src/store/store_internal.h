@@ -6,6 +6,7 @@
 
 #include "replica.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/store/replicas.h"
 
 struct outbox_observer {
     struct loop *loop;
@@ -23,6 +24,7 @@ struct observer {
     struct observer *next;
     struct loop *loop;
     store_observer callback;
+    store_feed_observer feed; /* in its place; or NULL */
     void *context;
 };
 

@@ -13,6 +13,7 @@
 #define BATCH_LIMIT 64
 #define SWEEP_INTERVAL_MS 10000
 #define RETRY_INTERVAL_MS 1000 /* of a database that has failed */
+#define FEED_SOON_MS 10        /* several batches may come together */
 #define LOOK_INTERVAL_MS 1000  /* at the files, when nothing is committed meanwhile */
 /* How long the backend's upkeep waits for an idle moment. */
 #define UPKEEP_SOON_MS 100
@@ -36,27 +37,36 @@ void store_answer(struct operation *operation)
 }
 
 struct notice {
-    store_observer callback;
-    void *context;
+    const struct observer *observer; /* which lives as long as the store */
     struct task *task;
-    bool created;
+    bool created, is_own;
+    int64_t sequence;
 };
 
 static void notify(void *context)
 {
     struct notice *notice = context;
-    notice->callback(notice->context, notice->task, notice->created);
+    const struct observer *observer = notice->observer;
+    if (observer->feed)
+        observer->feed(observer->context,
+                       &(struct store_feed_event){notice->task, notice->created, notice->is_own,
+                                                  notice->sequence});
+    else
+        observer->callback(observer->context, notice->task, notice->created);
     task_unref(notice->task);
     free(notice);
 }
 
 static void post_event(struct store *store, const struct task_event *event)
 {
+    bool is_known = event->is_own && event->sequence > 0; /* it was told when it was done */
     pthread_mutex_lock(&store->lock);
     for (const struct observer *observer = store->observers; observer; observer = observer->next) {
+        if (observer->feed ? event->sequence == 0 : is_known)
+            continue;
         struct notice *notice = memory_alloc(sizeof *notice);
-        *notice = (struct notice){observer->callback, observer->context, task_ref(event->task),
-                                  event->created};
+        *notice = (struct notice){observer, task_ref(event->task), event->created, event->is_own,
+                                  event->sequence};
         loop_post(observer->loop, notify, notice);
     }
     pthread_mutex_unlock(&store->lock);
@@ -174,6 +184,14 @@ static void show_replica(struct store *store, struct batch *batch)
         store->heartbeat_at_ms = 0; /* tells the database */
 }
 
+/* The own changes that were just told there. */
+static void read_feed_soon(struct store *store)
+{
+    int64_t at_ms = clock_monotonic_ms() + FEED_SOON_MS;
+    if (at_ms < store->catch_up_at_ms)
+        store->catch_up_at_ms = at_ms;
+}
+
 /* A copy; NULL: nowhere. */
 static char *copy_address(struct store *store)
 {
@@ -206,6 +224,9 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
         atomic_store(&store->pending_count, batch.pending_total);
         store->replica.seen = batch.seen;
         store->replica.was_reached = true;
+        replica_keep_told(&store->replica, &batch);
+        if (store->replica.told.count > 0)
+            read_feed_soon(store);
         plan(store, &batch);
         audit_log_anchors(&batch);
     } else {

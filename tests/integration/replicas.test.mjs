@@ -63,6 +63,40 @@ test('two at once: one of a race of decisions wins, and it runs once', options, 
   }
 });
 
+test('events of one replica go on at the other by Last-Event-ID, none missed and none twice', options, async (t) => {
+  const { a, b } = await both(t);
+  const client = await clientOf(t, a);
+  const open = (gateway, last) => gateway.admin.events(last === undefined ? {} : { 'last-event-id': last });
+  const take = async (stream) => {
+    const event = await stream.next((e) => e.event === 'task', 'an event');
+    return { id: event.id, task: event.json.id, state: event.json.state };
+  };
+  const atA = await open(a);
+  const atB = await open(b);
+  const ids = [];
+  for (let i = 0; i < 3; i++) ids.push((await client.createTask('delete_user', { i })).taskId);
+  const seenA = [await take(atA), await take(atA), await take(atA)];
+  assert.deepEqual(seenA.map((event) => event.task), ids);
+  assert.deepEqual([await take(atB), await take(atB), await take(atB)], seenA, 'the same numbers at both');
+  atA.abort();
+  await b.admin.reject(ids[0]);
+  await a.admin.reject(ids[1]);
+  const again = await open(b, seenA[0].id);
+  const rest = [await take(again), await take(again), await take(again), await take(again)];
+  assert.deepEqual(rest.map((event) => event.task), [ids[1], ids[2], ids[0], ids[1]]);
+  assert.ok(rest.every((event, i) => i === 0 || Number(event.id) > Number(rest[i - 1].id)));
+  // A replica that was not there then knows them from the database.
+  await a.restart();
+  await a.child.ready(async () => (await a.admin.get('/ready')).json.checks.store, 'its store');
+  const later = await open(a, seenA[2].id);
+  assert.deepEqual([await take(later), await take(later)], rest.slice(2));
+  await b.admin.reject(ids[2]);
+  assert.deepEqual((await take(later)).task, ids[2]);
+  const foreign = await open(a, '1790000000000000');
+  const { taskId } = await client.createTask('delete_user', { last: true });
+  assert.equal((await take(foreign)).task, taskId, 'a number of another database: only new ones');
+});
+
 test('limits hold over both', options, async (t) => {
   const { a, b } = await both(t, { config: { limits: { pending_per_principal: 3 } } });
   const clients = [await clientOf(t, a), await clientOf(t, b)];

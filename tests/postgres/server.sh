@@ -45,7 +45,7 @@ make() {
 
 start() {
     as_server pg_ctl -s -w -D "$1/data" -l "$1/log" \
-        -o "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=60" start
+        -o "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=60 -c max_wal_size=64MB" start
 }
 
 # All of its processes at once, as when the machine loses power.
@@ -59,18 +59,48 @@ kill_all() {
     done
 }
 
+# Two databases of it behind PgBouncer: by_session and by_transaction.
+start_pooler() {
+    local mode
+    {
+        echo '[databases]'
+        for mode in session transaction; do
+            echo "by_$mode = host=$1 user=postgres dbname=postgres pool_mode=$mode"
+        done
+        printf '%s\n' '[pgbouncer]' "unix_socket_dir = $1" 'listen_port = 6432' 'auth_type = any' \
+            "pidfile = $1/pooler.pid" "logfile = $1/pooler.log"
+    } >"$1/pooler.ini"
+    programs=/usr/sbin as_server pgbouncer -q -d "$1/pooler.ini"
+}
+
 stop() {
+    [ ! -f "$1/pooler.pid" ] || kill "$(cat "$1/pooler.pid")"
     as_server pg_ctl -s -w -m immediate -D "$1/data" stop
+}
+
+# In memory where there is room, because each test makes and removes many small files.
+find_room() {
+    local kilobytes
+    kilobytes=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1) || true
+    if [ -w /dev/shm ] && [ "${kilobytes:-0}" -gt 500000 ]; then
+        echo /dev/shm
+    else
+        echo "${TMPDIR:-/tmp}"
+    fi
 }
 
 run() {
     local folder failed=0 command
-    folder=$(mktemp -d "${TMPDIR:-/tmp}/taskgate-postgres-XXXXXX")
+    folder=$(mktemp -d "$(find_room)/taskgate-postgres-XXXXXX")
     # shellcheck disable=SC2064 # of this folder
     trap "stop '$folder' || true; rm -rf '$folder'" EXIT
     make "$folder"
     start "$folder"
     export TASKGATE_TEST_POSTGRES="postgres://postgres@/postgres?host=$folder"
+    if [ -x /usr/sbin/pgbouncer ]; then
+        start_pooler "$folder"
+        export TASKGATE_TEST_POOLER=$folder
+    fi
     export TASKGATE_TEST_POSTGRES_FOLDER=$folder TASKGATE_TEST_POSTGRES_SCRIPT=$script
     for command in "$@"; do
         "$command" || failed=1

@@ -55,6 +55,22 @@ void store_announce(struct store *store, const char *address);
 void store_observe_yield(struct store *store, struct loop *loop, loop_callback yield,
                          void *context);
 
+/* A change of a task in the feed that all replicas write, in the order of its commits. */
+struct store_feed_event {
+    struct task *task; /* of another replica's change: as it is when this one reads of it */
+    bool created;
+    bool is_own;      /* this replica has made the change */
+    int64_t sequence; /* the same at every replica; rises */
+};
+typedef void (*store_feed_observer)(void *context, const struct store_feed_event *event);
+/* As store_observe(), but for a shared database alone: `observer` hears of own changes, too, only
+ * once they are read in the feed, a moment later. */
+void store_observe_feed(struct store *store, struct loop *loop, store_feed_observer observer,
+                        void *context);
+/* What the feed has behind `after`, at most `limit` changes: the tasks as they are now, in `tasks`
+ * with their `sequences`, and has_more. `last_sequence`: the last change that there is. */
+void store_feed_after(struct store *store, int64_t after, size_t limit, struct store_call call);
+
 /* How the store is. */
 enum store_condition {
     STORE_WORKS,

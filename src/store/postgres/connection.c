@@ -42,6 +42,8 @@ bool connection_fail(struct database *database, const PGresult *result, const ch
     else
         error_set(&database->error, "%s: %.*s", what, STR_ARGS(words));
     place_hide_password(database->place, database->error.message);
+    for (char *c = database->error.message; *c; c++)
+        *c = (char)(*c == '\n' || *c == '\t' ? ' ' : *c); /* libpq gives hints on further lines */
     database->has_failed = true;
     database->failed_operation = database->operation;
     return false;
@@ -122,6 +124,17 @@ static void expect(struct database *database, enum sent_kind kind, enum statemen
         (struct sent){kind, which, database->operation};
 }
 
+/* The server read its clock after it was asked and before its answer was here. What is known of the
+ * difference stays as long as it fits that, so that times do not shake with the load. */
+static void compare_clocks(struct database *database, int64_t server_ms)
+{
+    int64_t least_ms = server_ms - clock_now_ms() - 1, most_ms = server_ms - database->asked_ms + 1;
+    if (database->ahead_ms < least_ms)
+        database->ahead_ms = least_ms;
+    else if (database->ahead_ms > most_ms)
+        database->ahead_ms = most_ms;
+}
+
 static void check(struct database *database, const struct sent *sent, const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
@@ -129,7 +142,7 @@ static void check(struct database *database, const struct sent *sent, const PGre
     if (sent->kind == SENT_PREPARE)
         database->prepared[sent->which] = is_good;
     if (is_good && sent->kind == SENT_CLOCK)
-        database->ahead_ms = row_number(result, 0, 0) - clock_now_ms();
+        compare_clocks(database, row_number(result, 0, 0));
     /* The commit of a transaction that has failed is a rollback. */
     bool is_undone = is_good && sent->kind == SENT_COMMIT &&
                      strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0;

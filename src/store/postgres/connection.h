@@ -51,9 +51,9 @@ struct database {
     /* The operations of a transaction are counted, to know whose statement has failed. */
     unsigned operation, failed_operation;
     struct error error;
-    char code[6];       /* SQLSTATE of the error; "" where the server has not said one */
-    int64_t timeout_ms; /* how long an answer is waited for */
-    int64_t ahead_ms;
+    char code[6];               /* SQLSTATE of the error; "" where the server has not said one */
+    int64_t timeout_ms;         /* how long an answer is waited for */
+    int64_t ahead_ms, asked_ms; /* the server's clock before ours; when it was asked for */
     int64_t written, written_before; /* in all; when the transaction began */
     int64_t beside_bytes;            /* of the tables that nobody counts, as it was measured */
     int64_t measured_ms;             /* monotonic; 0: not yet */

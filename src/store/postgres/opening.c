@@ -99,6 +99,8 @@ static bool connect_within(struct database *database, int64_t patience_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + patience_ms;
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    if (PQstatus(database->handle) == CONNECTION_BAD)
+        return false; /* at once, as of a Unix socket that nobody listens on */
     while (status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED) {
         struct pollfd look = {.fd = PQsocket(database->handle),
                               .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
@@ -184,15 +186,17 @@ static enum opened set_up(struct database *database)
     PGresult *rows;
     PQsetnonblocking(database->handle, 1);
     PQsetNoticeReceiver(database->handle, note, NULL);
-    if (!PQenterPipelineMode(database->handle) || !ask(database, settings, &rows))
-        return OPENED_LATER;
-    PQclear(rows);
-    if (!ask(database, about, &rows))
+    if (!PQenterPipelineMode(database->handle) || !ask(database, about, &rows))
         return OPENED_LATER;
     enum opened opened = look_at(database, rows);
     PQclear(rows);
+    /* Before the settings, which somebody else's session could get. */
     if (opened == OPENED)
         opened = pooler_check(database);
+    if (opened == OPENED && ask(database, settings, &rows))
+        PQclear(rows);
+    else if (opened == OPENED)
+        return OPENED_LATER;
     if (opened == OPENED) {
         database->timeout_ms = MIGRATION_TIMEOUT_MS;
         opened = postgres_migrate(database);

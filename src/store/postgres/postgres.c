@@ -154,6 +154,7 @@ static bool begin(struct database *database, bool writes)
     known_forget(&database->known);
     database->counted = (struct totals){0, 0, 0};
     database->is_open_transaction = true;
+    database->asked_ms = clock_now_ms();
     return connection_queue(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN_READ,
                             SENT_WRITE) &&
            (!writes || connection_queue(database, STATEMENT_LOCK, SENT_WRITE)) &&

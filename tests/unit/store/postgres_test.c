@@ -11,6 +11,8 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
+#define CALLS 40
+
 static struct scratch scratch;
 static struct bench bench;
 
@@ -99,6 +101,23 @@ START_TEST(sessions_are_set_up_so_that_nobody_waits_for_ever)
 }
 END_TEST
 
+/* PgBouncer's two modes; not where it is not installed. */
+START_TEST(a_pooler_is_used_in_session_mode_and_refused_in_transaction_mode)
+{
+    static const char form[] = "postgres://postgres:secret@/%s?host=%s&port=6432";
+    const char *folder = getenv("TASKGATE_TEST_POOLER");
+    struct error error = {""};
+    if (!folder)
+        return;
+    char *by_session = memory_format(form, "by_session", folder);
+    struct database *database = store_postgres.open(by_session, &error);
+    ck_assert_msg(database && store_postgres.is_in_place(database, &error), "%s", error.message);
+    store_postgres.close(database);
+    free(by_session);
+    expect_refusal(memory_format(form, "by_transaction", folder), "a pooler in transaction mode");
+}
+END_TEST
+
 START_TEST(after_the_migration_the_right_to_rows_is_enough)
 {
     ck_assert_int_eq(
@@ -181,7 +200,7 @@ END_TEST
 /* Whatever was answered as stored is there, and what was not is not. */
 START_TEST(a_server_that_dies_in_the_middle_of_commits_keeps_what_was_answered)
 {
-    enum { ROUNDS = 3, CALLS = 40 };
+    enum { ROUNDS = 3 };
     static struct answer answers[CALLS];
     for (int round = 0; round < ROUNDS; round++) {
         memset(answers, 0, sizeof answers);
@@ -210,6 +229,173 @@ START_TEST(a_server_that_dies_in_the_middle_of_commits_keeps_what_was_answered)
 }
 END_TEST
 
+/* ---- a commit whose answer is lost ---- */
+
+/* A connection of the test's own, which waits for no standby. */
+static PGconn *connect_aside(void)
+{
+    PGconn *handle = PQconnectdb(getenv("TASKGATE_TEST_POSTGRES"));
+    PQclear(PQexec(handle, "SET synchronous_commit = local"));
+    ck_assert_int_eq(PQstatus(handle), CONNECTION_OK);
+    return handle;
+}
+
+static bool run_aside(PGconn *handle, const char *sql)
+{
+    PGresult *result = PQexec(handle, sql);
+    bool is_good = PQresultStatus(result) == PGRES_COMMAND_OK ||
+                   (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0);
+    PQclear(result);
+    return is_good;
+}
+
+static void wait_aside(PGconn *handle, const char *sql)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + 20000;
+    while (!run_aside(handle, sql)) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "%s", sql);
+        loop_run_once(bench.loop, 10);
+    }
+}
+
+#define WAITS_FOR(event)                                                                           \
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"                                       \
+    " WHERE application_name LIKE 'taskgate%' AND wait_event = '" event "'"
+
+/* The commit waits for a standby that there is not: it is stored, but not answered. */
+START_TEST(a_commit_whose_answer_is_lost_is_looked_up)
+{
+    PGconn *aside = connect_aside();
+    struct answer answer = {0};
+    task_unref(create_task(&bench, new_task("a"))); /* behind the store's own first commits */
+    ck_assert(run_aside(aside, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"));
+    ck_assert(run_aside(aside, "SELECT pg_reload_conf()"));
+    wait_aside(aside, "SELECT 1 WHERE current_setting('synchronous_standby_names') = 'nobody'");
+    store_task_create(bench.store, new_task("a"), &no_limits, bench_call(bench.loop, &answer));
+    wait_aside(aside, WAITS_FOR("SyncRep"));
+    ck_assert(run_aside(aside, "ALTER SYSTEM RESET synchronous_standby_names"));
+    ck_assert(run_aside(aside, "SELECT pg_reload_conf()"));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 2);
+    answer_finish(&answer);
+    PQfinish(aside);
+}
+END_TEST
+
+START_TEST(what_was_lost_before_the_commit_is_not_stored)
+{
+    PGconn *aside = connect_aside();
+    struct answer answer = {0};
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "BEGIN; SELECT pg_advisory_xact_lock(hashtext('taskgate'), hashtext('%s'))",
+             scratch.schema);
+    ck_assert(run_aside(aside, sql));
+    store_task_create(bench.store, new_task("a"), &no_limits, bench_call(bench.loop, &answer));
+    wait_aside(aside, WAITS_FOR("advisory"));
+    ck_assert(run_aside(aside, "ROLLBACK"));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_FAILED);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), 0);
+    answer_finish(&answer);
+    wait_until_healthy(true);
+    task_unref(create_task(&bench, new_task("a")));
+    PQfinish(aside);
+}
+END_TEST
+
+/* ---- two replicas at once ---- */
+
+static struct bench other;
+
+static void join_other(void)
+{
+    struct error error = {""};
+    other = (struct bench){.scratch = &scratch, .loop = loop_create(&error)};
+    other.store = store_open(&store_postgres, scratch.place, "other", NULL, &error);
+    ck_assert_msg(other.store != NULL, "%s", error.message);
+}
+
+/* The answers of both, of whom each has asked CALLS times. */
+static int64_t count_both(struct answer answers[2][CALLS], enum store_status status)
+{
+    int64_t count = 0;
+    for (int i = 0; i < 2 * CALLS; i++) {
+        struct answer *answer = &answers[i / CALLS][i % CALLS];
+        bench_wait(i < CALLS ? bench.loop : other.loop, answer);
+        count += answer->status == status;
+        answer_finish(answer);
+    }
+    return count;
+}
+
+START_TEST(two_who_create_at_once_stay_within_the_limit)
+{
+    static struct answer answers[2][CALLS];
+    const struct store_limits limits = {CALLS / 2, INT64_MAX, INT64_MAX};
+    join_other();
+    for (int i = 0; i < CALLS; i++) {
+        store_task_create(bench.store, new_task("a"), &limits,
+                          bench_call(bench.loop, &answers[0][i]));
+        store_task_create(other.store, new_task("a"), &limits,
+                          bench_call(other.loop, &answers[1][i]));
+    }
+    ck_assert_int_eq(count_both(answers, STORE_OK), CALLS / 2);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task"), CALLS / 2);
+    bench_close(&other);
+}
+END_TEST
+
+START_TEST(two_who_decide_at_once_decide_once)
+{
+    static struct answer answers[2][CALLS];
+    static const struct task_change changes[] = {{.to = TASK_APPROVED, .by = "a"},
+                                                 {.to = TASK_REJECTED, .by = "b"}};
+    join_other();
+    for (int i = 0; i < CALLS; i++) {
+        struct task *task = create_task(&bench, new_task("a"));
+        store_task_change(bench.store, str_from(task->id), &changes[0], &alice,
+                          bench_call(bench.loop, &answers[0][i]));
+        store_task_change(other.store, str_from(task->id), &changes[1], &alice,
+                          bench_call(other.loop, &answers[1][i]));
+        task_unref(task);
+    }
+    ck_assert_int_eq(count_both(answers, STORE_OK), CALLS);
+    ck_assert_int_eq(
+        scratch_query(&scratch, "SELECT count(*) FROM audit WHERE event IN ('approve', 'reject')"),
+        CALLS);
+    bench_close(&other);
+}
+END_TEST
+
+/* Numbers of the feed rise with the commits, also where both write all the time. */
+START_TEST(each_hears_of_all_that_the_other_commits_once)
+{
+    static struct answer answers[2][CALLS];
+    struct heard heard[2] = {{.count = 0}, {.count = 0}};
+    enum { EACH = 30 };
+    join_other();
+    store_observe(bench.store, bench.loop, hear, &heard[0]);
+    store_observe(other.store, other.loop, hear, &heard[1]);
+    for (int i = 0; i < EACH; i++) {
+        store_task_create(bench.store, new_task("a"), &no_limits,
+                          bench_call(bench.loop, &answers[0][i]));
+        store_task_create(other.store, new_task("b"), &no_limits,
+                          bench_call(other.loop, &answers[1][i]));
+    }
+    bench_wait_count(bench.loop, &heard[0].count, 2 * EACH);
+    bench_wait_count(other.loop, &heard[1].count, 2 * EACH);
+    for (int i = 0; i < 2 * EACH; i++)
+        ck_assert_str_eq(heard[0].tasks[i]->id, heard[1].tasks[i]->id);
+    for (int i = 0; i < 2 * EACH; i++)
+        answer_finish(&answers[i / EACH][i % EACH]);
+    heard_finish(&heard[0]);
+    heard_finish(&heard[1]);
+    bench_close(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store postgres");
@@ -219,10 +405,16 @@ int main(void)
     tcase_add_test(tests, whoever_is_refused_is_told_why_without_the_password);
     tcase_add_test(tests, a_database_that_cannot_be_reached_is_tried_again);
     tcase_add_test(tests, sessions_are_set_up_so_that_nobody_waits_for_ever);
+    tcase_add_test(tests, a_pooler_is_used_in_session_mode_and_refused_in_transaction_mode);
     tcase_add_test(tests, after_the_migration_the_right_to_rows_is_enough);
     tcase_add_test(tests, a_version_serves_beside_the_next_one);
     tcase_add_test(tests, a_server_that_comes_back_is_used_again_and_nothing_is_lost);
     tcase_add_test(tests, a_server_that_dies_in_the_middle_of_commits_keeps_what_was_answered);
+    tcase_add_test(tests, a_commit_whose_answer_is_lost_is_looked_up);
+    tcase_add_test(tests, what_was_lost_before_the_commit_is_not_stored);
+    tcase_add_test(tests, two_who_create_at_once_stay_within_the_limit);
+    tcase_add_test(tests, two_who_decide_at_once_decide_once);
+    tcase_add_test(tests, each_hears_of_all_that_the_other_commits_once);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
