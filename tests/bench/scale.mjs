@@ -116,7 +116,7 @@ async function scale(t, tasks) {
   place.upstream = await startUpstream(t, { tools: [tool('delete_user')] });
   for (const replicas of [1, 3]) {
     while (place.replicas.length < replicas) place.replicas.push(await startReplica(t, place, place.replicas.length + 1));
-    place.client ??= await connectedRaw(t, place.replicas[0].url, { token: 'A' });
+    place.client ??= await connectedRaw(t, place.replicas[0].url, { token: 'A', keepAlive: false });
     await rest(place);
     await work(place);
   }

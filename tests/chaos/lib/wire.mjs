@@ -58,7 +58,7 @@ export class Wire {
     this.state = 'broken';
     for (const { near, far } of this.pairs) {
       near.resetAndDestroy();
-      far.resetAndDestroy();
+      far.destroy();
     }
   }
 

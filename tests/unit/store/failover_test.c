@@ -184,6 +184,21 @@ START_TEST(one_that_was_killed_comes_back_after_a_heartbeat)
 }
 END_TEST
 
+/* A process ends its loops before its store, and the goodbye catches up with the others. */
+START_TEST(one_that_leaves_tells_no_loop_of_the_others)
+{
+    struct bench leaving = join_as("leaving");
+    struct heard heard = {.count = 0};
+    store_observe(leaving.store, leaving.loop, hear, &heard);
+    store_stop(leaving.store);
+    task_unref(create_task(&one, new_task("a")));
+    loop_destroy(leaving.loop);
+    store_close(leaving.store);
+    ck_assert_uint_eq(heard.count, 0);
+    heard_finish(&heard);
+}
+END_TEST
+
 /* ---- a database that is not there ---- */
 
 START_TEST(a_database_that_is_not_reached_at_the_start_is_tried_again)
@@ -283,6 +298,7 @@ int main(void)
     tcase_add_test(tests, one_that_says_goodbye_is_gone);
     tcase_add_test(tests, the_later_of_two_with_one_name_yields);
     tcase_add_test(tests, one_that_was_killed_comes_back_after_a_heartbeat);
+    tcase_add_test(tests, one_that_leaves_tells_no_loop_of_the_others);
     tcase_add_test(tests, a_database_that_is_not_reached_at_the_start_is_tried_again);
     tcase_add_test(tests, nobody_decides_while_commits_are_missing);
     suite_add_tcase(suite, tests);
