@@ -79,12 +79,16 @@
     " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
     " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
 
+/* What a notice takes from its task, which may have gone: then it is NULL. */
+#define OF_NOTICED_TASK(column)                                                                    \
+    "(SELECT " column " FROM taskgate_task AS told WHERE told.id = notice.task_id)"
 /* Of a notice of the outbox. */
 #define NOTICE_COLUMNS                                                                             \
     "notice.at_ms, notice.task_id, notice.state, notice.source, notice.tool, notice.workflow,"     \
     " notice.principal, notice.arguments_digest, notice.decided_by, notice.reason,"                \
     " notice.status_message, notice.arguments, notice.created_ms, notice.decide_by_ms,"            \
-    " notice.decided_ms, notice.is_emergency, notice.anchor"
+    " notice.decided_ms, notice.is_emergency, notice.anchor, " OF_NOTICED_TASK(                    \
+        "told.shown") "," OF_NOTICED_TASK("told.terms") "," OF_NOTICED_TASK("told.votes")
 #define OUTBOX_NOTICE_INSERT                                                                       \
     "INSERT INTO taskgate_outbox_notice (task_id, source, tool, workflow, principal,"              \
     " arguments_digest, decided_by, reason, status_message, arguments, at_ms, state, created_ms,"  \

@@ -8,8 +8,11 @@
 /* Of a notice, the last ones. */
 #define EMERGENCY_COLUMN 19
 #define ANCHOR_COLUMN 20
+#define SHOWN_COLUMN 21
+#define TERMS_COLUMN 22
+#define VOTES_COLUMN 23
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 21
+#define REFERENCE_COLUMN 24
 #define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
@@ -100,6 +103,9 @@ static struct store_delivery read_delivery(const PGresult *rows, int row)
     task->created_ms = row_number(rows, row, 16);
     task->decide_by_ms = row_number(rows, row, 17);
     task->decided_ms = row_number(rows, row, 18);
+    take(&task->shown, rows, row, SHOWN_COLUMN);
+    take(&task->terms, rows, row, TERMS_COLUMN);
+    take(&task->votes, rows, row, VOTES_COLUMN);
     if (row_bytes(rows, row, ANCHOR_COLUMN).length > 0)
         delivery.anchor = row_text(rows, row, ANCHOR_COLUMN);
     return delivery;

@@ -46,6 +46,18 @@ static unsigned count(const enum store_status statuses[TOGETHER], enum store_sta
     return found;
 }
 
+/* By the reader of the file; there is none of PostgreSQL's trail. */
+static void expect_whole_trail(void)
+{
+    struct store_trail_report report;
+    struct error error = {""};
+    if (scratch_is_postgres())
+        return;
+    ck_assert_msg(store_trail_verify(scratch.path, NULL, NULL, &report, &error), "%s",
+                  error.message);
+    ck_assert(report.is_good);
+}
+
 START_TEST(the_limit_of_all_holds_among_them)
 {
     const struct store_limits limits = {4, 9, INT64_MAX};
@@ -91,9 +103,11 @@ START_TEST(the_bytes_of_those_before_count)
     }
     free(body);
     create_together(tasks, &limits, statuses);
-    /* The database has a few pages of its own. */
-    ck_assert_uint_eq(count(statuses, STORE_OK), FIT - 1);
-    ck_assert_uint_eq(count(statuses, STORE_LIMIT_BYTES), TOGETHER - FIT + 1);
+    /* The database has some pages of its own. */
+    unsigned fit = count(statuses, STORE_OK);
+    ck_assert_uint_lt(fit, FIT);
+    ck_assert_uint_ge(fit, FIT / 2);
+    ck_assert_uint_eq(count(statuses, STORE_LIMIT_BYTES), TOGETHER - fit);
 }
 END_TEST
 
@@ -111,11 +125,7 @@ START_TEST(one_that_fails_leaves_the_others_whole)
     ck_assert_int_eq(store_pending_count(bench.store), TOGETHER - 1);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT tasks FROM limited WHERE owner = ''"),
                      TOGETHER - 1);
-    struct store_trail_report report;
-    struct error error = {""};
-    ck_assert_msg(store_trail_verify(scratch.path, NULL, NULL, &report, &error), "%s",
-                  error.message);
-    ck_assert(report.is_good);
+    expect_whole_trail();
     ck_assert_int_eq(scratch_query(&scratch, "SELECT max(sequence) FROM audit"), TOGETHER - 1);
 }
 END_TEST
@@ -137,10 +147,7 @@ START_TEST(one_that_fails_late_is_undone_in_the_counts)
     ck_assert_int_eq(store_pending_count(bench.store), TOGETHER * 3 / 4);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT pending FROM limited WHERE owner = ''"),
                      TOGETHER * 3 / 4);
-    struct store_trail_report report;
-    struct error error = {""};
-    ck_assert(store_trail_verify(scratch.path, NULL, NULL, &report, &error));
-    ck_assert(report.is_good);
+    expect_whole_trail();
 }
 END_TEST
 
@@ -154,7 +161,8 @@ int main(void)
     tcase_add_test(tests, the_limit_of_an_owner_holds_among_them);
     tcase_add_test(tests, the_bytes_of_those_before_count);
     tcase_add_test(tests, one_that_fails_leaves_the_others_whole);
-    tcase_add_test(tests, one_that_fails_late_is_undone_in_the_counts);
+    if (!scratch_is_postgres()) /* the trigger is SQLite's */
+        tcase_add_test(tests, one_that_fails_late_is_undone_in_the_counts);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
