@@ -297,4 +297,8 @@ test('without telemetry, trace context passes through untouched', async (t) => {
   await post(gateway, body, { traceparent: OTHER, tracestate: 'vendor=1' });
   assert.equal(upstream.calls[0].text, JSON.stringify(body));
   assert.deepEqual([upstream.calls[0].headers.traceparent, upstream.calls[0].headers.tracestate], [OTHER, 'vendor=1']);
+  // A reload cannot switch it on, and says so.
+  gateway.writeConfig({ config: { telemetry: { enabled: true, sampling: { strategy: 'head' } } } });
+  gateway.hangUp();
+  await gateway.logged(({ msg, key }) => /^This key takes effect after a restart only$/.test(msg) && key === 'telemetry');
 });

@@ -10,6 +10,7 @@
 #include "retry.h"
 #include "sampler.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/list.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/telemetry/task_trace.h"
@@ -242,7 +243,8 @@ START_TEST(texts_are_cut_between_characters_and_are_utf8)
                                    &none);
     ck_assert_str_eq(span->name, "a");
     memset(text, 'a', sizeof text);
-    memcpy(text + SPAN_TEXT_MOST_BYTES - 1, "\xc3\xa9", 2);
+    text[SPAN_TEXT_MOST_BYTES - 1] = '\xc3';
+    text[SPAN_TEXT_MOST_BYTES] = '\xa9';
     span_set_text(span, ATTRIBUTE_TOOL, str_slice(text, sizeof text));
     ck_assert_uint_eq(span->values[ATTRIBUTE_TOOL].length, SPAN_TEXT_MOST_BYTES - 1);
     span_set_number(span, ATTRIBUTE_TOOL, 3);
@@ -282,26 +284,26 @@ END_TEST
 /* ---- sampling ---- */
 
 static const struct {
-    enum config_sampler sampler;
     double ratio;
     const char *parent; /* NULL: none */
     const char *trace;
+    enum config_sampler sampler;
     bool is_taken;
 } samplings[] = {
-    {SAMPLER_ON, 0, NULL, TRACE, true},
-    {SAMPLER_ON, 0, "00-" TRACE "-" PARENT "-00", TRACE, true},
-    {SAMPLER_OFF, 1, "00-" TRACE "-" PARENT "-01", TRACE, false},
-    {SAMPLER_PARENT_ON, 0, "00-" TRACE "-" PARENT "-00", TRACE, false},
-    {SAMPLER_PARENT_ON, 0, NULL, TRACE, true},
-    {SAMPLER_PARENT_OFF, 1, "00-" TRACE "-" PARENT "-01", TRACE, true},
-    {SAMPLER_PARENT_OFF, 1, NULL, TRACE, false},
-    {SAMPLER_PARENT_RATIO, 0, "00-" TRACE "-" PARENT "-01", TRACE, true},
-    {SAMPLER_PARENT_RATIO, 1, "00-" TRACE "-" PARENT "-00", TRACE, false},
-    {SAMPLER_PARENT_RATIO, 1, NULL, "ffffffffffffffffffffffffffffffff", true},
-    {SAMPLER_PARENT_RATIO, 0, NULL, "00000000000000010000000000000000", false},
-    {SAMPLER_RATIO, 0.5, NULL, "00000000000000007fffffffffffffff", true},
-    {SAMPLER_RATIO, 0.5, NULL, "00000000000000008000000000000000", false},
-    {SAMPLER_RATIO, 0.5, "00-" TRACE "-" PARENT "-01", "ffffffffffffffff8000000000000000", false},
+    {0, NULL, TRACE, SAMPLER_ON, true},
+    {0, "00-" TRACE "-" PARENT "-00", TRACE, SAMPLER_ON, true},
+    {1, "00-" TRACE "-" PARENT "-01", TRACE, SAMPLER_OFF, false},
+    {0, "00-" TRACE "-" PARENT "-00", TRACE, SAMPLER_PARENT_ON, false},
+    {0, NULL, TRACE, SAMPLER_PARENT_ON, true},
+    {1, "00-" TRACE "-" PARENT "-01", TRACE, SAMPLER_PARENT_OFF, true},
+    {1, NULL, TRACE, SAMPLER_PARENT_OFF, false},
+    {0, "00-" TRACE "-" PARENT "-01", TRACE, SAMPLER_PARENT_RATIO, true},
+    {1, "00-" TRACE "-" PARENT "-00", TRACE, SAMPLER_PARENT_RATIO, false},
+    {1, NULL, "ffffffffffffffffffffffffffffffff", SAMPLER_PARENT_RATIO, true},
+    {0, NULL, "00000000000000010000000000000000", SAMPLER_PARENT_RATIO, false},
+    {0.5, NULL, "00000000000000007fffffffffffffff", SAMPLER_RATIO, true},
+    {0.5, NULL, "00000000000000008000000000000000", SAMPLER_RATIO, false},
+    {0.5, "00-" TRACE "-" PARENT "-01", "ffffffffffffffff8000000000000000", SAMPLER_RATIO, false},
 };
 
 START_TEST(a_sampler_takes_a_trace_or_not)
@@ -367,12 +369,12 @@ END_TEST
 /* ---- the queue ---- */
 
 #define THREADS 4
-#define SPANS_EACH 500
+#define SPANS_EACH 500L
 
 static void *end_spans(void *context)
 {
     const struct span_parent none = {0};
-    for (int i = 0; i < SPANS_EACH; i++)
+    for (long i = 0; i < SPANS_EACH; i++)
         span_end(span_start(SPAN_INTERNAL, STR("x"), &none));
     return NULL;
 }
